@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import log as ln
+from math import pi
+
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Parameter, formula, formulas, parameter
 from genesis.distributions.exp_family import ExponentialFamily
@@ -15,7 +18,8 @@ from genesis.tensor.handle import Tensor
 
 __all__ = ["Beta", "Dirichlet"]
 
-one_hot, stack, xlog1py = functions_of("one_hot", "stack", "xlog1py")
+digamma_error, log_beta, log_beta_density, log_dirichlet_density, one_hot, stack, stirling_error = functions_of(
+    "digamma_error", "log_beta", "log_beta_density", "log_dirichlet_density", "one_hot", "stack", "stirling_error")
 
 
 class Dirichlet(ExponentialFamily):
@@ -39,13 +43,15 @@ class Dirichlet(ExponentialFamily):
         return drawn_by_host("dirichlet", self._extended_shape(sample_shape), self.concentration)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        a = self.concentration
-        return (a - 1).xlogy(self._checked(value)).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
+        a, value = self.concentration, self._checked(value)
+        return log_dirichlet_density(a, value.log()) + a.sum(-1) * (value.sum(-1) - 1)  # whose gradient is that of any shares
 
     def entropy(self) -> Tensor:
         a = self.concentration
         total, count = a.sum(-1), a.shape[-1]
-        return (a.lgamma().sum(-1) - total.lgamma() - (count - total) * total.digamma() - ((a - 1) * a.digamma()).sum(-1))
+        each = 0.5 * (2 * pi * a).log() + stirling_error(a) + (a - 1) * digamma_error(a)
+        whole = (0.5 - count) * total.log() - 0.5 * ln(2 * pi) - stirling_error(total) + (count - total) * digamma_error(total)
+        return each.sum(-1) + whole
 
     mean = formula(lambda d: d.concentration / d.concentration.sum(-1, True))
 
@@ -85,17 +91,14 @@ class Beta(ExponentialFamily):
         return drawn_by_host("standard_beta", shape, self.concentration1, self.concentration0)
 
     def _log_beta(self) -> Tensor:
-        a, b = self.concentration1, self.concentration0
-        return a.lgamma() + b.lgamma() - (a + b).lgamma()
+        return log_beta(self.concentration1, self.concentration0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._checked(value)
-        a, b = self.concentration1, self.concentration0
-        return (a - 1).xlogy(value) + xlog1py(b - 1, -value) - self._log_beta()
+        return log_beta_density(self.concentration1, self.concentration0, value.log(), (-value).log1p())
 
     def entropy(self) -> Tensor:
-        a, b = self.concentration1, self.concentration0
-        return self._log_beta() - (a - 1) * a.digamma() - (b - 1) * b.digamma() + (a + b - 2) * (a + b).digamma()
+        return self._dirichlet.entropy()
 
     mean = formula(lambda d: d.concentration1 / (d.concentration1 + d.concentration0))
     mode = formula(lambda d: d._dirichlet.mode[..., 0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import lgamma, nan
 
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, formula, parameter
@@ -10,7 +10,6 @@ from genesis.distributions.distribution import Distribution, ProbsOrLogits
 from genesis.distributions.utils import finfo, joint_shape, sum_rightmost
 from genesis.functions.creation import arange, eye, full_like, zeros
 from genesis.functions.methods.table import functions_of
-from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import float64, int64
 from genesis.ir.replayable import replayable_module
@@ -21,7 +20,7 @@ from genesis.tracing.state import recording
 
 __all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
-(one_hot,) = functions_of("one_hot")
+log_beta, log_dirichlet_density, one_hot = functions_of("log_beta", "log_dirichlet_density", "one_hot")
 
 
 class Categorical(ProbsOrLogits):
@@ -167,9 +166,11 @@ class Multinomial(OfCategories):
         return counts.scatter_add(-1, chosen, full_like(chosen, 1, dtype=like.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._checked(value)
-        logits = where((value == 0) & (self.logits == float("-inf")), 0, self.logits)
-        return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)
+        value, others = self._checked(value), self._event_shape[0] - 1
+        if not others:
+            return value.sum(-1) * 0
+        orders = log_beta(value.sum(-1) + 1, others) - lgamma(others)
+        return log_dirichlet_density(value + 1, self.logits) + orders
 
     def entropy(self) -> Tensor:
         """By the expected logarithms of the factorials, which need the binomial distribution of each count."""

@@ -11,6 +11,7 @@ from genesis.distributions.distribution import Distribution
 from genesis.distributions.folded import Folded
 from genesis.distributions.gamma import standard_gamma
 from genesis.functions.creation import full_like
+from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
@@ -18,6 +19,8 @@ from genesis.random import randn
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Cauchy", "HalfCauchy", "StudentT"]
+
+digamma_error, log_beta = functions_of("digamma_error", "log_beta")
 
 
 class Cauchy(Distribution):
@@ -33,10 +36,10 @@ class Cauchy(Distribution):
         return -ln(pi) - self.scale.log() - (z * z).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        return ((self._checked(value) - self.loc) / self.scale).atan() / pi + 0.5
+        return self.scale.atan2(self.loc - self._checked(value)) / pi
 
     def icdf(self, value: Tensor) -> Tensor:
-        return (pi * (value - 0.5)).tan() * self.scale + self.loc
+        return self.loc + self.scale * tangent(value - 0.5, where(value < 0.5, value, 1 - value))
 
     def entropy(self) -> Tensor:
         return ln(4 * pi) + self.scale.log()
@@ -46,11 +49,24 @@ class Cauchy(Distribution):
     variance = formula(lambda d: full_like(d.loc, inf))
 
 
+def tangent(share: Tensor, rest: Tensor) -> Tensor:
+    """tan(pi share), of shares of which `rest` is the distance of the size from 1/2; it has digits near infinity."""
+    small = share.abs() < 0.25
+    far = share.sign() / (pi * where(small, 0.25, rest)).tan()
+    return where(small, (pi * where(small, share, 0)).tan(), far)
+
+
 class HalfCauchy(Folded):
     """The size of a number of Cauchy's distribution about 0."""
 
     whole = Cauchy
     mean = variance = formula(lambda d: full_like(d.scale, inf))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return (self._checked(value) / self.scale).atan() * (2 / pi)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.scale * tangent(value / 2, (1 - value) / 2)
 
 
 class StudentT(Distribution):
@@ -69,15 +85,16 @@ class StudentT(Distribution):
         return self.loc + self.scale * randn(shape, dtype=self.df.dtype, device=self.df.device) * squares.rsqrt()
 
     def _log_size(self) -> Tensor:
-        return 0.5 * self.df.log() + 0.5 * ln(pi) + (0.5 * self.df).lgamma() - (0.5 * (self.df + 1)).lgamma()
+        return 0.5 * self.df.log() + log_beta(0.5 * self.df, 0.5)
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = (self._checked(value) - self.loc) / self.scale
         return -0.5 * (self.df + 1) * (z * z / self.df).log1p() - self._log_size() - self.scale.log()
 
     def entropy(self) -> Tensor:
-        half = 0.5 * (self.df + 1)
-        return self.scale.log() + half * (half.digamma() - (0.5 * self.df).digamma()) + self._log_size()
+        half, more = 0.5 * self.df, 0.5 * (self.df + 1)
+        rise = (1 / self.df).log1p() + digamma_error(half) - digamma_error(more)  # of digamma
+        return self.scale.log() + more * rise + self._log_size()
 
     mean = formula(lambda d: where(d.df > 1, d.loc, nan))
     mode = formula(lambda d: d.loc)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from genesis.distributions import constraints
 from genesis.distributions.bernoulli import softplus
 from genesis.distributions.declaration import Alternative, Parameter, formula, formulas, parameter
@@ -9,6 +11,7 @@ from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.gamma import drawn_by_host, standard_gamma
 from genesis.functions.creation import arange
+from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
@@ -16,6 +19,8 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
 __all__ = ["Binomial", "NegativeBinomial", "Poisson"]
+
+log_beta_density, log_gamma_density = functions_of("log_beta_density", "log_gamma_density")
 
 
 class Binomial(ProbsOrLogits):
@@ -40,8 +45,7 @@ class Binomial(ProbsOrLogits):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value, n, logits = self._checked(value), self.total_count, self.logits
-        ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
-        return ways + value * logits - n * softplus(logits)
+        return log_beta_density(value + 1, n - value + 1, -softplus(-logits), -softplus(logits)) - (n + 1).log()
 
     def entropy(self) -> Tensor:
         most = self._common_count("entropy")
@@ -80,10 +84,11 @@ class NegativeBinomial(ProbsOrLogits):
             return drawn_by_host("poisson", shape, standard_gamma(self.total_count, shape) * self.logits.exp())
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value, n, logits = self._checked(value), self.total_count, self.logits
-        ways = (n + value).lgamma() - (value + 1).lgamma() - n.lgamma()
-        ways = where(n + value == 0, 0, ways)
-        return ways - n * softplus(logits) - value * softplus(-logits)
+        value, logits, none = self._checked(value), self.logits, self.total_count == 0
+        n = where(none, 1, self.total_count)
+        success, failure = -softplus(-logits), -softplus(logits)
+        density = log_beta_density(value + 1, n, success, failure) + failure - (n + value).log()
+        return where(none, where(value == 0, 0, -inf), density)
 
     mean = formula(lambda d: d.total_count * d.logits.exp())
     mode = formula(lambda d: ((d.total_count - 1) * d.logits.exp()).floor().clamp(min=0))
@@ -106,8 +111,7 @@ class Poisson(ExponentialFamily):
             return drawn_by_host("poisson", shape, self.rate)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._checked(value)
-        return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
+        return log_gamma_density(self._checked(value) + 1, self.rate)
 
     mean = formula(lambda d: d.rate)
     mode = formula(lambda d: d.rate.floor())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nan
+from math import log as ln
 
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Parameter, formula, formulas, parameter
@@ -13,11 +14,14 @@ from genesis.distributions.transforms import AffineTransform, ExpTransform, Powe
 from genesis.distributions.uniform import Uniform
 from genesis.distributions.utils import euler_constant
 from genesis.functions.creation import full_like
+from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Exponential", "GeneralizedPareto", "Kumaraswamy", "Pareto", "Weibull"]
+
+(log_beta,) = functions_of("log_beta")
 
 
 class Exponential(ExponentialFamily):
@@ -123,9 +127,23 @@ class Kumaraswamy(Composed):
         parts = [PowerTransform(1 / self.concentration0), AffineTransform(1.0, -1.0), PowerTransform(1 / self.concentration1)]
         return Uniform(ones * 0, ones, validate_args=False), [*parts]
 
+    def _log_rest(self, value: Tensor) -> Tensor:
+        """log(1 - x^a), by which of the two is small."""
+        power = self.concentration1 * value.log()
+        return where(power < -ln(2), (-power.exp()).log1p(), (-power.expm1()).log())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, a, b = self._checked(value), self.concentration1, self.concentration0
+        return (a * b).log() + (a - 1).xlogy(value) + where(b == 1, 0, (b - 1) * self._log_rest(value))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return -(self.concentration0 * self._log_rest(self._checked(value))).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return ((-((-value).log1p() / self.concentration0).expm1()).log() / self.concentration1).exp()
+
     def _moment(self, power: int) -> Tensor:
-        a, b = 1 + power / self.concentration1, self.concentration0
-        return b * (a.lgamma() + b.lgamma() - (a + b).lgamma()).exp()
+        return self.concentration0 * log_beta(1 + power / self.concentration1, self.concentration0).exp()
 
     mean = formula(lambda d: d._moment(1))
 

@@ -31,12 +31,6 @@ class Folded(TransformedDistribution):
         density = self.base_dist.log_prob(self._checked(value)) + ln(2)
         return where(value >= 0, density, float("-inf"))
 
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(self._checked(value)) - 1  # type: ignore[no-any-return]
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)  # type: ignore[no-any-return]
-
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - ln(2)  # type: ignore[no-any-return]
 

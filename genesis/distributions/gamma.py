@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, nan
+from math import inf, nan, pi
+from math import log as ln
 
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Parameter, formula, formulas, parameter
@@ -24,7 +25,8 @@ from genesis.tensor.handle import Tensor
 
 __all__ = ["Chi2", "FisherSnedecor", "Gamma", "InverseGamma"]
 
-(igamma,) = functions_of("igamma")
+digamma_error, igamma, log_beta_density, log_gamma_density, stirling_error = functions_of(
+    "digamma_error", "igamma", "log_beta_density", "log_gamma_density", "stirling_error")
 
 
 def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor) -> Tensor:
@@ -56,15 +58,14 @@ class Gamma(ExponentialFamily):
         return standard_gamma(self.concentration, self._extended_shape(sample_shape)) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value, a = self._checked(value), self.concentration
-        return a.xlogy(self.rate) + (a - 1).xlogy(value) - self.rate * value - a.lgamma()
+        return log_gamma_density(self.concentration, self.rate * self._checked(value)) + self.rate.log()
 
     def cdf(self, value: Tensor) -> Tensor:
         return igamma(self.concentration, self.rate * self._checked(value))
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+        return 0.5 * (2 * pi * a).log() - self.rate.log() + stirling_error(a) + (a - 1) * digamma_error(a)
 
     mean = formula(lambda d: d.concentration / d.rate)
     mode = formula(lambda d: ((d.concentration - 1) / d.rate).clamp(min=0))
@@ -111,7 +112,7 @@ class InverseGamma(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+        return 0.5 * ln(2 * pi) - 1.5 * a.log() + self.rate.log() + stirling_error(a) + (a + 1) * digamma_error(a)
 
 
 class FisherSnedecor(Distribution):
@@ -129,9 +130,10 @@ class FisherSnedecor(Distribution):
         return (top / below).clamp(min=_TINY)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value, a, b, ratio = self._checked(value), self.df1 / 2, self.df2 / 2, self.df1 / self.df2
-        return ((a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log() + (a - 1) * value.log()
-                - (a + b) * (ratio * value).log1p())
+        ratio = self.df1 / self.df2
+        odds = ratio * self._checked(value)
+        rest = -odds.log1p()  # of a beta number, which is odds / (1 + odds)
+        return log_beta_density(self.df1 / 2, self.df2 / 2, odds.log() + rest, rest) + ratio.log() + 2 * rest
 
     @property
     def mean(self) -> Tensor:

@@ -12,12 +12,15 @@ from genesis.distributions.folded import Folded
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import ExpTransform
 from genesis.distributions.utils import Operand
+from genesis.functions.methods.table import functions_of
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.random import randn
 from genesis.tensor.handle import Tensor
 
 __all__ = ["HalfNormal", "LogNormal", "Normal"]
+
+ndtr, ndtri = functions_of("ndtr", "ndtri")
 
 
 class Normal(ExponentialFamily):
@@ -44,10 +47,10 @@ class Normal(ExponentialFamily):
         return -0.5 * z * z - self.scale.log() - 0.5 * ln(2 * pi)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 0.5 * (1 + ((self._checked(value) - self.loc) / (self.scale * 2**0.5)).erf())
+        return ndtr((self._checked(value) - self.loc) / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.loc + self.scale * (2 * value - 1).erfinv() * 2**0.5
+        return self.loc + self.scale * ndtri(value)
 
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * ln(2 * pi) + self.scale.log()
@@ -90,6 +93,12 @@ class HalfNormal(Folded):
     whole = Normal
     mean = formula(lambda d: d.scale * (2 / pi) ** 0.5)
     variance = formula(lambda d: d.scale * d.scale * (1 - 2 / pi))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return (self._checked(value) / (self.scale * 2**0.5)).erf()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.scale * value.erfinv() * 2**0.5
 
 
 replayable_module(__name__)

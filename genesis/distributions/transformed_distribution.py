@@ -10,6 +10,7 @@ from genesis.distributions.distribution import Distribution
 from genesis.distributions.independent import Independent
 from genesis.distributions.transforms import ComposeTransform, Transform
 from genesis.distributions.utils import Operand, declared, sum_rightmost
+from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
@@ -94,7 +95,9 @@ class TransformedDistribution(Distribution):
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        return probability if isinstance(sign, int) and sign == 1 else sign * (probability - 0.5) + 0.5
+        if isinstance(sign, int):
+            return probability if sign == 1 else 1 - probability
+        return where(sign > 0, probability, 1 - probability)
 
     def cdf(self, value: Tensor) -> Tensor:
         y = self._checked(value)

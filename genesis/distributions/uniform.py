@@ -76,11 +76,10 @@ class Laplace(Distribution):
 
     def cdf(self, value: Tensor) -> Tensor:
         z = (self._checked(value) - self.loc) / self.scale
-        return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
+        return where(z < 0, 0.5 * z.clamp(max=0).exp(), 1 - 0.5 * (-z.clamp(min=0)).exp())
 
     def icdf(self, value: Tensor) -> Tensor:
-        centred = value - 0.5
-        return self.loc - self.scale * centred.sign() * (-2 * centred.abs()).log1p()
+        return self.loc + self.scale * where(value < 0.5, (2 * value).log(), -(2 - 2 * value).log())
 
     def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()

@@ -37,7 +37,8 @@ class VonMises(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         k = self.concentration
-        return k * ((self._checked(value) - self.loc).cos() - 1) - ln(2 * pi) - i0e(k).log()
+        half = ((self._checked(value) - self.loc) / 2).sin()
+        return -2 * k * half * half - ln(2 * pi) - i0e(k).log()
 
     mean = mode = formula(lambda d: d.loc)
 

@@ -107,6 +107,12 @@ def case(name, number, dtype=np.float64):
     return both(name, CASES[name][number], dtype)
 
 
+def rounded(parameters):
+    """The parameters with the digits of float32."""
+    return {key: np.float64(np.float32(x)) if isinstance(x, float) else x.astype(np.float32).astype(np.float64)
+            if isinstance(x, np.ndarray) else x for key, x in parameters.items()}
+
+
 def same(what, wanted, found, tolerance=1e-10):
     """Values, shape and dtype of two results."""
     assert tuple(wanted.shape) == tuple(found.shape), what

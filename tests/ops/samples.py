@@ -27,6 +27,8 @@ INTERNAL = {
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
     "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_places", "nonzero_places", "bits_xor",
     "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
+    "stirling_error", "digamma_error", "log_beta", "log_gamma_density", "log_beta_density",
+    "log_dirichlet_density",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -235,6 +237,7 @@ SAMPLES: dict[str, list[Sample]] = {
 
 # Calls of internal rows, at which they are differentiated.
 _POSITIVE = np.abs(values(2, 3)) + 0.5
+_LARGE = np.array([0.7, 9.0, 30.0, 250.0])
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     **updates.SAMPLES,
     "grid_sample": [
@@ -242,6 +245,11 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
         for settings in (("bilinear", "zeros", True), ("bicubic", "reflection", False))
     ],
     "airy_ai": [Sample((values(2, 3),))],
+    "stirling_error": [Sample((_LARGE,))], "digamma_error": [Sample((_LARGE,))],
+    "log_beta": [Sample((_LARGE, _LARGE[::-1] + 1))],
+    "log_gamma_density": [Sample((_LARGE, _LARGE[::-1] / 2 + 3)), Sample((_LARGE, _LARGE * 1.1))],
+    "log_beta_density": [Sample((_LARGE, _LARGE[::-1] + 1, np.log(_SHARES[0, :4]), np.log1p(-_SHARES[0, :4])))],
+    "log_dirichlet_density": [Sample((_LARGE, np.log(_SHARES[:2, :4])))],
     "histogram_values": [
         Sample((values(6), None, values(6, seed=1), 4, None, False)), Sample((values(2, 3), None, None, 2, (-1, 1), True)),
         Sample((values(5), np.array([-1.0, 0, 2]), None, 2, None, False)),
