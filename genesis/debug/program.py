@@ -91,7 +91,7 @@ def instruction(nodes: Sequence[Node], call: Call) -> str:
         head = f"kernel  {call.kernel.name} over {list(call.extents)}"
     elif isinstance(call, Product):
         head = f"product {nodes[call.node].dtype.name}"
-    else:
+    else:  # Python computes it, unless the backend has a kernel of its own
         head = f"host    {nodes[call.node].op}"
     return f"{head}: {', '.join(_value(nodes, i) for i in call.reads)} -> {', '.join(_value(nodes, i) for i in call.writes)}"
 

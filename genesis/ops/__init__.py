@@ -5,7 +5,7 @@ from genesis.ops import (
     convolution, counting, ctc, decompositions, definite, densities, distance, elementwise, elimination, fourier, incomplete,
     indefinite, indexing, joining, loss, normalization, norms, numbers, optimize, ordering, pooling, products, quantiles,
     reduction, reflections, resample, running, sampling, scatter_reduction, sequences, short_time_fourier, solving, source,
-    special, statistics, tables, view_gradient, views, window,
+    sparse_product, special, statistics, tables, view_gradient, views, window,
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 

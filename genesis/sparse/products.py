@@ -8,13 +8,16 @@ from __future__ import annotations
 from genesis.functions.comparison import result_type
 from genesis.functions.creation import as_tensor
 from genesis.functions.methods.conversion import values_of
+from genesis.ir.dtypes import float32, float64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
-from genesis.sparse.creation import in_layout
+from genesis.ops.registry import OPERATIONS
+from genesis.sparse.creation import in_layout, pointers_of
 from genesis.sparse.elementwise import add, rule
-from genesis.sparse.layouts import sparse_coo
+from genesis.sparse.layouts import sparse_coo, sparse_csr
 from genesis.sparse.shaping import met, transpose
 from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, sparse, stack, summed
+from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
 
@@ -49,10 +52,15 @@ def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
     dtype = result_type(x._elements, y)
     *batch, n, k = *x.shape[:-1], y.shape[-1]
     rows, columns = flat_positions(x._positions[:-1], x.extents[:-1]), x._positions[-1]
+    if not batch and dtype in (float32, float64) and x.is_cpu and (x._is_coalesced or x._kind is sparse_csr):
+        pointers = pointers_of(rows, n) if x._pointers is None else x._pointers
+        parts = pointers, rows, columns, x._elements.to(dtype), y.to(dtype)
+        return call(OPERATIONS["csr_matmul"], parts)  # type: ignore[no-any-return]
     if batch:
         columns = x._positions[0] * x.shape[-1] + columns
     taken = y.to(dtype).reshape(-1, k)[columns] * x._elements.to(dtype).unsqueeze(1)
-    return summed(taken.new_zeros(n * batch[0] if batch else n, k), rows, taken).reshape(*batch, n, k)
+    found = summed(taken.new_zeros(n * batch[0] if batch else n, k), rows, taken)
+    return found.reshape(*batch, n, k) if batch else found
 
 
 def _of_sparse(x: SparseTensor, y: SparseTensor) -> SparseTensor:

@@ -28,7 +28,7 @@ INTERNAL = {
     "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_places", "nonzero_places", "bits_xor",
     "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
     "stirling_error", "digamma_error", "log_beta", "log_gamma_density", "log_beta_density",
-    "log_dirichlet_density",
+    "log_dirichlet_density", "csr_matmul",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -254,6 +254,8 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((values(6), None, values(6, seed=1), 4, None, False)), Sample((values(2, 3), None, None, 2, (-1, 1), True)),
         Sample((values(5), np.array([-1.0, 0, 2]), None, 2, None, False)),
     ],
+    "csr_matmul": [Sample((
+        np.array([0, 2, 2, 3]), np.array([0, 0, 2]), np.array([1, 3, 0]), values(3), values(4, 2, seed=1)))],
     "bits_xor": [Sample((_M, (1,), False)), Sample((_M, (0, 1), True))],
     "mode_places": [Sample((np.round(_M), 1)), Sample((np.round(_M), 0))],
     "nonzero_places": [Sample((np.round(_M), 8, -1)), Sample((values(2, 3), 9, -1))],

@@ -8,6 +8,7 @@ from functools import partial
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
 from genesis.codegen.cpu.loops import LOOP, combine_source, loop_launches
+from genesis.codegen.cpu import sparse_product
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, width_of
 from genesis.codegen.segment import Segment, SlotMap
@@ -23,6 +24,7 @@ from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 
+NATIVE = {"csr_matmul": sparse_product}  # host operations that have a kernel here
 BLOCK_QUANTUM = 64
 # Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not
 # depend on which worker is late. One share each made every sum wait for the slowest worker.
@@ -44,11 +46,15 @@ def assemble(
     numbers: list[int] = []
     for number, stage in enumerate(schedule.stages):
         first = stage[0]
-        if isinstance(first, HostCall):
-            if launches:
+        if isinstance(first, HostCall):  # alone in its stage
+            native = NATIVE.get(nodes[first.node].op)
+            launch = None if native is None else native.launch(nodes, first, slots, addresses, threads)
+            if launch is not None:
+                launches.append(launch)
+            elif launches:
                 segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
                 launches, numbers = [], []
-            segments += [Segment(None, call) for call in stage if isinstance(call, HostCall)]
+            segments += [] if launch is not None else [Segment(None, first)]
         elif isinstance(first, Product):
             launches += [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
         elif isinstance(first, Loop):
@@ -86,6 +92,9 @@ def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
             sources[LOOP.symbol] = LOOP
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
         dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
+        if isinstance(first, HostCall) and (native := NATIVE.get(nodes[first.node].op)) is not None:
+            for source in native.sources(nodes[first.node].dtype.name):
+                sources[source.symbol] = source
         found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]
         sources |= {source.symbol: source for source in found}
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))

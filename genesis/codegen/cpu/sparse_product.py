@@ -1,0 +1,143 @@
+"""A sparse matrix, compressed by rows, times a dense one: each row's sums stay in registers while its terms are read.
+
+Rows go to whichever worker is free. The terms of a row are added in their order, so results are the same on any number of
+workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.tile import Tile
+from genesis.codegen.cpu.registers import I32, I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.segment import SlotMap
+from genesis.ir.graph import Node
+from genesis.lower.stages import PARALLEL_COST, HostCall
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.native import Block, BlockWord, NativeLaunch
+
+WORDS = "pointers", "columns", "values", "dense", "result", "terms", "width", "distance"
+VECTORS = 8, 2  # of sums at a time; a row is read once for each such stretch of columns
+AHEAD = 8  # terms: rows of the dense factor lie anywhere, and are asked for before their turn
+LINE = 64  # bytes
+DTYPES = "float32", "float64"
+
+
+def sources(dtype: str) -> list[KernelSource]:
+    """The kernel of products of that dtype, if there is one."""
+    return [source(dtype)] if dtype in DTYPES else []
+
+
+def source(dtype: str) -> KernelSource:
+    """The kernel of products of one of `DTYPES`."""
+    tile = Tile.of(dtype)
+    name = f"genesis_sparse_product_{dtype}"
+    return KernelSource(name, f"{name} {tile.lanes} {VECTORS} {AHEAD}", partial(_product_ir, name, dtype, tile.lanes))
+
+
+def launch(
+    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+) -> NativeLaunch | None:
+    """The launch of a call; None for one that the kernel does not read where its operands lie."""
+    node = nodes[call.node]
+    operands = dict(zip(("pointers", "rows", "columns", "values", "dense"), call.operands, strict=True))
+    layouts = {name: layout for name, (_, layout) in operands.items()}
+    dense = layouts["dense"]
+    if len(node.shape) != 2 or node.dtype.name not in DTYPES or dense.strides[1] != 1 or any(
+        layouts[name].strides != (1,) for name in ("pointers", "columns", "values")
+    ):
+        return None
+    size = {"pointers": 8, "columns": 8, "values": node.dtype.itemsize, "dense": node.dtype.itemsize}
+    places = [slots.address(operands[name][0], layouts[name].offset * nbytes) for name, nbytes in size.items()]
+    terms, (rows, width) = layouts["columns"].shape[0], node.shape
+    words: tuple[BlockWord, ...] = (*places, slots.address(call.node), terms, width, dense.strides[0])
+    workers = threads if terms * width > PARALLEL_COST else 1
+    return NativeLaunch(addresses[source(node.dtype.name).symbol], [Block(words, rows)], workers)
+
+
+def _product_ir(name: str, dtype: str, lanes_of: int) -> str:
+    module = ir.Module(name)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)
+    first, end, words, _ = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    given = {
+        word: builder.load(builder.gep(words, [I64(n)], source_etype=I64), typ=POINTER if n < 5 else I64)
+        for n, word in enumerate(WORDS)
+    }
+    rows = _Rows(builder, dtype, lanes_of, given)
+    with counted(builder, first, end) as row:
+        rows.emit(row)
+    builder.ret_void()
+    return str(module)
+
+
+class _Rows:
+    """Emits the code of one row."""
+
+    def __init__(self, builder: ir.IRBuilder, dtype: str, lanes_of: int, given: dict[str, ir.Value]) -> None:
+        self.builder, self.dtype, self.given = builder, dtype, given
+        self.lanes = Lanes(builder, lanes_of)
+        self.sums = [builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], lanes_of)) for _ in range(max(VECTORS))]
+
+    def emit(self, row: ir.Value) -> None:
+        builder, width = self.builder, self.given["width"]
+        terms = self._least(self._pointer(row)), self._least(self._pointer(builder.add(row, I64(1))))
+        target = self.lanes.element_pointer(self.given["result"], builder.mul(row, width), self.dtype)
+        start: ir.Value = I64(0)
+        for vectors in VECTORS:
+            stretch = I64(vectors * self.lanes.width)
+            whole = builder.add(start, builder.mul(builder.sdiv(builder.sub(width, start), stretch), stretch))
+            with counted(builder, start, whole, vectors * self.lanes.width) as column:
+                self._stretch(terms, column, target, vectors)
+            start = whole
+        with counted(builder, start, width, self.lanes.width) as column:
+            self._stretch(terms, column, target, 1, self.lanes.first_lanes(builder.sub(width, column)))
+
+    def _pointer(self, row: ir.Value) -> ir.Value:
+        return self.lanes.load_uniform(self.lanes.element_pointer(self.given["pointers"], row, "int64"), "int64")
+
+    def _least(self, place: ir.Value) -> ir.Value:
+        """A place among the terms: pointers are the user's, and lead nowhere else."""
+        builder, terms = self.builder, self.given["terms"]
+        place = builder.select(builder.icmp_signed("<", place, terms), place, terms)
+        return builder.select(builder.icmp_signed("<", place, I64(0)), I64(0), place)
+
+    def _stretch(
+        self, terms: tuple[ir.Value, ir.Value], column: ir.Value, target: ir.Value, vectors: int, mask: ir.Value | None = None
+    ) -> None:
+        """The sums of a stretch of columns, over all terms of the row."""
+        builder, lanes, dtype, given = self.builder, self.lanes, self.dtype, self.given
+        zero = lanes.splat(lanes.constant(dtype, 0.0))
+        for total in self.sums[:vectors]:
+            builder.store(zero, total)
+        with counted(builder, *terms) as term:
+            if vectors > 1:
+                self._ask_for(builder.add(term, I64(AHEAD)), column, vectors)
+            value = lanes.splat(lanes.load_uniform(lanes.element_pointer(given["values"], term, dtype), dtype))
+            place = self._place(term, column)
+            for k, total in enumerate(self.sums[:vectors]):
+                x = lanes.load(lanes.element_pointer(place, I64(k * lanes.width), dtype), dtype, mask)
+                builder.store(lanes.fma(value, x, builder.load(total)), total)
+        for k, total in enumerate(self.sums[:vectors]):
+            to = lanes.element_pointer(target, builder.add(column, I64(k * lanes.width)), dtype)
+            lanes.store(builder.load(total), to, dtype, mask)
+
+    def _place(self, term: ir.Value, column: ir.Value) -> ir.Value:
+        """Where the dense factor's row of a term lies, from `column` on."""
+        builder, lanes, given = self.builder, self.lanes, self.given
+        line = lanes.load_uniform(lanes.element_pointer(given["columns"], term, "int64"), "int64")
+        return lanes.element_pointer(given["dense"], builder.add(builder.mul(line, given["distance"]), column), self.dtype)
+
+    def _ask_for(self, term: ir.Value, column: ir.Value, vectors: int) -> None:
+        last = self.builder.sub(self.given["terms"], I64(1))
+        term = self.builder.select(self.builder.icmp_signed("<", term, last), term, last)
+        place = self._place(term, column)
+        per_line = LINE // (4 if self.dtype == "float32" else 8)
+        for k in range(0, vectors * self.lanes.width, per_line):
+            line = self.lanes.element_pointer(place, I64(k), self.dtype)
+            self.lanes.intrinsic("prefetch", ir.VoidType(), [line, I32(0), I32(3), I32(1)], overloads=(POINTER,))
