@@ -19,7 +19,8 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, dataclass_transform
 
 from genesis.distributions import constraints
-from genesis.distributions.constraints import Constraint
+from genesis.distributions.constraint import Constraint, is_dependent
+from genesis.distributions.constraints_of_numbers import OF_NUMBERS
 from genesis.distributions.utils import Number, Operand, as_tensors, declared, derived, joint_shape
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.made_methods import made_method
@@ -171,9 +172,9 @@ class Declared(_Declaring):
             return
         answers: list[tuple[str, Constraint, Tensor]] = []
         for name, constraint in known.items():
-            if constraints.is_dependent(constraint) or (name not in vars(self) and self._follows(name)):
+            if is_dependent(constraint) or (name not in vars(self) and self._follows(name)):
                 continue
-            if name in numbers and isinstance(constraint, constraints.OF_NUMBERS):
+            if name in numbers and isinstance(constraint, OF_NUMBERS):
                 if not bool(constraint.check(numbers[name])):  # type: ignore[arg-type]
                     self._complain(name, constraint)
             else:

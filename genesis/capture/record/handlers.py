@@ -53,6 +53,6 @@ def handlers_apart() -> Iterator[None]:
                     signal.signal(number, apart)
         yield
     finally:
-        for number, handler in replaced.items():
-            if signal.getsignal(number) is apart:  # else the call has set another
-                signal.signal(number, handler)
+        for caught, handler in replaced.items():
+            if signal.getsignal(caught) is apart:  # else the call has set another
+                signal.signal(caught, handler)

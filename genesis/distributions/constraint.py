@@ -1,0 +1,80 @@
+"""What a constraint is, and constraints that depend on a distribution's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genesis.ir.replayable import Described, replayable_module
+from genesis.tensor.handle import Tensor
+
+
+class Constraint(Described):
+    """A region: `check` says, for each event, whether it lies within. An event has the last `event_dim` axes.
+
+    >>> from genesis.distributions import constraints
+    >>> constraints.positive.check(genesis.tensor([-1.0, 2.0]))
+    tensor([False,  True])
+    """
+
+    is_discrete = False
+    event_dim = 0
+
+    def check(self, value: Tensor) -> Tensor:
+        """Whether each event of `value` lies within, of shape sample_shape + batch_shape."""
+        raise NotImplementedError(f"{type(self).__name__}: check is not defined")
+
+    def __repr__(self) -> str:
+        return type(self).__name__[1:] + "()"
+
+
+class _Dependent(Constraint):
+    """A constraint that depends on other values; it checks nothing."""
+
+    def __init__(self, *, is_discrete: bool | Any = NotImplemented, event_dim: int | Any = NotImplemented) -> None:
+        self._is_discrete, self._event_dim = is_discrete, event_dim
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        """Whether its values are discrete, if that is known."""
+        return self._known("is_discrete")
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """The axes of an event, if that is known."""
+        return self._known("event_dim")
+
+    def _known(self, name: str) -> Any:
+        value = getattr(self, "_" + name)
+        if value is NotImplemented:
+            raise NotImplementedError(f"{name} of this constraint depends on the distribution's parameters")
+        return value
+
+    def __call__(self, *, is_discrete: bool | Any = NotImplemented, event_dim: int | Any = NotImplemented) -> _Dependent:
+        return _Dependent(
+            is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
+        )
+
+    def check(self, value: Tensor) -> Tensor:
+        raise ValueError("a dependent constraint checks nothing by itself; ask the distribution's instance for its support")
+
+
+def is_dependent(constraint: Constraint) -> bool:
+    """Whether a constraint depends on other values."""
+    return isinstance(constraint, _Dependent)
+
+
+class dependent_property(property, _Dependent):
+    """A property that is a constraint, which depends on the parameters of the instance; on the class it is dependent."""
+
+    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool | Any = NotImplemented,
+                 event_dim: int | Any = NotImplemented) -> None:
+        super().__init__(fn)
+        self._is_discrete, self._event_dim = is_discrete, event_dim
+
+    def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
+        return dependent_property(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
+
+
+replayable_module(__name__)
