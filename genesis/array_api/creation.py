@@ -11,7 +11,7 @@ import numpy as np
 from genesis.functions import creation
 from genesis.ir.dtypes import DType, get_default_dtype, int64
 from genesis.ir.replayable import replayable_module
-from genesis.runtime.devices import Device, DeviceLike, device_of
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 Shape = int | tuple[int, ...]
@@ -33,21 +33,7 @@ def asarray(
 
     Raises ValueError where `copy` is false and a copy cannot be avoided.
     """
-    if isinstance(obj, Tensor):
-        result = obj.to(obj.device if device is None else device_of(device), dtype or obj.dtype)
-        shared = result is obj
-    elif isinstance(obj, np.ndarray | np.generic):
-        result = creation.as_tensor(np.asarray(obj), dtype, device)
-        shared = isinstance(obj, np.ndarray) and dtype in (None, result.dtype) and result.device is Device("cpu")
-    elif hasattr(obj, "__dlpack__"):
-        result, shared = creation.from_dlpack(obj), True
-        if (dtype or result.dtype) is not result.dtype or device_of(device) is not result.device:
-            result, shared = result.to(device_of(device), dtype or result.dtype), False
-    else:
-        result, shared = creation.tensor(obj, dtype=dtype, device=device), False
-    if copy is False and not shared:
-        raise ValueError("asarray: copy=False, but a copy is needed for this object, dtype or device")
-    return result.clone() if copy and shared else result
+    return creation.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
 def arange(

@@ -81,6 +81,27 @@ class Context:
         self._materializes = bool(value)
 
 
+class SavedLeaf(NamedTuple):
+    """A leaf as it was when it was saved. The reference is a weak one: the leaf may be a detached result of an older trace."""
+
+    tensor: weakref.ref[Tensor]
+    array: Array
+    version: int | None  # of its memory, if it had any
+
+    @staticmethod
+    def of(tensor: Tensor, array: Array) -> SavedLeaf:
+        """`tensor`, which holds `array`."""
+        return SavedLeaf(weakref.ref(tensor), array, None if array.memory is None else array.memory.buffer.version)
+
+    def unchanged(self) -> Tensor | None:
+        """The leaf, if it is there and holds what it held."""
+        tensor = self.tensor()
+        if tensor is None or array_of(tensor) is not self.array:
+            return None
+        memory = self.array.memory
+        return tensor if self.version is None or (memory is not None and memory.buffer.version == self.version) else None
+
+
 class Deferred(NamedTuple):
     """The answer of a `backward` that needs a pass of its own: `gradients` gives it once `backward_pass` has been made."""
 
@@ -95,7 +116,8 @@ def _ended(*gradients: object) -> None:
 class CustomCall:
     """A call of a custom Function in a trace: its results, where their gradient goes, and what it saved."""
 
-    __slots__ = ("__weakref__", "backward", "context", "first", "inputs", "kinds", "last", "name", "outputs", "saved", "trace")
+    __slots__ = (
+        "__weakref__", "backward", "context", "first", "inputs", "kinds", "last", "leaves", "name", "outputs", "saved", "trace")
 
     def __init__(
         self, name: str, backward: Backward, context: Context, trace: Trace, inputs: Sequence[int | None],
@@ -109,6 +131,7 @@ class CustomCall:
         self.outputs = outputs  # positions of the results; None for those that carry none
         self.kinds = [(r.shape, r.dtype) if isinstance(r, Tensor) else None for r in results]
         self.saved: Sequence[int | None] | None = ()  # None once released
+        self.leaves: dict[int, SavedLeaf] = {}  # those of them, by number, that are leaves which want gradients
         carried = [index for index in outputs if index is not None]
         self.first, self.last = min(carried), max(carried)
         trace.backward_state().custom_calls.update(dict.fromkeys(carried, self))
@@ -120,7 +143,13 @@ class CustomCall:
             raise RuntimeError(
                 f"saved_tensors: backward has released what {self.name} saved; give it retain_graph=True to read it again"
             )
-        return [None if index is None else saved_at(trace, index) for index in self.saved]
+        return [None if index is None else self._read(trace, k, index) for k, index in enumerate(self.saved)]
+
+    def _read(self, trace: Trace, number: int, index: int) -> Tensor:
+        """A saved tensor. A leaf is itself, unless it has been written since: backward may ask for gradients of it."""
+        leaf = self.leaves.get(number)
+        unchanged = None if leaf is None else leaf.unchanged()
+        return saved_at(trace, index) if unchanged is None else unchanged
 
     def release(self) -> None:
         """Forget what was saved."""
@@ -202,6 +231,9 @@ def _entered(
     outputs = [next(positions) if carries_gradient else None for carries_gradient in carries]
     custom = CustomCall(name, backward, context, trace, targets, outputs, results)
     custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
+    custom.leaves = {
+        k: SavedLeaf.of(*pair) for k, pair in enumerate(read)
+        if pair is not None and pair[0]._requires_grad and not pair[1].node.differentiable}
     context._custom, context._saved = weakref.ref(custom), []
     return [None if index is None else trace.handle(index) for index in outputs]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import Hook, NodeHooks, RemovableHandle
@@ -56,6 +58,13 @@ class GradientNode:
         node = GradientNode(self._trace, position)
         custom = node._trace.backward.custom_calls.get(node._index)
         return node, custom.outputs.index(node._index) if custom is not None else 0
+
+    def __getattr__(self, name: str) -> Any:
+        """What the context of a custom Function's call has: `saved_tensors`, `needs_input_grad`, what `forward` put there."""
+        custom = self._trace.backward.custom_calls.get(self._index)
+        if custom is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(custom.context, name)
 
     # ---- hooks ----
 

@@ -116,8 +116,9 @@ class Compiled:
         recorder.release()
         self._returns_items = self._returns_items or recorder.only_returns_items(recording.result)
         self.refusals = recorder.refusals
-        if self.refusals and self.fullgraph:
-            raise SplitError(f"compile: with fullgraph=True, {self.refusals[0]}")
+        lasting = [refusal for refusal in self.refusals if not refusal.passes]
+        if lasting and self.fullgraph:
+            raise SplitError(f"compile: with fullgraph=True, {lasting[0]}")
         if entry is not None:
             with LOCK:
                 self.entries.insert(0, entry)
@@ -138,7 +139,8 @@ def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None,
         check: compare the first replays with uncompiled execution.
         dynamic: whether numbers among the arguments that only feed arithmetic are data: yes, no, or (None) after the first
             call.
-        fullgraph: raise SplitError where a value is looked at, or where a call cannot be replayed.
+        fullgraph: raise SplitError where a value is looked at, or where a call cannot be replayed; one that fills a
+            functools.cache is what the next one finds filled, and raises nothing.
 
     What a call reads - parameters, settings, globals, attributes - is read anew by each. What does more than compute (it
     looks at a value, prints, counts), or runs what is not known to be a function of its arguments, is called each time.

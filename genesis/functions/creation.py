@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from array import array
 from collections.abc import Sequence
 from typing import Any, TypedDict, Unpack
 
@@ -146,7 +147,34 @@ def as_tensor(data: ArrayLike, dtype: DType | None = None, device: DeviceLike = 
     return from_data(data, dtype, device=device)
 
 
-asarray = as_tensor
+def asarray(
+    obj: Any, *, dtype: DType | None = None, device: DeviceLike = None, copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
+    """`obj` as a tensor: a number, nested lists, another array, or what has a buffer, which is read as `dtype`.
+
+    It shares memory where it can, unless `copy` is true; tensors stay in their graph, unless `requires_grad` is False.
+    Raises ValueError where `copy` is False and a copy cannot be avoided.
+
+    >>> import genesis, numpy
+    >>> a = numpy.zeros(2); x = genesis.asarray(a, copy=False); a[0] = 7; x
+    tensor([7., 0.], dtype=genesis.float64)
+    """
+    shared = obj
+    if isinstance(obj, bytes | bytearray | memoryview | array):
+        obj = np.frombuffer(obj, (dtype or get_default_dtype()).numpy)
+    if isinstance(obj, np.ndarray):
+        shared, device = from_memory(obj), device_of(device)
+    elif not isinstance(obj, Tensor) and hasattr(obj, "__dlpack__"):
+        shared = from_dlpack(obj)
+    result = shared.to(device, dtype) if isinstance(shared, Tensor) else from_data(shared, dtype, device=device)
+    if copy is False and result is not shared:
+        raise ArgumentError("asarray: copy=False, but a copy is needed for this object, dtype or device")
+    if copy and result is shared:
+        result = result.clone()
+    if requires_grad is False:
+        return result.detach()
+    return result.requires_grad_() if requires_grad and not result.requires_grad else result
 
 
 def scalar_tensor(

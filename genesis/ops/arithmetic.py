@@ -10,7 +10,7 @@ import numpy as np
 
 from genesis.ir.dtypes import bool_, complex128, float64, refuse_complex_number
 from genesis.ir.graph import Value
-from genesis.ops.complex_values import imag_value, log_add_exp, real_value
+from genesis.ops.complex_values import complex_value, imag_value, log_add_exp, real_value
 from genesis.ops.elementwise import atan2, clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sin, trunc, where, zeros_like
 from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.rows import binary, formula, from_scipy, unary
@@ -215,6 +215,8 @@ def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = No
     >>> genesis.nan_to_num(genesis.tensor([float("nan"), float("inf"), 1.0]), posinf=9.0)
     tensor([0., 9., 1.])
     """
+    if input.dtype.is_complex:
+        return complex_value(*[nan_to_num(part(input), nan, posinf, neginf) for part in (real_value, imag_value)])
     if not input.dtype.is_floating_point:
         return input
     least, greatest = _range(input)
@@ -254,7 +256,7 @@ def isclose(input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, 
     if rtol < 0 or atol < 0:
         raise ValueError(f"isclose: rtol is {rtol} and atol {atol}; want 0 or more")
     a, b = promoted(input, other)
-    if not a.dtype.is_floating_point:
+    if a.dtype.category < 2:
         a, b = cast(a, float64), cast(b, float64)
     apart = abs(widened(a) - widened(b))
     close = (a == b) | (isfinite(apart) & (apart <= atol + abs(rtol * widened(b))))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 
 _GPUS = ("cuda", "mps", "xpu")  # the kinds of GPUs that programs name
@@ -136,7 +137,8 @@ def _gpu(name: str) -> Device:
     """The GPU of a name that has not been asked for before, be it here or not. Raises ValueError for what is none."""
     kind, _, number = name.partition(":")
     if kind not in _GPUS or name not in (kind, f"{kind}:{number}") or not (number or "0").isdecimal():
-        raise ValueError(f"device: {name!r} is not available; want 'cpu', which is 'cpu:0', to 'cpu:{_LAST}', or 'cuda'")
+        raise ArgumentError(f"device: {name!r} is not available. Expected one of cpu, {', '.join(_GPUS)}, meta device type at "
+                            f"start of device string; CPUs are 'cpu', which is 'cpu:0', to 'cpu:{_LAST}'")
     if kind != "cuda":
         return _made(kind, int(number or 0), "genesis computes on the CPU and on NVIDIA's GPUs")
     [cuda] = _drivers

@@ -67,17 +67,19 @@ class CompileWorker:
         return object_code
 
     def close(self) -> None:
-        """Let the worker end. Its last request may still be under way."""
+        """Let the worker end. Its last request may still be under way, so what becomes of it is asked later."""
         self._requests.close()
         self._answers.close()
+        _ending[:] = [process for process in (*_ending, self._process) if process.poll() is None]
 
     def forget(self) -> None:
         """Drop this process's ends of the pipes, and do not ask what becomes of the worker: it may be the parent's."""
-        self.close()
         self._process.returncode = 0
+        self.close()
 
 
 _workers: list[CompileWorker] = []
+_ending: list[subprocess.Popen[bytes]] = []
 _compiling_here = fork_safe_lock()
 
 
@@ -89,6 +91,8 @@ def _compile_here(symbol: str, llvm_ir: str) -> bytes:
 def _forget_workers() -> None:
     while _workers:  # their pipes close, which ends them
         _workers.pop().forget()
+    for process in _ending:
+        process.returncode = 0
 
 
 os.register_at_fork(after_in_child=_forget_workers)

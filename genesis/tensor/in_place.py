@@ -213,7 +213,7 @@ def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:
         if value.dtype.category > tensor.dtype.category:
-            raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")
+            raise TypeError(f"{name}_: a {value.dtype.name} result cannot be cast in place to {tensor.dtype.name}")
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
     return write(tensor, value, change)
 

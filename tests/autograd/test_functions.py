@@ -415,3 +415,62 @@ def test_a_custom_function_keeps_its_name_when_its_graph_is_gone():
         genesis.autograd.grad(loss, y)
     with pytest.raises(RuntimeError, match="released this graph"):
         loss.backward()
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_saved_leaf_is_itself_so_that_gradients_of_it_may_be_asked_for(lib):
+    weight = lib.nn.Parameter(lib.tensor([3.0, -1.0]))
+
+    def adjoint(x, parameters):
+        """A derivative along several steps that are run anew, of parameters that `backward` knows by what was saved."""
+        totals = [lib.zeros(2)] * (1 + len(parameters))
+        for _ in range(3):
+            y = x.detach().requires_grad_(True)
+            with lib.enable_grad():
+                found = lib.autograd.grad((y * weight).sum(), (y, *parameters), allow_unused=True)
+            totals = [total if grad is None else total + grad for total, grad in zip(totals, found, strict=True)]
+            totals[0].tolist()  # what comes next is another program
+        return totals
+
+    class Integrated(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, *parameters):
+            ctx.steps = 3
+            ctx.save_for_backward(x, x * 2, *parameters)
+            return x * parameters[0] * 3
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, twice, *parameters = ctx.saved_tensors
+            assert parameters[0] is weight and twice.tolist() == [2.0, 4.0]
+            return tuple(grad * total for total in adjoint(x, parameters))
+
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y = Integrated.apply(x, weight)
+    assert y.grad_fn.steps == 3 and y.grad_fn.saved_tensors[0] is x
+    assert y.view(1, 2).grad_fn.next_functions[0][0].needs_input_grad == (True, True)
+    with pytest.raises(AttributeError, match="unheard_of"):
+        _ = y.grad_fn.unheard_of
+    y.sum().backward()
+    assert weight.grad.tolist() == [3.0, 6.0] and x.grad.tolist() == [9.0, -3.0]
+
+
+def test_a_leaf_that_was_written_since_is_read_as_it_was_saved():
+    saved = []
+
+    class Kept(genesis.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            saved.append(ctx.saved_tensors[0])
+            return grad
+
+    x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    y = Kept.apply(x)
+    x.data = genesis.tensor([5.0, 5.0])
+    y.sum().backward()
+    assert saved[0] is not x and saved[0].tolist() == [1.0, 2.0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
+import warnings
 
 import pytest
 
@@ -122,3 +124,14 @@ def test_a_forked_child_leaves_the_workers_to_its_parent(eager_workers):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     batch = modules(8, "parent")
     assert results(batch, compile_modules(batch)) == list(range(100, 108))
+
+
+def test_a_worker_that_is_let_go_warns_of_nothing(eager_workers):
+    compile_modules(modules(4, "ended"))
+    process = machine_code._workers[0]._process
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        machine_code._workers.pop(0).close()
+        del process
+        gc.collect()
+    assert not warned

@@ -342,3 +342,16 @@ def test_the_array_api_knows_complex_numbers():
     assert xp.isdtype(z.dtype, "complex floating") and not xp.isdtype(z.dtype, "real floating")
     assert (xp.result_type(xp.float64, 1j), xp.multiply(xp.ones(2), 2j).dtype) == (xp.complex128, xp.complex64)
     np.testing.assert_allclose(xp.fft.fft(z).numpy(), np.fft.fft(z.numpy()), 1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_closeness_is_that_of_both_parts(dtype):
+    inf, nan = float("inf"), float("nan")
+    a = np.array([1 + 1j, 1e6, complex(inf, 1), complex(nan, 1), complex(inf, nan), 2], dtype)
+    b = np.array([1 - 1j, 1e6 + 100j, complex(inf, 1), complex(nan, 1), complex(inf, nan), 2 + 1e-7j], dtype)
+    for x, y, equal_nan in [(a, b, False), (a, b, True), (b, a, True), (a, a, False)]:
+        ours, theirs = [lib.isclose(lib.tensor(x), lib.tensor(y), equal_nan=equal_nan) for lib in (genesis, torch)]
+        assert ours.tolist() == theirs.tolist()
+    assert not genesis.allclose(genesis.tensor(a[:1]), genesis.tensor(b[:1]))
+    for settings in ((), (3.0, 4.0, 5.0)):
+        same(genesis.nan_to_num(genesis.tensor(a), *settings), torch.nan_to_num(torch.tensor(a), *settings))

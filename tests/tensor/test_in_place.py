@@ -54,7 +54,7 @@ def test_the_dtype_stays():
     x = genesis.ones(2, dtype=genesis.float16)
     x += genesis.ones(2, dtype=genesis.float64)
     assert x.dtype is genesis.float16
-    with pytest.raises(TypeError, match=r"add_: a float32 result cannot be stored in place in int64"):
+    with pytest.raises(TypeError, match=r"add_: a float32 result cannot be cast in place to int64"):
         genesis.arange(2).add_(0.5)
 
 

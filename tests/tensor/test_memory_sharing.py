@@ -361,8 +361,49 @@ def test_a_storage_without_views_ends_when_data_is_replaced():
     "name", ["cumsum", "cumprod", "logcumsumexp", "sort", "cummax", "max", "kthvalue", "topk", "roll", "msort"])
 def test_a_result_without_axes_is_no_other_name_of_the_operand(name):
     x = genesis.ones(4).sum()
-    found = getattr(x, name)(*{"kthvalue": (1, 0), "topk": (1,), "roll": (1, 0), "msort": ()}.get(name, (0,)))
+    found = getattr(x, name)(*{"kthvalue": (1, 0), "topk": (1,), "roll": (1,), "msort": ()}.get(name, (0,)))
     y = found[0] if isinstance(found, tuple) else found
     y.numpy()
     x.numpy()[...] = 7
     assert y.item() == 4
+
+
+AS_ARRAYS = {
+    "a tensor": lambda lib, a, x: lib.asarray(x), "a copy": lambda lib, a, x: lib.asarray(x, copy=True),
+    "another dtype": lambda lib, a, x: lib.asarray(x, dtype=lib.float64),
+    "a cast that is refused": lambda lib, a, x: lib.asarray(x, dtype=lib.float64, copy=False),
+    "a tensor, detached": lambda lib, a, x: lib.asarray(x * 2, requires_grad=False),
+    "a tensor in its graph": lambda lib, a, x: lib.asarray(x * 2, requires_grad=True),
+    "an array": lambda lib, a, x: lib.asarray(a, copy=False), "an array's copy": lambda lib, a, x: lib.asarray(a, copy=True),
+    "an array, cast": lambda lib, a, x: lib.asarray(a, dtype=lib.float32, requires_grad=True),
+    "an array that would be copied": lambda lib, a, x: lib.asarray(a, dtype=lib.float32, copy=False),
+    "a number": lambda lib, a, x: lib.asarray(True), "a number of NumPy's": lambda lib, a, x: lib.asarray(np.float32(2)),
+    "a number that would be copied": lambda lib, a, x: lib.asarray(1, copy=False),
+    "lists": lambda lib, a, x: lib.asarray([[1], [2]], dtype=lib.int32),
+    "lists with a gradient": lambda lib, a, x: lib.asarray([1.0, 2.0], requires_grad=True),
+    "whole numbers with one": lambda lib, a, x: lib.asarray([1, 2], requires_grad=True),
+    "a buffer": lambda lib, a, x: lib.asarray(bytearray(b"abcdefgh")),
+    "a buffer of bytes": lambda lib, a, x: lib.asarray(bytearray(b"abcd"), dtype=lib.uint8, copy=False),
+    "the dtype by position": lambda lib, a, x: lib.asarray(x, lib.float64),
+}
+
+
+@pytest.mark.parametrize("name", AS_ARRAYS)
+def test_asarray_is_torchs(name):
+    def outcome(lib):
+        a, x = np.arange(3.0), lib.tensor([1.0, 2.0], requires_grad=True)
+        try:
+            made = AS_ARRAYS[name](lib, a, x)
+        except (RuntimeError, TypeError, ValueError) as problem:
+            return next(kind for kind in (TypeError, ValueError, RuntimeError) if isinstance(problem, kind)).__name__
+        a[:] = 9
+        result = made.tolist(), str(made.dtype).rpartition(".")[2], made.requires_grad, made.is_leaf, made is x
+        return result
+
+    ours, theirs = outcome(genesis), outcome(torch)
+    assert ours == theirs or {ours, theirs} <= {"RuntimeError", "TypeError"}  # a dtype that takes no gradient is one of both
+
+
+def test_devices_that_do_not_exist_are_runtime_errors_too():
+    with pytest.raises(RuntimeError, match=r"Expected one of cpu, cuda, .*meta device type at start of device string"):
+        genesis.device("nowhere")

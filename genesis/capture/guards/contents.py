@@ -51,6 +51,7 @@ class Contents(Lines, ABC):
         self._hidden: dict[int, tuple[object, dict[str, object], str, set[str]]] = {}  # names that objects do not have
         self._nowhere: dict[int, tuple[dict[str, object], set[str]]] = {}  # names that a module's globals do not have
         self._builtins: dict[str, object] = {}
+        self.memories: set[int] = set()  # guards of what cached functions hold
         self.remembers = False  # results, by arguments that have to be what they seem
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._running: set[CodeType] = set()
@@ -108,11 +109,13 @@ class Contents(Lines, ABC):
             self._object(value, label)
         base: Any = next(base for base in kind.__mro__ if base in PLAIN)
         plain = all(getattr(kind, method, None) is getattr(base, method, None) for method in _ACCESS)
-        if isinstance(value, list | tuple | deque):
+        if isinstance(value, tuple | frozenset):  # which hold what they held
+            for i, item in enumerate(base.__iter__(value)):
+                self.enter(item, f"{label}[{i}]" if base is tuple else f"what is in {label}")
+        elif isinstance(value, list | deque):
             taken = f"{self.constant(base)}.__getitem__({name}, {{}})" if not plain else f"{name}[{{}}]"
-            if not isinstance(value, tuple):
-                length = f"len({name})" if plain else f"{self.constant(base)}.__len__({name})"
-                self.fail_if(f"{length} != {base.__len__(value)}", f"len({label})")
+            length = f"len({name})" if plain else f"{self.constant(base)}.__len__({name})"
+            self.fail_if(f"{length} != {base.__len__(value)}", f"len({label})")
             for i, item in enumerate(base.__iter__(value)):
                 self.visit(taken.format(i), item, f"{label}[{i}]")
         elif isinstance(value, dict | MappingProxyType):
@@ -150,11 +153,11 @@ class Contents(Lines, ABC):
             self.remembers = True
             found = remembered(value)
             self.constants["remembered"] = remembered
+            self.memories.add(len(self.labels))
             self.fail_if(f"len(v := remembered({name})) != {len(found)} or not all(map(same, v, {self.constant(found)}))",
                          f"what {label} remembers")
-            for item in found:
-                if type(item).__name__ not in _LINKS:
-                    self.enter(item, f"what {label} remembers")
+            for item in results_among(found):
+                self.enter(item, f"what {label} remembers")
         elif isinstance(value, Builtin):
             self._builtin(value, label)
         elif isinstance(value, DISPATCHED) and not is_known_function(value):
@@ -221,6 +224,12 @@ def remembered(function: functools._lru_cache_wrapper[object]) -> list[object]:
     return found
 
 
+def results_among(remembered: list[object]) -> list[object]:
+    """The results of calls among what a cached function holds; one with a bound holds a key, a result and a type for each."""
+    linked = [remembered[i - 1] for i, held in enumerate(remembered) if i and getattr(held, "__name__", "") == _LINK]
+    return linked[:-1] or [held for held in remembered if type(held).__name__ != _LINK]
+
+
 def is_filled(cell: CellType) -> bool:
     """Whether a variable of a closure has a value."""
     try:
@@ -237,7 +246,7 @@ CALLABLES = (
 )
 PLAIN = {list, tuple, deque, dict, defaultdict, OrderedDict, MappingProxyType, set, frozenset}
 UNKNOWN = "which is not known to be a function of its arguments"
-_LINKS = ("_lru_list_elem", "_HashedSeq", "type")  # of a cache: not what it remembers
+_LINK = "_lru_list_elem"  # of a cache: not what it remembers
 _ACCESS = ("__len__", "__iter__", "__getitem__", "keys")
 _SPECIAL = frozenset({
     "__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "__delitem__", "__contains__",

@@ -109,10 +109,11 @@ class Recorder:
 
     # ---- hooks (see tracing/recording_hooks.py) ----
 
-    def refuse(self, reason: str) -> None:
-        """The call cannot be replayed."""
+    def refuse(self, reason: str, passes: bool = False) -> None:
+        """The call cannot be replayed; `passes`: for a reason that the next call need not have."""
         frame = users_frame()
-        refusal = Refusal(reason, resolve_line(*user_line()) if frame is None else resolve_line(frame.f_code, frame.f_lasti))
+        line = resolve_line(*user_line()) if frame is None else resolve_line(frame.f_code, frame.f_lasti)
+        refusal = Refusal(reason, line, passes)
         if refusal not in self.refusals:
             self.refusals.append(refusal)
 

@@ -34,10 +34,11 @@ class SplitError(RuntimeError):
 
 
 class Refusal(NamedTuple):
-    """Why a call cannot be replayed, and the user's file and line."""
+    """Why a call cannot be replayed, and the user's file and line. `passes`: the next call need not have this reason."""
 
     reason: str
     line: tuple[str, int] | None
+    passes: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason} (at {self.line[0]}:{self.line[1]})" if self.line else self.reason

@@ -93,7 +93,8 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs:
     guards = recorder.guards
     changed = guards.failing()
     if changed is not None:
-        recorder.refuse(f"it changes {guards.labels[changed] if changed >= 0 else 'what it reads'} itself")
+        label = guards.labels[changed] if changed >= 0 else "what it reads"
+        recorder.refuse(f"it changes {label} itself", passes=changed in guards.memories)
     leaves = leaves_check(recorder, arguments)(args, kwargs)
     if isinstance(leaves, int) or any(a is not b for a, b in zip(leaves, arguments.leaves, strict=True)):
         recorder.refuse("it changes the containers of its arguments")

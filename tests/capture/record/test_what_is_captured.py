@@ -1,5 +1,6 @@
 """Whatever else a compiled function may meet: views, hooks, nested calls, failures, threads, backward afterwards."""
 
+import functools
 import gc
 import threading
 import time
@@ -504,3 +505,23 @@ def test_threads_may_call_at_once():
         thread.join()
     assert not wrong
     assert f.entries[0].replays == 160 and total.tolist() == [1.0 + 40 * 6] * 4
+
+
+def test_a_call_that_fills_a_cache_splits_no_graph_and_the_next_is_replayed():
+    runs = []
+
+    @functools.lru_cache(1024)
+    def shape_of(rows, columns):
+        runs.append(rows)
+        return [rows, columns], {"kept": (columns, rows)}
+
+    for rows in range(1500):  # more than it keeps: each call is one list, one dict and no key that is compared
+        shape_of(rows, 2)
+    del runs[:]
+    folded = genesis.compile(lambda x: x.reshape(shape_of(4, 3)[0]) * 2, fullgraph=True)
+    x = genesis.arange(12.0)
+    expected = (x.reshape(4, 3) * 2).tolist()
+    assert [folded(x).tolist() for _ in range(4)] == [expected] * 4
+    assert runs == [4]
+    shape_of(4, 3)[0].reverse()
+    assert folded(x).shape == (3, 4)
