@@ -25,7 +25,7 @@ USERS = {  # modules that users import, and nothing else, lie loose
 DEFERRED = {
     ("genesis/runtime/numba_compiler.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "numba.core"),
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
-    ("genesis/ops/fourier.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
+    ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
     ("genesis/ops/solving.py", "scipy.linalg"), ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/utils/__init__.py", "genesis.utils.data"),
     ("genesis/__init__.py", "genesis.distributions"),

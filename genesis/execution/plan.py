@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from genesis.codegen.backend import backend_of
+from genesis.execution.host_call import BoundCall
 from genesis.execution.result_pool import SMALL, Output, ResultBuffer, ResultPool
 from genesis.execution.saved_values import read_by_backward
 from genesis.execution.verified_program import VERIFY, verified
@@ -28,8 +29,8 @@ class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
     __slots__ = (
-        "arena_bytes", "first", "inputs", "keeps", "lowered", "outputs", "pool", "saved", "segments", "sizes", "values",
-        "views",
+        "arena_bytes", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool", "saved", "segments", "sizes",
+        "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
@@ -45,6 +46,7 @@ class Plan:
         self.lowered = lowered
         self.saved = saved
         self.values = (*outputs, *saved)
+        self.host_calls: dict[int, BoundCall] = {}
         self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
         self.outputs = [self._output(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
         values = {place.place: value for value, place in locations.items() if place.kind == "output"}

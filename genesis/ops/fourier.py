@@ -8,50 +8,36 @@ the `scale`: 0 for none, 1 for 1/sqrt(n), 2 for 1/n.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, normalize_axis
+from genesis.ops import pocketfft
 from genesis.ops.elementwise import where
-from genesis.ops.registry import cast, composite, floating_dtype, primitive
+from genesis.ops.registry import Gradient, cast, composite, floating_dtype, primitive
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 from genesis.ops.window import pad_value
-from genesis.runtime.team import get_num_threads
 
 Sizes = int | Sequence[int] | None
-_FORWARD, _INVERSE = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")  # SciPy's names of scales
 
 
-def _scipy(name: str, x: np.ndarray, node: Node, **sizes: Any) -> np.ndarray:
-    at = node.attrs
-    norm = (_FORWARD if at["forward"] else _INVERSE)[at["scale"]]
-    if not x.size:
-        return np.zeros(node.shape, node.dtype.numpy)
-    transform = getattr(importlib.import_module("scipy.fft"), name)
-    return np.asarray(transform(x, axes=at["axes"], norm=norm, workers=get_num_threads(), **sizes))
+# ---- what the host computes ----
+def _row(name: str, grad: Gradient, compute: Callable[[np.ndarray, np.ndarray, Sequence[int], bool, int], None]) -> None:
+    """The primitive of a function of `ops.pocketfft`."""
+    def into(node: Node, out: np.ndarray, x: np.ndarray) -> None:
+        if x.size:
+            compute(out, x, node.attrs["axes"], node.attrs["forward"], node.attrs["scale"])
 
+    def reference(node: Node, x: np.ndarray) -> np.ndarray:
+        out = np.empty(node.shape, node.dtype.numpy)
+        into(node, out, x)
+        return out
 
-def _complex_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    return _scipy("fftn" if node.attrs["forward"] else "ifftn", x, node)
-
-
-def _to_real_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    """SciPy's goes from the spectrum back; the other direction is that of the conjugate."""
-    inverse = Node(node.op, (), {**node.attrs, "forward": False}, node.shape, node.dtype)
-    sizes = [node.shape[axis] for axis in node.attrs["axes"]]
-    return _scipy("irfftn", np.conj(x) if node.attrs["forward"] else x, inverse, s=sizes)
-
-
-def _from_real_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    forward = Node(node.op, (), {**node.attrs, "forward": True}, node.shape, node.dtype)
-    found = _scipy("rfftn", x, forward)
-    return found if node.attrs["forward"] else np.conj(found)
+    primitive(name, "host", grad=grad, reference=reference, into=into)
 
 
 # ---- the nodes ----
@@ -103,9 +89,9 @@ def _to_real_grad(g: Value, y: Value, x: Value) -> Value:
     return _weighted(spectrum(g, at["axes"], not at["forward"], at["scale"]), last, y.shape[last], 2.0)
 
 
-primitive("fft_complex", "host", grad=_complex_grad, reference=_complex_reference)
-primitive("fft_from_real", "host", grad=_from_real_grad, reference=_from_real_reference)
-primitive("fft_to_real", "host", grad=_to_real_grad, reference=_to_real_reference)
+_row("fft_complex", _complex_grad, pocketfft.whole)
+_row("fft_from_real", _from_real_grad, pocketfft.to_half)
+_row("fft_to_real", _to_real_grad, pocketfft.to_real)
 
 
 # ---- arguments ----

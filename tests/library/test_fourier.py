@@ -1,5 +1,7 @@
 """Fourier transforms beside torch's: values, gradients, arguments, and how often the host is called."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 import genesis
 from genesis.autograd import gradcheck, gradgradcheck
 from genesis.execution import flush
+from genesis.ops import pocketfft
 
 rng = np.random.default_rng(0)
 NAMES = [kind + end for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for end in ("", "2", "n")]
@@ -75,6 +78,31 @@ def test_transforms_batch_and_replay():
 def test_frequencies(n):
     for name in ("fftfreq", "rfftfreq"):
         assert getattr(genesis.fft, name)(n, 0.5).tolist() == pytest.approx(getattr(torch.fft, name)(n, 0.5).tolist())
+
+
+@pytest.mark.parametrize("shape", [(1 << 14,), (2, 15 * 1100), (1 << 14, 2), (3, 16411), (40, 9)])
+@pytest.mark.parametrize("forward", [True, False])
+def test_long_transforms_by_columns_are_those_of_numpy(shape, forward):
+    x, axis = numbers("complex128", *shape), int(np.argmax(shape)) - len(shape)
+    name = "fft" if forward else "ifft"
+    strided = genesis.tensor(np.stack([x, x], -1))[..., 1]
+    for given, norm in (genesis.tensor(x), "backward"), (genesis.tensor(x), "ortho"), (strided, "forward"):
+        found = getattr(genesis.fft, name)(given, dim=axis, norm=norm).numpy()
+        np.testing.assert_allclose(found, getattr(np.fft, name)(x, axis=axis, norm=norm), 1e-9, 1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("2")])
+def test_public_functions_of_scipy_serve_where_its_private_ones_are_gone(name, monkeypatch):
+    x = genesis.tensor(numbers("float64" if name.startswith(("rfft", "ihfft")) else "complex128", 4, 6))
+    wanted = [getattr(genesis.fft, name)(x, norm=norm).numpy() for norm in ("backward", "ortho")]
+    monkeypatch.setitem(sys.modules, "scipy.fft._pocketfft.pypocketfft", None)
+    pocketfft._transforms.cache_clear()
+    try:
+        assert pocketfft._transforms().to_real is pocketfft._public_to_real
+        for norm, values in zip(("backward", "ortho"), wanted, strict=True):
+            np.testing.assert_allclose(getattr(genesis.fft, name)(x, norm=norm).numpy(), values, 1e-10, 1e-12)
+    finally:
+        pocketfft._transforms.cache_clear()
 
 
 STFT = ({}, {"hop_length": 7, "win_length": 20, "window": 20}, {"center": False}, {"normalized": True, "onesided": False},

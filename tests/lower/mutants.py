@@ -105,7 +105,8 @@ def outcome(program: Recorded, lowered: Lowered, fill: int, given: Collection[in
     said = []
     for segment in segments:
         if segment.host is not None:
-            call_host(SimpleNamespace(lowered=lowered, inputs=inputs, sizes=outputs), segment.host, slots, CPU)
+            plan = SimpleNamespace(lowered=lowered, inputs=inputs, sizes=outputs, host_calls={})
+            call_host(plan, segment.host, slots, CPU)
         else:
             said.append(repr(segment.program.run(slots)).encode())
     arena.inside[:] = fill  # nobody's after the run
