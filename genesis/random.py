@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from math import inf
 from typing import Any, Unpack
 
 import numpy as np
 
+from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.functions.random_draws import drawn, draws
+from genesis.functions.random_draws import drawn, drawn_by_host
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError
@@ -22,6 +24,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import takes_out
+from genesis.tracing.recording_hooks import unseen
 
 __all__ = [
     "bernoulli", "binomial", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "poisson",
@@ -216,18 +219,13 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return chosen.to(input.dtype)
 
 
-def _counts(name: str, generator: Generator | None, device: Device, dtype: DType, draw: Callable[..., np.ndarray],
-            *parameters: Tensor) -> Tensor:
-    """Counts that NumPy draws, with a seed from the generator's stream."""
-    values = [parameter.detach().double().numpy(force=True) for parameter in parameters]
-    if any(not np.isfinite(v).all() or (v < 0).any() for v in values):
-        raise ArgumentError(f"{name}: a parameter is infinite, NaN or negative")
-    key = [word & (1 << 64) - 1 for word in draws(1, generator)]
-    return from_data(draw(np.random.Generator(np.random.Philox(key=key)), *values), dtype, device=device)
-
-
-def _binomial(source: np.random.Generator, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
-    return source.binomial(count.astype(np.int64), prob)
+def _counts(name: str, generator: Generator | None, *parameters: Tensor) -> Tensor:
+    """Counts of the row `name`, without a gradient."""
+    for parameter in parameters:
+        if not unseen() and not bool(((parameter >= 0) & (parameter < inf)).all()):
+            raise ArgumentError(f"{name}: a parameter is infinite, NaN or negative")
+    shape = broadcast_shapes(*[parameter.shape for parameter in parameters])
+    return drawn_by_host(name, shape, *[parameter.detach() for parameter in parameters], generator=generator)
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
@@ -238,7 +236,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> genesis.poisson(genesis.zeros(3))
     tensor([0., 0., 0.])
     """
-    return _counts("poisson", generator, input.device, input.dtype, np.random.Generator.poisson, input) + input * 0
+    return _counts("poisson", generator, input) + input * 0
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -249,10 +247,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     >>> genesis.binomial(genesis.tensor([3.0, 3.0]), genesis.tensor([0.0, 1.0]))
     tensor([0., 3.])
     """
-    if bool((prob > 1).any()):
+    if not unseen() and bool((prob > 1).any()):
         raise ArgumentError("binomial: prob has elements above 1; want probabilities")
-    never = (count + prob) * 0
-    return _counts("binomial", generator, prob.device, never.dtype, _binomial, count, prob) + never
+    return _counts("binomial", generator, count, prob) + (count + prob) * 0
 
 
 @takes_out
@@ -264,8 +261,8 @@ def randperm(
     >>> sorted(genesis.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    order = drawn("uniform", (n,), float32, generator=generator).numpy().argsort(kind="stable")
-    return from_data(order, dtype, device=device)
+    order = drawn("uniform", (n,), float32, device=device_of(device), generator=generator).argsort(stable=True)
+    return order.to(dtype)
 
 
 @method
@@ -288,18 +285,16 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise ArgumentError(
             f"multinomial: cannot draw {num_samples} of {weights.shape[-1]}; want 1 or more, and replacement=True for more "
             "than there are")
-    p = weights.double().numpy(force=True)
-    if not np.isfinite(p).all() or (p < 0).any() or (p.sum(-1) <= 0).any():
+    p = weights.double()
+    if not unseen() and not bool((((p >= 0) & (p < inf)).all(-1) & (p.sum(-1) > 0)).all()):
         raise ArgumentError("multinomial: a row of probabilities has infinite, NaN or negative ones, or zeros alone")
     if replacement:
         edges = p.cumsum(-1)
-        edges /= edges[..., -1:]
-        u = drawn("uniform", (*p.shape[:-1], num_samples), float64, generator=generator).numpy()
-        picked = (u[..., :, None] >= edges[..., None, :]).sum(-1)
-    else:
-        race = -(1 - drawn("uniform", p.shape, float64, generator=generator)).log().numpy() / p.clip(1e-300)
-        picked = race.argsort(-1)[..., :num_samples]
-    return from_data(picked, int64, device=input.device)
+        edges = edges / edges[..., -1:]
+        u = drawn("uniform", (*p.shape[:-1], num_samples), float64, device=p.device, generator=generator)
+        return (u.unsqueeze(-1) >= edges.unsqueeze(-2)).to(int64).sum(-1)
+    race = -(1 - drawn("uniform", p.shape, float64, device=p.device, generator=generator)).log() / p.clamp(min=1e-300)
+    return race.argmin(-1, True) if num_samples == 1 else race.argsort(-1)[..., :num_samples]
 
 
 replayable_module(__name__, but=("manual_seed",))

@@ -8,9 +8,9 @@ from math import pi
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Parameter, formula, formulas, parameter
 from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.gamma import drawn_by_host
 from genesis.distributions.utils import derived
 from genesis.functions.methods.table import functions_of
+from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module

@@ -27,8 +27,7 @@ from genesis.ir.made_methods import made_method
 from genesis.ir.replayable import Described, replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
-from genesis.tracing.recording_hooks import is_recording
-from genesis.tracing.state import thread_state
+from genesis.tracing.recording_hooks import unseen
 
 REQUIRED = object()
 
@@ -197,11 +196,6 @@ class Declared(_Declaring):
         """Raise ValueError where a condition on several parameters fails, if parameters are checked."""
         if self._validate_args and not unseen() and not bool(condition().all()):
             raise ValueError(f"{type(self).__name__}: {what}")
-
-
-def unseen() -> bool:
-    """Whether values must not be looked at: a call is recorded for replays, or traced for a transform."""
-    return is_recording() or thread_state.deferred
 
 
 replayable_module(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from genesis.distributions.declaration import Declared, unseen
+from genesis.distributions.declaration import Declared
 from genesis.distributions.utils import (
     Operand,
     derived,
@@ -19,6 +19,7 @@ from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
+from genesis.tracing.recording_hooks import unseen
 from genesis.tracing.state import recording
 
 __all__ = ["Distribution"]

@@ -14,25 +14,16 @@ from genesis.distributions.transformed_distribution import TransformedDistributi
 from genesis.distributions.transforms import PowerTransform
 from genesis.distributions.utils import Operand
 from genesis.functions.methods.table import functions_of
-from genesis.functions.random_draws import draws
+from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
-from genesis.ir.shapes import numel
-from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Chi2", "FisherSnedecor", "Gamma", "InverseGamma"]
 
 digamma_error, igamma, log_beta_density, log_gamma_density, stirling_error = functions_of(
     "digamma_error", "igamma", "log_beta_density", "log_gamma_density", "stirling_error")
-
-
-def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor) -> Tensor:
-    """Fresh numbers of the row `name` in this shape, to which the parameters are expanded."""
-    spread = [p.expand(tuple(shape)) for p in parameters]
-    return call(OPERATIONS[name], (*spread, *draws(numel(tuple(shape)))))
 
 
 def standard_gamma(concentration: Tensor, shape: Sequence[int]) -> Tensor:

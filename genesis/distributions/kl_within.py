@@ -9,7 +9,6 @@ from genesis.distributions.beta import Beta, Dirichlet
 from genesis.distributions.categorical import Categorical, OneHotCategorical
 from genesis.distributions.cauchy import Cauchy
 from genesis.distributions.counts import Binomial, Poisson
-from genesis.distributions.declaration import unseen
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.exponential import Exponential, Pareto
 from genesis.distributions.gamma import Gamma
@@ -29,6 +28,7 @@ from genesis.distributions.utils import euler_constant, sum_rightmost
 from genesis.functions.selection import where
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
+from genesis.tracing.recording_hooks import unseen
 
 
 # ---- of numbers ----

@@ -8,8 +8,8 @@ from math import pi
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Parameter, formula, parameter
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.gamma import drawn_by_host
 from genesis.functions.methods.table import functions_of
+from genesis.functions.random_draws import drawn_by_host
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor

@@ -11,7 +11,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.runtime.devices import CPU, Device
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import call_on
+from genesis.tensor.dispatch import call, call_on
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import numbers_drawn, refuse
 
@@ -37,6 +37,12 @@ def drawn(
     shape = tuple(shape)
     arguments = *draws(numel(shape), generator), shape, dtype or get_default_dtype(), *parameters
     return call_on(device, OPERATIONS[kind], arguments)
+
+
+def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor, generator: Generator | None = None) -> Tensor:
+    """Fresh numbers of the row `name` in this shape, to which the parameters are expanded."""
+    spread = [p.expand(tuple(shape)) for p in parameters]
+    return call(OPERATIONS[name], (*spread, *draws(numel(tuple(shape)), generator)))
 
 
 replayable_module(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Node
 from genesis.ops.registry import PRIMITIVES
 
@@ -47,7 +48,7 @@ def evaluate_all(
             assert rule is not None, node.op
             try:
                 result = np.asarray(rule(node, *(arrays[i] for i in node.inputs)))
-            except (IndexError, np.linalg.LinAlgError) as error:
+            except (ArgumentError, IndexError, np.linalg.LinAlgError) as error:
                 raise RefusedError(index, error) from None
             arrays[index] = result.astype(node.dtype.numpy, copy=False)
     return arrays

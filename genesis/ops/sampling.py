@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Node, Value
 from genesis.ops.quantiles import beta_slope, gamma_slope, von_mises_slope
 from genesis.ops.reduction import sum
@@ -67,6 +68,17 @@ def _inside(draw: Draw) -> Draw:
     return lambda *arguments: np.clip(draw(*arguments), tiny, near)
 
 
+def _of_parameters(name: str, draw: Draw) -> Draw:
+    """Raises ArgumentError where a parameter is none."""
+
+    def drawn(random: np.random.Generator, *parameters: np.ndarray) -> np.ndarray:
+        if any([not np.isfinite(p).all() or (p < 0).any() for p in parameters]):
+            raise ArgumentError(f"{name}: a parameter is infinite, NaN or negative")
+        return draw(random, *parameters)
+
+    return drawn
+
+
 def _dirichlet(random: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
     """Gamma numbers over their sum; of those of a + 1 times u^(1/a), by logarithms, for small ones underflow."""
     logs = np.log(random.standard_gamma(concentration + 1)) + np.log1p(-random.random(concentration.shape)) / concentration
@@ -100,8 +112,8 @@ _row(
     lambda g, y, k, seed, start: (g * von_mises_slope(k, y), None, None),
     "Angles about 0, of these concentrations.", 1,
 )
-_row("poisson", lambda random, rate: random.poisson(rate), None, "Counts of these rates.", 1)
+_row("poisson", _of_parameters("poisson", lambda random, rate: random.poisson(rate)), None, "Counts of these rates.", 1)
 _row(
-    "binomial", lambda random, count, prob: random.binomial(count.astype(np.int64), prob), None,
+    "binomial", _of_parameters("binomial", lambda random, count, prob: random.binomial(count.astype(np.int64), prob)), None,
     "Successes among so many trials, each of this probability.", 2,
 )

@@ -21,6 +21,11 @@ def is_recording() -> bool:
     return thread_state.recorder is not None
 
 
+def unseen() -> bool:
+    """Whether values must not be looked at: a call is recorded for replays, or traced for a transform."""
+    return thread_state.recorder is not None or thread_state.deferred
+
+
 def refuse(reason: str) -> None:
     """What happens here cannot be replayed."""
     if thread_state.recorder is not None:

@@ -1,0 +1,52 @@
+"""Random choices and counts are rows: compiled functions and transforms draw them."""
+
+import numpy as np
+import pytest
+
+import genesis
+
+WEIGHTS = genesis.tensor([[0.1, 0.0, 3.0, 0.9], [1.0, 1.0, 0.0, 0.0]])
+DRAWS = {
+    "randperm": lambda x: genesis.arange(9.0)[genesis.randperm(9)] * x.sum(),
+    "one": lambda x: x.multinomial(1), "several": lambda x: x.multinomial(2), "again": lambda x: x.multinomial(7, True),
+    "poisson": lambda x: genesis.poisson(x * 10), "binomial": lambda x: genesis.binomial(x.floor() + 5, x / 4),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_replays_draw_what_plain_calls_do_each_time_anew(name):
+    compiled, found = genesis.compile(DRAWS[name]), []
+    for number in range(4):
+        genesis.manual_seed(number)
+        wanted = DRAWS[name](WEIGHTS).tolist()
+        genesis.manual_seed(number)
+        found.append(compiled(WEIGHTS).tolist())
+        assert found[-1] == wanted
+    assert len(compiled.entries) == 1, compiled.missed
+    assert any(draw != found[0] for draw in found)
+
+
+def test_one_choice_is_that_of_several_draws_first():
+    for replacement in (False, True):
+        counts = np.zeros(4)
+        for _ in range(40):
+            counts += np.bincount(WEIGHTS[0].expand(50, 4).multinomial(1, replacement)[:, 0].numpy(), minlength=4)
+        assert counts[1] == 0
+        assert np.abs(counts / 2000 - WEIGHTS[0].numpy() / 4).max() < 0.05
+
+
+def test_what_is_drawn_of_no_parameter_raises_also_when_it_is_replayed():
+    compiled = genesis.compile(lambda rate: genesis.poisson(rate) + 1)
+    for rate in (1.0, 2.0):
+        compiled(genesis.tensor([rate])).numpy()
+    with pytest.raises(ValueError, match="poisson: a parameter is infinite, NaN or negative"):
+        compiled(genesis.tensor([-1.0])).numpy()
+    with genesis.eager(), pytest.raises(ValueError, match="poisson: a parameter is infinite, NaN or negative"):
+        genesis.distributions.Poisson(genesis.tensor(-1.0), validate_args=False).sample().item()
+
+
+def test_counts_of_a_batch_are_drawn_apart():
+    genesis.manual_seed(0)
+    draws = genesis.func.vmap(lambda rate: genesis.poisson(rate.expand(50)))(genesis.full((3,), 20.0))
+    assert draws.shape == (3, 50)
+    assert len({tuple(row) for row in draws.tolist()}) == 3
