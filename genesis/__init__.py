@@ -87,7 +87,7 @@ from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.serialization import load, save
 from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
-from genesis.sparse.layouts import sparse_coo, sparse_csc, sparse_csr
+from genesis.ir.sparse_layouts import sparse_coo, sparse_csc, sparse_csr
 from genesis.tensor.size import Size
 from genesis.tracing.state import set_default_dtype
 

@@ -87,6 +87,7 @@ from genesis.ir.dtypes import (
     get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64, int8 as int8, promote,
     uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
+from genesis.ir.sparse_layouts import sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr
 from genesis.linalg import matrix_power as matrix_power
 from genesis.nn.flow import affine_grid as affine_grid
 from genesis.nn.fractional_pooling import (
@@ -122,7 +123,6 @@ from genesis.sparse.creation import (
     sparse_compressed_tensor as sparse_compressed_tensor, sparse_coo_tensor as sparse_coo_tensor,
     sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
 )
-from genesis.sparse.layouts import sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr
 from genesis.tensor.handle import Operand, Tensor as Tensor
 from genesis.tensor.methods import (
     Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, Parts, QR, Reflected,

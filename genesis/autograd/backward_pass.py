@@ -19,6 +19,7 @@ from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotang
 from genesis.execution.flush import flush
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, hold_gradient, tensor_of
 from genesis.tensor.in_place import write
@@ -83,7 +84,8 @@ def grad(
     >>> genesis.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    roots, wanted = _tensors("grad", outputs), _inputs("grad", inputs)
+    roots, given = _tensors("grad", outputs), _inputs("grad", inputs)
+    wanted = [tensor.derived_part if isinstance(tensor, CompositeTensor) else tensor for tensor in given]
     keep = create_graph if retain_graph is None else retain_graph
     chosen = {id(t) for t in wanted}
     totals = {
@@ -97,7 +99,10 @@ def grad(
             raise RuntimeError(
                 f"grad: the outputs do not depend on input {i} (shape {tensor.shape}); allow_unused=True gives None for it"
             )
-    return tuple([totals.get(id(t)) for t in wanted])  # type: ignore[misc]  # None where `allow_unused` asks for it
+    found = [totals.get(id(tensor)) for tensor in wanted]  # None where `allow_unused` asks for it
+    return tuple([  # type: ignore[misc]
+        tensor.gradient_of(gradient) if gradient is not None and isinstance(tensor, CompositeTensor) else gradient
+        for tensor, gradient in zip(given, found, strict=True)])
 
 
 def _tensors(name: str, given: object) -> list[Tensor]:

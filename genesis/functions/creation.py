@@ -15,9 +15,11 @@ from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, complex128, dtype_of_scalar, float64, from_numpy_dtype, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
+from genesis.ir.sparse_layouts import SparseLayout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.dlpack import CUDA, VERSION, Outside, imported
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, call_on, filled
 from genesis.tensor.from_python import from_data, from_memory, from_outside
 from genesis.tensor.handle import Operand, Tensor
@@ -46,6 +48,8 @@ class Placing(TypedDict, total=False):
 
 def check_placing(name: str, placing: Options) -> None:
     """Raise TypeError for what is none of these."""
+    if isinstance(layout := placing.get("layout"), SparseLayout):
+        raise ArgumentError(f"{name}: makes dense tensors, got layout {layout!r}; sparse_coo_tensor(size) has zeros alone")
     unknown = placing.keys() - Placing.__annotations__.keys()
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument {unknown.pop()!r}")
@@ -249,6 +253,9 @@ def full_like(
 ) -> Tensor:
     """`full` of the shape and dtype, and on the device, of `input`."""
     dtype, device = dtype or input.dtype, device or input.device
+    if isinstance(input, CompositeTensor):
+        settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return input.computed("full_like", (input, fill_value), settings)  # type: ignore[no-any-return]
     return full(input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 

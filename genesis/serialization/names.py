@@ -14,9 +14,11 @@ from genesis.functions.methods.conversion import _rebuilt
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType, bool_
 from genesis.ir.shapes import contiguous_strides
+from genesis.ir.sparse_layouts import SPARSE_LAYOUTS, SparseLayout
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.serialization.storage import MapLocation, Source, Storage, StorageKind, checked_layout, place_of
+from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
@@ -148,6 +150,18 @@ class Builder:
         result.__dict__.update(own_attributes(wanted, state[0] if isinstance(state, tuple) and state else state))
         return result
 
+    def sparse_tensor(self, layout: Read, data: Read) -> Tensor:
+        """`_rebuild_sparse_tensor`: the positions of a file are looked at."""
+        if not isinstance(layout, SparseLayout) or type(data) is not tuple or len(data) not in (3, 4):
+            raise damaged("a sparse tensor of no layout")
+        first, second, third, fourth = (*data, False)[:4]
+        size = third if layout.axis is None else fourth
+        if not all(isinstance(part, Tensor) for part in (first, second)) or type(size) is not Size:
+            raise damaged("a sparse tensor of no tensors")
+        if layout.axis is None:
+            return sparse_coo_tensor(first, second, size, check_invariants=True, is_coalesced=fourth is True)
+        return sparse_compressed_tensor(first, second, third, size, layout=layout, check_invariants=True)
+
     def earlier_tensor(
         self, kind: Read, content: Read, shape: Read, dtype: Read, requires_grad: Read, own: Read, device: Read = "cpu"
     ) -> Tensor:
@@ -179,6 +193,12 @@ def _size(extents: Read) -> Size:
     if not isinstance(extents, tuple | list) or not all(type(extent) is int for extent in extents):
         raise damaged("a size that is no tuple of ints")
     return Size(extents)
+
+
+def _layout(name: Read) -> SparseLayout:
+    if type(name) is not str or name.removeprefix("torch.") not in SPARSE_LAYOUTS:
+        raise damaged(f"a layout {name!r:.60}")
+    return SPARSE_LAYOUTS[name.removeprefix("torch.")]
 
 
 def _device(name: Read, index: Read = None) -> Device:
@@ -222,6 +242,7 @@ def functions_of(builder: Builder) -> dict[Name, AnyFunction]:
         ("torch._utils", "_rebuild_parameter"): builder.parameter,
         ("torch._utils", "_rebuild_parameter_with_state"): builder.parameter,
         ("torch._tensor", "_rebuild_from_type_v2"): builder.of_class, ("torch", "_rebuild_from_type_v2"): builder.of_class,
+        ("torch._utils", "_rebuild_sparse_tensor"): builder.sparse_tensor, ("torch.serialization", "_get_layout"): _layout,
         ("genesis.functions.methods.conversion", "_rebuilt"): builder.earlier_tensor,
         ("torch", "Size"): _size, ("torch", "device"): _device, ("genesis.runtime.devices", "Device"): _device,
         ("genesis.ir.dtypes", "_named"): NAMED.__getitem__, ("_codecs", "encode"): _encoded,

@@ -11,9 +11,11 @@ import numpy as np
 
 from genesis.execution.flush import realize
 from genesis.ir.dtypes import DType
+from genesis.ir.sparse_layouts import SparseLayout
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.serialization.names import STORAGES
+from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tensor.views import memory_of
@@ -38,6 +40,7 @@ class _Name:
 _TENSOR, _TYPED = _Name("torch._utils", "_rebuild_tensor_v2"), _Name("torch._utils", "_rebuild_tensor_v3")
 _PARAMETER, _PARAMETER_WITH_STATE = (
     _Name("torch._utils", "_rebuild_parameter"), _Name("torch._utils", "_rebuild_parameter_with_state"))
+_SPARSE, _LAYOUT = _Name("torch._utils", "_rebuild_sparse_tensor"), _Name("torch.serialization", "_get_layout")
 _OF_CLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
 _TENSOR_CLASS, _BYTES = _Name("torch", "Tensor"), _Name("torch.storage", "UntypedStorage")
 _DEVICE, _SIZE = _Name("torch", "device"), _Name("torch", "Size")
@@ -83,6 +86,10 @@ class Pickler(_PurePickler):
             return _DEVICE, (str(obj),)
         if type(obj) is Size:
             return _SIZE, (tuple(obj),)
+        if isinstance(obj, SparseTensor):
+            return _SPARSE, self._sparse(obj)
+        if isinstance(obj, SparseLayout):
+            return _LAYOUT, (f"torch.{obj.name}",)
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
         own = {name: value for name, value in obj.__dict__.items() if not name.startswith("_")}
@@ -96,6 +103,13 @@ class Pickler(_PurePickler):
         if type(obj) is Tensor and not own:
             return function, arguments
         return _OF_CLASS, (function, _TENSOR_CLASS if type(obj) is Tensor else type(obj), arguments, own)
+
+    def _sparse(self, x: SparseTensor) -> tuple[object, ...]:
+        size = Size(x.shape)
+        if x._kind.axis is None:
+            return x._kind, (x._positions, x._elements.detach(), size, x._is_coalesced)
+        plain = x._positions[1 - x._kind.axis]
+        return x._kind, (x._pointers, plain, x._elements.detach(), size)
 
     def _rebuilt(self, tensor: Tensor, requires_grad: bool) -> tuple[_Name, tuple[object, ...]]:
         realize(tensor._array)

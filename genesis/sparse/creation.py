@@ -15,10 +15,10 @@ from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
+from genesis.ir.sparse_layouts import SparseLayout, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
 from genesis.sparse.invariants import checked
-from genesis.sparse.layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, sparse, stack
+from genesis.sparse.sparse_tensor import SparseTensor, in_layout, rows_of, sparse, stack
 from genesis.tensor.handle import Tensor
 
 
@@ -139,35 +139,7 @@ def _integers(name: str, given: ArrayLike | Tensor, beside: Tensor) -> Tensor:
     return positions.to(int64).detach()
 
 
-# ---- from one layout to another ----
-
-
-def rows_of(pointers: Tensor, count: int) -> Tensor:
-    """The row of each of `count` elements in order, from where rows begin."""
-    begins = pointers.new_zeros(count + 1).index_add(0, pointers[1:-1], pointers.new_ones(max(len(pointers) - 2, 0)))
-    return begins.cumsum(0)[:count]
-
-
-def pointers_of(rows: Tensor, extent: int) -> Tensor:
-    """Where each row begins among elements in order."""
-    return rows.new_zeros(extent + 1).index_add(0, rows + 1, rows.new_ones(rows.shape)).cumsum(0)
-
-
-def in_layout(x: SparseTensor, layout: SparseLayout) -> SparseTensor:
-    """The tensor in another layout; itself in its own."""
-    if x._kind is layout:
-        return x
-    if layout is sparse_coo:
-        ordered = x._kind is sparse_csr
-        return sparse(x._positions, x._elements, x._extents, ordered)
-    x = coalesced(in_layout(x, sparse_coo))
-    if x._positions.shape[0] != 2:
-        raise ArgumentError(f"to_{layout.name}: wants two sparse axes, got {x.described()}")
-    if layout is sparse_csr:
-        return sparse(x._positions, x._elements, x._extents, False, layout, pointers_of(x._positions[0], x._extents[0]))
-    order = flat_positions(x._positions.flip(0), x.extents[::-1]).argsort()
-    positions = x._positions[:, order]
-    return sparse(positions, x._elements[order], x._extents, False, layout, pointers_of(positions[1], x._extents[1]))
+# ---- from dense ----
 
 
 def from_dense(x: Tensor, axes: int) -> SparseTensor:

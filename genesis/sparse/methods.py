@@ -8,10 +8,10 @@ from typing import Any
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
-from genesis.sparse.creation import from_dense, in_layout
+from genesis.ir.sparse_layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
+from genesis.sparse.creation import from_dense
 from genesis.sparse.elementwise import elements_at
-from genesis.sparse.layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced, dense
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, dense, in_layout
 from genesis.tensor.handle import Tensor, attribute, method
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genesis.functions.printing import PREFIX, elements_text, suffixes, with_suffixes
 from genesis.ir.replayable import replayable_module
-from genesis.sparse.layouts import sparse_coo
+from genesis.ir.sparse_layouts import sparse_coo
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
 

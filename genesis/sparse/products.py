@@ -11,12 +11,11 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import float32, float64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.ir.sparse_layouts import sparse_coo, sparse_csr
 from genesis.ops.registry import OPERATIONS
-from genesis.sparse.creation import in_layout, pointers_of
 from genesis.sparse.elementwise import add, rule
-from genesis.sparse.layouts import sparse_coo, sparse_csr
 from genesis.sparse.shaping import met, transpose
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, sparse, stack, summed
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, in_layout, pointers_of, sparse, stack, summed
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 

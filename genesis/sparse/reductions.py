@@ -8,11 +8,10 @@ from genesis.functions.creation import full
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis, numel
+from genesis.ir.sparse_layouts import sparse_coo
 from genesis.ops.registry import OPERATIONS
-from genesis.sparse.creation import in_layout
 from genesis.sparse.elementwise import rule
-from genesis.sparse.layouts import sparse_coo
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, sparse, stack, summed
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, in_layout, sparse, stack, summed
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor

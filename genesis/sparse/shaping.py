@@ -12,10 +12,9 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.errors import ArgumentError, OutOfRangeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
-from genesis.sparse.creation import in_layout
+from genesis.ir.sparse_layouts import sparse_coo, sparse_csc, sparse_csr
 from genesis.sparse.elementwise import cat, rule
-from genesis.sparse.layouts import sparse_coo, sparse_csc, sparse_csr
-from genesis.sparse.sparse_tensor import SparseTensor, sparse, stack, summed
+from genesis.sparse.sparse_tensor import SparseTensor, in_layout, sparse, stack, summed
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.handle import Tensor
 

@@ -17,10 +17,11 @@ from genesis.ir.dtypes import DType, as_dtype, bool_, int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, numel
+from genesis.ir.sparse_layouts import SparseLayout, layout_named, sparse_coo, sparse_csr
 from genesis.runtime.devices import Device, DeviceLike
-from genesis.sparse.layouts import SparseLayout, layout_named, sparse_coo, sparse_csr
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import CallArguments, Tensor
+from genesis.tracing.state import thread_state
 
 (stack,) = functions_of("stack")
 
@@ -129,6 +130,10 @@ class SparseTensor(CompositeTensor):
     def grad(self, value: Tensor | None) -> None:
         self._elements.grad = value._elements if isinstance(value, SparseTensor) else value
 
+    @property
+    def derived_part(self) -> Tensor:
+        return self._elements
+
     def gradient_of(self, gradient: Tensor) -> SparseTensor:
         """The gradient by it whose elements are `gradient`: each position counts once."""
         found = self.with_elements(gradient)
@@ -169,13 +174,25 @@ class SparseTensor(CompositeTensor):
         return super().computed(name, arguments, attributes) if rule is None else rule(*arguments, **attributes)
 
     def written(self, value: Tensor) -> Tensor:
-        if not isinstance(value, SparseTensor) or value.shape != self.shape or value.dtype is not self.dtype:
+        if not isinstance(value, SparseTensor) or value.shape != self.shape:
             met = value.described() if isinstance(value, SparseTensor) else f"a dense one of shape {value.shape}"
-            raise ArgumentError(f"in-place: the result is {met}, {value.dtype.name}; {self.described()} cannot hold it")
-        if self.requires_grad and self.is_leaf and value._elements.requires_grad:
+            raise ArgumentError(f"in-place: the result is {met}; {self.described()} cannot hold it")
+        leaf = self.requires_grad and self.is_leaf
+        if leaf and thread_state.grad_enabled:
             raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
-        vars(self).update(vars(value))
+        vars(self).update(vars(in_layout(value, self._kind)))
+        if leaf:
+            self.requires_grad = True
         return self
+
+    def zero_(self) -> Tensor:
+        """Drop all elements."""
+        return self.written(self.zeros())
+
+    def zeros(self) -> SparseTensor:
+        """A tensor without elements, of this one's shape, dtype and layout."""
+        none = sparse(self._positions[:, :0], self._elements[:0].detach(), self._extents, True)
+        return in_layout(none, self._kind)
 
     def clone(self, *, memory_format: object = None) -> SparseTensor:
         """A copy, through which gradients flow."""
@@ -278,6 +295,37 @@ def dense(x: SparseTensor) -> Tensor:
     rest = x._elements.shape[1:]
     zeros = x._elements.new_zeros(numel(x.extents), *rest)
     return summed(zeros, flat_positions(x._positions, x.extents), x._elements).reshape(x._extents)
+
+
+# ---- from one layout to another ----
+
+
+def rows_of(pointers: Tensor, count: int) -> Tensor:
+    """The row of each of `count` elements in order, from where rows begin."""
+    begins = pointers.new_zeros(count + 1).index_add(0, pointers[1:-1], pointers.new_ones(max(len(pointers) - 2, 0)))
+    return begins.cumsum(0)[:count]
+
+
+def pointers_of(rows: Tensor, extent: int) -> Tensor:
+    """Where each row begins among elements in order."""
+    return rows.new_zeros(extent + 1).index_add(0, rows + 1, rows.new_ones(rows.shape)).cumsum(0)
+
+
+def in_layout(x: SparseTensor, layout: SparseLayout) -> SparseTensor:
+    """The tensor in another layout; itself in its own."""
+    if x._kind is layout:
+        return x
+    if layout is sparse_coo:
+        ordered = x._kind is sparse_csr
+        return sparse(x._positions, x._elements, x._extents, ordered)
+    x = coalesced(in_layout(x, sparse_coo))
+    if x._positions.shape[0] != 2:
+        raise ArgumentError(f"to_{layout.name}: wants two sparse axes, got {x.described()}")
+    if layout is sparse_csr:
+        return sparse(x._positions, x._elements, x._extents, False, layout, pointers_of(x._positions[0], x._extents[0]))
+    order = flat_positions(x._positions.flip(0), x.extents[::-1]).argsort()
+    positions = x._positions[:, order]
+    return sparse(positions, x._elements[order], x._extents, False, layout, pointers_of(positions[1], x._extents[1]))
 
 
 replayable_module(__name__)

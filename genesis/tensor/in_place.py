@@ -33,6 +33,8 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
     whose elements share one address.
     """
+    if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
+        return tensor.written(value)
     array = array_of(tensor)
     if value._array.node.shape != array.node.shape:
         raise ArgumentError(f"in-place: the result has shape {value.shape}, which does not fit into {tensor.shape}")
@@ -206,9 +208,7 @@ def _store(root: Tensor, value: Tensor) -> None:
 def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """Run operation `name` on `tensor` and put the result into it."""
     value = call(OPERATIONS[name], (tensor, *arguments), attributes)
-    if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
-        return tensor.written(value)
-    change = last_change(value)
+    change = None if isinstance(value, CompositeTensor) else last_change(value)
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:
@@ -234,6 +234,9 @@ def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list
 
 def move_storage(tensor: Tensor, value: Tensor) -> None:
     """Move a leaf's storage to that of `value`, on another device; views of it look there too."""
+    if isinstance(tensor, CompositeTensor):
+        tensor.written(value)
+        return
     if tensor._base is not None:
         tensor._storage = None
     tensor._array, tensor._base, tensor._layout = array_of(value), None, None

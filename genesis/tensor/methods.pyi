@@ -15,9 +15,9 @@ from genesis.functions.methods.inspection import ElementCount
 from genesis.functions.methods.storage import TypedStorage, UntypedStorage
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
+from genesis.ir.sparse_layouts import SparseLayout
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.runtime.rng import Generator
-from genesis.sparse.layouts import SparseLayout
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Operand, Tensor
 

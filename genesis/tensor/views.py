@@ -103,6 +103,8 @@ def detach(tensor: Tensor) -> Tensor:
     >>> x.detach().mul_(5), x
     (tensor([5., 5.]), tensor([5., 5.], requires_grad=True))
     """
+    if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
+        return tensor.detach()
     array = array_of(tensor)
     if not array.node.differentiable:
         result = tensor_of(array)

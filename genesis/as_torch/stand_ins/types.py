@@ -8,6 +8,7 @@ import numpy as np
 
 import genesis
 from genesis.functions.methods.inspection import TYPES
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import Layout
@@ -38,6 +39,17 @@ def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
 
 
 KINDS = {name: _Kind(name, (), {"dtype": NAMED[kind], "__module__": "torch"}) for name, kind in TYPES.items()}
+
+
+def _sparse_kind(name: str, dtype: DType) -> AnyFunction:
+    def made(indices: Tensor, values: Tensor, size: Any = None, **settings: Any) -> Tensor:
+        return genesis.sparse_coo_tensor(indices, values, size, dtype=dtype, **settings)
+
+    made.__name__, made.__doc__ = name, f"A sparse tensor of {dtype.name}, by PyTorch's old name."
+    return made
+
+
+SPARSE_KINDS = {name: _sparse_kind(name, NAMED[kind]) for name, kind in TYPES.items()}
 
 
 class _AnyTensor(type):

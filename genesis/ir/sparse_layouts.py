@@ -40,9 +40,12 @@ class SparseLayout:
 sparse_coo, sparse_csr, sparse_csc = SparseLayout("sparse_coo"), SparseLayout("sparse_csr", 0), SparseLayout("sparse_csc", 1)
 
 
+SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc)}
+
+
 def layout_named(name: str) -> SparseLayout:
     """The layout that PyTorch calls so."""
-    return {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc)}[name]
+    return SPARSE_LAYOUTS[name]
 
 
 replayable_module(__name__)
