@@ -18,6 +18,7 @@ from genesis.execution.interrupted_run import go_on, has_overwritten, leave_scra
 from genesis.execution.plan import Plan, find_plan, held_arrays
 from genesis.execution.reference_mode import Interpretation, WithoutValues
 from genesis.execution.result_pool import ResultPool, Run, reusable
+from genesis.ir.errors import ArgumentError
 from genesis.ops.indexing import out_of_range
 from genesis.runtime.counters import counts
 from genesis.runtime.devices import META
@@ -229,7 +230,7 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
         if segment.host is not None:
             try:
                 call_host(plan, segment.host, slots, trace.device)
-            except np.linalg.LinAlgError as error:
+            except (np.linalg.LinAlgError, ArgumentError) as error:
                 return lose(trace, plan.lowered.origins[segment.host.node], error)
         if segment.program is not None:
             is_last = segment is plan.segments[-1]

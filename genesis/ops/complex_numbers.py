@@ -137,7 +137,7 @@ _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "rewritten", "w
 _HOST = frozenset((
     "recurrence", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet",
     "matrix_exp", "pinv", "solve_triangular", "cholesky_ex", "lu_factor_ex", "qr", "eigh", "svd", "eig", "geqrf",
-    "ldl_factor_ex", "ldl_solve", "logcumsumexp", "linear_recurrence", "nonzero_places",
+    "ldl_factor_ex", "ldl_solve", "logcumsumexp", "linear_recurrence", "nonzero_places", "windows_reach",
 ))
 
 

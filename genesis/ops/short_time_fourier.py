@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ops.complex_numbers import view_as_real
 from genesis.ops.fourier import from_spectrum, spectrum, transformed
 from genesis.ops.layout import Layout
-from genesis.ops.registry import OPERATIONS, cast, composite, expand, floating_dtype
+from genesis.ops.registry import OPERATIONS, cast, composite, expand, floating_dtype, primitive
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import permute_value, reshape_value, slice_value, view_node
 from genesis.ops.window import pad_value
@@ -81,6 +83,18 @@ def stft(
     return view_as_real(found) if return_complex is False else found
 
 
+def _reached(node: Node, share: np.ndarray) -> np.ndarray:
+    """What the squares of windows sum up to, if that is more than 0 at each place."""
+    if share.size and np.abs(share).min() < 1e-11:
+        place = int(np.abs(share).argmin()) % share.shape[-1]
+        raise ArgumentError(f"istft: window overlap add min is 0 at place {place} of {share.shape[-1]}; want windows that "
+                            "reach all of the signal")
+    return share
+
+
+primitive("windows_reach", "host", grad=lambda g, y, share: g, reference=_reached)
+
+
 @composite("istft", 1)
 def istft(
     input: Value, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Value | None = None,
@@ -89,8 +103,8 @@ def istft(
 ) -> Value:
     """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of squares.
 
-    Where windows do not reach, it is NaN or infinite. `length` cuts it, or fills it with zeros. Raises ValueError for other
-    shapes, or settings that do not fit, TypeError for a real `input`.
+    `length` cuts it, or fills it with zeros. Raises ValueError for other shapes, settings that do not fit and, when it is
+    computed, places that no window reaches; TypeError for a real `input`.
 
     >>> x = genesis.arange(8.0)
     >>> genesis.istft(genesis.stft(x, 4, return_complex=True), 4)
@@ -108,6 +122,8 @@ def istft(
     if return_complex and half:
         raise ArgumentError("istft: halves of spectra are those of real signals; want onesided=False for a complex one")
     hop, weights = _settings("istft", input, n_fft, hop_length, win_length, window)
+    if hop > (n_fft if win_length is None else win_length):
+        raise ArgumentError(f"istft: hop_length {hop} is more than win_length {win_length}; want no gaps between windows")
     rows = permute_value(input if input.ndim == 3 else reshape_value(input, (1, *input.shape)), (0, 2, 1))
     batch, count, _ = rows.shape
     scale = 1 if normalized else 2
@@ -122,7 +138,8 @@ def istft(
     share = put_sums(squares, Layout((count, n_fft), (hop, 1), 0), (places,))
     start = n_fft // 2 if center else 0
     end = places - start if length is None else min(start + length, places)
-    found = slice_value(total, 1, start, end) / slice_value(share, 0, start, end)
+    share = slice_value(share, 0, start, end)
+    found = slice_value(total, 1, start, end) / share.graph.add("windows_reach", (share,), share.shape, share.dtype)
     if length is not None and end - start < length:
         found = pad_value(found, (0,), (length - (end - start),))
     return found if input.ndim == 3 else reshape_value(found, found.shape[1:])

@@ -1,5 +1,6 @@
 """Fourier transforms beside torch's: values, gradients, arguments, and how often the host is called."""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -128,6 +129,21 @@ def test_short_time_transforms(settings):
         assert (theirs is None) is (ours is None)
         if theirs is not None:
             np.testing.assert_allclose(ours, theirs, 1e-7, 1e-9)
+
+
+@pytest.mark.parametrize("mode", ["lazy", "eager", "compiled"])
+def test_places_that_no_window_reaches_are_an_error(mode):
+    z, window = genesis.tensor(numbers("complex64", 5, 4)), genesis.signal.windows.hann(8, sym=False)
+    back = lambda z, window: genesis.istft(z, 8, window=window, center=False) * 2  # noqa: E731
+    back = genesis.compile(back) if mode == "compiled" else back
+    with genesis.eager() if mode == "eager" else contextlib.nullcontext():
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="istft: window overlap add min is 0 at place 0 of 14"):
+                back(z, window).numpy()
+        assert back(z, window + 1).numpy().shape == (14,)
+    assert genesis.istft(z, 8, window=window).shape == (6,)
+    with pytest.raises(ValueError, match="hop_length 8 is more than win_length 4"):
+        genesis.istft(z, 8, 8, 4)
 
 
 def test_refused():
