@@ -18,7 +18,7 @@ from genesis.autograd.hooks import Gradients
 from genesis.ir.graph import Graph
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
-from genesis.ops.batch import batch
+from genesis.ops.batch import NotBatchedError, batch
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
@@ -96,7 +96,7 @@ def _rows_at_once(output: Tensor, basis: Tensor, points: Sequence[Tensor], creat
     examples = call(OPERATIONS["clone"], (basis,))
     example = call(OPERATIONS["clone"], (basis[0],))
     row = pull([output], [example], points, create_graph)
-    with suppress(NotImplementedError):
+    with suppress(NotBatchedError):  # then row by row
         rows = batched([g for g in row if g is not None], [(example, examples)], create_graph)
         if rows is not None:
             given = iter(rows)

@@ -74,7 +74,7 @@ def formulas(compute: Callable[[Any], tuple[Tensor, ...]]) -> tuple[Tensor, ...]
 class _Declaring(Described):
     """What makes a class of its declaration."""
 
-    arg_constraints: ClassVar[Any]  # a mapping of names to constraints, or a property
+    arg_constraints: ClassVar[Any] = declared()  # a mapping of names to constraints, or a property
     support: ClassVar[Any] = constraints.dependent
     _declared: ClassVar[Mapping[str, Parameter]] = {}  # those of the bases included
     _event_axes: ClassVar[int] = 0  # how many of the last axes are an event's
@@ -167,7 +167,7 @@ class Declared(_Declaring):
             return
         try:
             known = self.arg_constraints
-        except (NotImplementedError, AttributeError):
+        except NotImplementedError:  # a property that does not know
             return
         answers: list[tuple[str, Constraint, Tensor]] = []
         for name, constraint in known.items():

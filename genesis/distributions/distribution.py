@@ -176,7 +176,7 @@ class Distribution(Declared):
         joint_shape(value.shape, self._batch_shape + self._event_shape)
         try:
             support = self.support
-        except NotImplementedError:
+        except NotImplementedError:  # a property that does not know
             return
         if not unseen() and not bool(support.check(value).all()):
             raise ValueError(f"{type(self).__name__}: values must lie within the support {support!r}, got\n{value}")

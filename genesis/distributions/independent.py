@@ -7,7 +7,7 @@ from typing import Any
 from genesis.distributions import constraints
 from genesis.distributions.declaration import formula
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.utils import declared, sum_rightmost
+from genesis.distributions.utils import sum_rightmost
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
@@ -22,8 +22,6 @@ class Independent(Distribution):
     >>> d.Independent(d.Normal(genesis.zeros(2, 3), 1.0), 1).log_prob(genesis.zeros(2, 3))
     tensor([-2.7568, -2.7568])
     """
-
-    arg_constraints = declared()
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None

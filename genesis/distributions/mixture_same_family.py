@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from genesis.distributions import constraints
 from genesis.distributions.categorical import Categorical
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.utils import declared, joint_shape
+from genesis.distributions.utils import joint_shape
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
@@ -24,8 +22,6 @@ class MixtureSameFamily(Distribution):
     >>> mixture.mean, mixture.variance
     (tensor(0.), tensor(2.))
     """
-
-    arg_constraints: ClassVar[Any] = declared()
 
     def __init__(
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None

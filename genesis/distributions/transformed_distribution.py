@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from genesis.distributions import constraints
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.independent import Independent
 from genesis.distributions.transforms import ComposeTransform, Transform
-from genesis.distributions.utils import Operand, declared, sum_rightmost
+from genesis.distributions.utils import Operand, sum_rightmost
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
@@ -26,8 +26,6 @@ class TransformedDistribution(Distribution):
     >>> d.TransformedDistribution(d.Normal(0.0, 1.0), [d.ExpTransform()]).log_prob(genesis.tensor(1.0))
     tensor(-0.9189)
     """
-
-    arg_constraints: ClassVar[Any] = declared()
 
     def __init__(
         self, base_distribution: Distribution, transforms: Transform | Sequence[Transform], validate_args: bool | None = None

@@ -44,7 +44,7 @@ def read_or_lower(
     asked = (nodes, outputs, target, scalars, saved)
     if len(nodes) < LEAST_NODES or counts["plans_built"] >= MOST_PLANS or (name := _name(*asked)) is None:
         return lower(*asked)
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError):  # a damaged file is a miss
         if (content := _cache.find(name)) is not None:
             found = read_tables(content, target)
             count("plans_read")
@@ -66,5 +66,5 @@ def _name(
     facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:
         return hashlib.sha256(marshal.dumps((surroundings, asked, facts), _BY_VALUE)).hexdigest()
-    except ValueError:
+    except ValueError:  # an attribute that is no number or name: nothing to ask for by
         return None

@@ -15,6 +15,10 @@ from genesis.ops.registry import PRIMITIVES, expand
 from genesis.ops.views import reshape_value
 
 
+class NotBatchedError(NotImplementedError):
+    """A computation of one example is not that of many along a further axis."""
+
+
 def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], extent: int) -> list[Value]:
     """The results for `extent` examples at once, of shape (extent, *shape each).
 
@@ -24,7 +28,7 @@ def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], e
         results: positions of what is wanted. One that no example enters is repeated.
         extent: the number of examples.
 
-    Raises NotImplementedError for a primitive of a kind without a rule, and for a custom Function that has to be derived.
+    Raises NotBatchedError for a primitive of a kind without a rule, and for a custom Function that has to be derived.
     """
     lifted = dict(examples)
     for index in range(min(examples), max(results) + 1):
@@ -42,7 +46,7 @@ def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) ->
         return reshape_value(merged, (extent, *node.shape))
     given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in node.inputs]
     if node.op == "custom" and any([v.node.differentiable for v in given]):
-        raise NotImplementedError("vmap: a custom Function is derived for one example; map its gradient, or use no_grad")
+        raise NotBatchedError("vmap: a custom Function is derived for one example; map its gradient, or use no_grad")
     if node.op in ("custom", "variable"):
         return given[0]
     attrs = _moved(node, numel(given[0].shape[1:]), extent)
@@ -59,7 +63,7 @@ def _moved(node: Node, size: int, extent: int) -> Attributes:
     elif kind in ("gather", "scatter", "cat") or "dim" in attrs:
         attrs["dim"] += 1
     elif kind not in ("elementwise", "contract", "host"):
-        raise NotImplementedError(f"vmap: {node.op} cannot be batched")
+        raise NotBatchedError(f"vmap: {node.op} cannot be batched")
     return attrs
 
 

@@ -123,7 +123,7 @@ class KernelCache:
         try:
             content = directory.read(name, self._size_limit)
             magic, digest, source_length, object_length = _HEADER.unpack_from(content)
-        except (OSError, struct.error):
+        except (OSError, struct.error):  # not there, or cut short
             return None
         body = content[_HEADER.size :]
         sound = (
@@ -133,7 +133,7 @@ class KernelCache:
         if not sound:
             return None
         # Times of use decide what a sweep deletes; once a day is enough, and most reads then write nothing.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it may be read-only
             if directory.status(name).st_mtime < time.time() - TOUCH_INTERVAL:
                 directory.touch(name)
         return body[source_length:]
@@ -145,14 +145,14 @@ class KernelCache:
         text = source.encode()
         body = text + object_code
         header = _HEADER.pack(_MAGIC, hashlib.sha256(body).digest(), len(text), len(object_code))
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # read-only, or full
             directory.write(_name(source), header + body)
 
     def sweep(self, interval: float = SWEEP_INTERVAL) -> None:
         """Once in `interval` seconds: if the files exceed the limit, delete the longest unused, to three quarters."""
         if (directory := self._directory()) is None:
             return
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # read-only
             if not _is_our_turn(directory, interval):
                 return
             files = sorted((status.st_mtime, status.st_size, name) for name, status in directory.files() if name != _STAMP)
@@ -167,7 +167,7 @@ class KernelCache:
 
 
 def _opened(path: Path | None) -> PrivateDirectory | None:
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # it cannot be made, or is not ours
         return None if path is None else PrivateDirectory(path)
     return None
 

@@ -48,7 +48,7 @@ ROUND = Speeds(memory=40e9, cache=20e9, operations=50e9, products=80e9, launch=2
 def speeds() -> Speeds:
     """This machine's, measured or round."""
     if (path := _path()) is not None:
-        with contextlib.suppress(OSError, ValueError, TypeError):
+        with contextlib.suppress(OSError, ValueError, TypeError):  # none are stored, or the file is damaged
             measured = Speeds(**json.loads(PrivateDirectory(path.parent).read(path.name, 1 << 16)))
             if all(isinstance(number, float) and number > 0 for number in measured):
                 return measured

@@ -104,3 +104,20 @@ def test_a_given_instance_becomes_the_expanded_distribution(make):
     assert found.log_prob(x).tolist() == plain.log_prob(x).tolist()
     with pytest.raises(ValueError, match="values must lie within the support"):
         found.log_prob(x * float("nan"))
+
+
+def test_constraints_that_are_not_known_are_not_checked_and_errors_on_the_way_to_them_are_shown():
+    class Unknown(Distribution):
+        @property
+        def arg_constraints(self):
+            raise NotImplementedError
+
+    class Mistaken(Distribution):
+        @property
+        def arg_constraints(self):
+            return self.missing
+
+    assert Unknown((2,)).batch_shape == (2,)
+    assert Distribution((2,)).arg_constraints == {}
+    with pytest.raises(AttributeError, match="missing"):
+        Mistaken((2,))

@@ -119,7 +119,7 @@ def get_testing_overrides() -> dict[AnyFunction, AnyFunction]:
     for function in (f for functions in get_overridable_functions().values() for f in functions):
         try:
             signature = inspect.signature(function)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError):  # one of C without a signature
             continue
         made[function] = _answering(signature)
     return made

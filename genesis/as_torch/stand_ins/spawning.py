@@ -84,8 +84,8 @@ def _run(fn: Callable[..., Any], i: int, args: tuple[Any, ...], errors: Any) -> 
     try:
         fn(i, *args)
     except KeyboardInterrupt:
-        pass
-    except Exception:
+        pass  # the parent has been interrupted too, and says so
+    except Exception:  # the parent raises it, with these lines
         errors.put(traceback.format_exc())
         raise SystemExit(1) from None
 

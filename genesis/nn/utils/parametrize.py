@@ -84,7 +84,7 @@ class ParametrizationList(ModuleList):
             new: Any = original
             for module in reversed([*self]):
                 if hasattr(module, "right_inverse"):
-                    with suppress(NotImplementedError):
+                    with suppress(NotImplementedError):  # it may be declared without a rule, as in PyTorch
                         new = module.right_inverse(new)
         if not isinstance(new, Tensor | Sequence):
             raise ValueError(f"right_inverse: wants to return a tensor or several, got {type(new).__name__}")
@@ -268,7 +268,7 @@ def _try(module: Module, name: str, parametrization: Module) -> None:
     if hasattr(parametrization, "right_inverse"):
         try:
             back = parametrization.right_inverse(after)
-        except NotImplementedError:
+        except NotImplementedError:  # declared, without a rule
             return
         _fits("right_inverse", back, before)
 
