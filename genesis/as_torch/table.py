@@ -23,7 +23,7 @@ from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
     checkpoints, compilers, engine, environment, files, futures, hub, masked_tensors, measuring, networks, ntuples,
-    overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
+    operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -167,7 +167,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.overrides": (overriding,),
     "torch.utils._python_dispatch": (overriding,),
     "torch._C": (overriding,),
-    "torch.library": (overriding,),
+    "torch.library": (operators,),
     "torch.version": (Settings(cuda=None, hip=None, xpu=None, debug=False, git_version="genesis"),),
     "torch.types": (genesis,),
 }
@@ -214,7 +214,15 @@ NAMES: dict[str, Any] = {
     **{f"torch._C.{name}": nothing for name in (
         "_jit_set_profiling_mode", "_jit_set_profiling_executor", "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled",
         "_jit_override_can_fuse_on_cpu", "_jit_set_texpr_fuser_enabled")},
+    "torch.ops": operators.Operators(),
+    "torch._C.DispatchKey": Settings(),
+    "torch._C.DispatchKeySet": operators.DispatchKeySet,
+    "torch._C._ExcludeDispatchKeyGuard": no_effect,
+    "torch.hub._get_torch_home": hub._get_torch_home,
+    **{f"torch.jit.{name}": compilers.returned for name in ("_script_if_tracing", "_overload", "_overload_method")},
     "torch.onnx.is_in_onnx_export": no,
+    "torch.onnx.register_custom_op_symbolic": nothing,
+    "torch.onnx.symbolic_helper.parse_args": lambda *kinds: compilers.returned,
     "torch.utils.dlpack.to_dlpack": environment.to_dlpack,
     "torch.utils.deterministic.fill_uninitialized_memory": True,
     "torch.memory_format": types.MemoryFormat,

@@ -57,6 +57,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
         device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         ends = [*cutoffs]
         rise = all(a < b for a, b in pairwise([0, *ends, n_classes]))
         if not ends or not rise or any(int(end) != end for end in ends):

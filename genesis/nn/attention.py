@@ -48,6 +48,7 @@ class MultiheadAttention(Module):
         add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
         device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: {num_heads} heads do not divide embed_dim {embed_dim}")
         self.embed_dim = embed_dim

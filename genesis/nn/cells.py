@@ -39,6 +39,7 @@ class RNNCellBase(Module):
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: DeviceLike = None,
         dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias

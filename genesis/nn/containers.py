@@ -19,6 +19,7 @@ class _Positional(Module):
     """Modules named "0", "1", .. in their order."""
 
     def __init__(self, modules: Iterable[Module | None]) -> None:
+        super().__init__()
         for module in modules:
             self.append(module)
 
@@ -156,6 +157,7 @@ class ParameterList(Module):
     """
 
     def __init__(self, values: Iterable[Tensor] = ()) -> None:
+        super().__init__()
         self.extend(values)
 
     def append(self, value: Tensor) -> Self:
@@ -251,6 +253,7 @@ class ModuleDict(_Named[Module]):
     _kind, _what = Module, "module"
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        super().__init__()
         if modules is not None:  # a subclass' update may want what its constructor sets later
             self.update(modules)
 
@@ -276,6 +279,7 @@ class ParameterDict(_Named[Parameter]):
     _kind, _what = Parameter, "parameter"
 
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
+        super().__init__()
         if parameters is not None:
             self.update(parameters)
 

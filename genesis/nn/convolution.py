@@ -30,6 +30,7 @@ class _Convolution(Family):
         dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
         dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         name, axes = type(self).__name__, self._axes
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {groups} groups; want a number that divides {in_channels} and {out_channels} channels")

@@ -32,6 +32,7 @@ class PairwiseDistance(Module):
     """
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
         self.norm = p
         self.eps = eps
         self.keepdim = keepdim

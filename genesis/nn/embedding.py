@@ -22,6 +22,7 @@ class _Table(Module):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: DeviceLike, dtype: DType | None
     ) -> None:
+        super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             name = type(self).__name__
             raise ValueError(f"{name}: padding_idx {padding_idx} is outside a table of {num_embeddings} entries")

@@ -118,6 +118,7 @@ class _FractionalMaxPool(Module):
         self, kernel_size: PerAxis, output_size: PerAxis | None = None, output_ratio: Ratios | None = None,
         return_indices: bool = False, _random_samples: Tensor | None = None,
     ) -> None:
+        super().__init__()
         name, axes = type(self).__name__, self._axes
         if (output_size is None) == (output_ratio is None):
             raise ValueError(f"{name}: output_size {output_size} and output_ratio {output_ratio}; want one of both")

@@ -77,10 +77,11 @@ def _settings_of(cls: type[Layer]) -> dict[str, Parameter]:
 
 
 def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> AnyFunction:
-    lines = [f"self.{name} = {name}" for name in settings] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
+    begin = "super(Layer, self).__init__()"  # past the bases that have settings
+    lines = [begin, *[f"self.{name} = {name}" for name in settings]] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
     by_name = [name for name, setting in settings.items() if setting.kind is Parameter.KEYWORD_ONLY]
     names = ["self", *[name for name in settings if name not in by_name], *["*"] * bool(by_name), *by_name]
-    made = made_method(cls, "__init__", names, lines or ["pass"])
+    made = made_method(cls, "__init__", names, lines, Layer=Layer)
     defaults = {name: s.default for name, s in settings.items() if s.default is not Parameter.empty}
     made.__defaults__ = tuple([default for name, default in defaults.items() if name not in by_name])
     made.__kwdefaults__ = {name: defaults[name] for name in by_name if name in defaults} or None

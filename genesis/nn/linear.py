@@ -31,6 +31,7 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
+        super().__init__()
         self.in_features = in_features
         self.out_features = out_features
         self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
@@ -66,6 +67,7 @@ class Bilinear(Module):
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: DeviceLike = None,
         dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features

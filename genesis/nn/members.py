@@ -7,10 +7,12 @@ from typing import Any
 
 
 class Members(MutableMapping[str, Any]):
-    """The attributes of `owner` that `is_member` holds for, by name and in order. Writing an item sets the attribute."""
+    """The attributes of `owner` that `is_member` holds for, by name and in order. Writing an item sets the attribute, as
+    `base` does: a subclass whose own `__setattr__` or `__delattr__` write items does not call itself.
+    """
 
-    def __init__(self, owner: Any, is_member: Callable[[str, object], bool]) -> None:
-        self._owner, self._is_member = owner, is_member
+    def __init__(self, base: Any, owner: Any, is_member: Callable[[str, object], bool]) -> None:
+        self._base, self._owner, self._is_member = base, owner, is_member
 
     def __getitem__(self, name: str) -> Any:
         attributes = vars(self._owner)
@@ -19,12 +21,12 @@ class Members(MutableMapping[str, Any]):
         return attributes[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        setattr(self._owner, name, value)
+        self._base.__setattr__(self._owner, name, value)
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        delattr(self._owner, name)
+        self._base.__delattr__(self._owner, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, value in vars(self._owner).items() if self._is_member(name, value)])

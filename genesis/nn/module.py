@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.replayable import replayable_module
+from genesis.nn.asked import AskedForMembers
 from genesis.nn.conversion import Convertible
 from genesis.nn.hooks import Hooked
 from genesis.nn.members import Members
@@ -37,6 +38,20 @@ class Module(Hooked, Convertible, Stateful):
     training: bool = True
     _persistence: Mapping[str, bool] = {}  # name -> whether the state dict has it
     _printed: ClassVar[tuple[str, ...] | None] = None  # attributes that `repr` shows; "*name" by its value alone
+
+    call_super_init: bool = False  # whether `Module.__init__` calls that of the classes behind it, with its arguments
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if hasattr(cls, "__getattr__") and not issubclass(cls, AskedForMembers):
+            cls.__bases__ = (*cls.__bases__, AskedForMembers)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+        elif args or kwargs:
+            raise TypeError(f"{type(self).__name__}.__init__() takes no arguments, got {[*args, *kwargs]!r:.60}; want a class "
+                            "that writes __init__, or call_super_init = True")
 
     # ---- attributes ----
 
@@ -66,15 +81,15 @@ class Module(Hooked, Convertible, Stateful):
 
     @property
     def _modules(self) -> Members:
-        return Members(self, self._is_module)
+        return Members(Module, self, self._is_module)
 
     @property
     def _parameters(self) -> Members:
-        return Members(self, lambda _, value: isinstance(value, Parameter))
+        return Members(Module, self, lambda _, value: isinstance(value, Parameter))
 
     @property
     def _buffers(self) -> Members:
-        return Members(self, lambda name, _: name in self._persistence)
+        return Members(Module, self, lambda name, _: name in self._persistence)
 
     @property
     def _non_persistent_buffers_set(self) -> set[str]:

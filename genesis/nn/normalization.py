@@ -41,6 +41,7 @@ class _Norm(Family):
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
         track_running_stats: bool = True, device: DeviceLike = None, dtype: DType | None = None, *, bias: bool = True,
     ) -> None:
+        super().__init__()
         if isinstance(eps, int | float) and eps <= 0:
             raise ValueError(f"{type(self).__name__}: eps must be positive, got {eps}")
         self.num_features = num_features
@@ -192,6 +193,7 @@ class LayerNorm(Module):
         self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
         bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -223,6 +225,7 @@ class RMSNorm(Module):
         self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
         device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -253,6 +256,7 @@ class GroupNorm(Module):
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: DeviceLike = None,
         dtype: DType | None = None, *, bias: bool = True,
     ) -> None:
+        super().__init__()
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
         self.num_groups = num_groups

@@ -26,6 +26,7 @@ class Container(Module):
     """
 
     def __init__(self, **kwargs: Module) -> None:
+        super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)
 

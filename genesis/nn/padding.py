@@ -35,6 +35,7 @@ class _Pad(Family):
         cls._mode = mode or cls._mode
 
     def __init__(self, padding: PerSide) -> None:
+        super().__init__()
         sides = 2 * self._axes
         self.padding = (padding,) * sides if isinstance(padding, int) else tuple(padding)
         if len(self.padding) != sides:

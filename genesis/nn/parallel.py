@@ -48,6 +48,7 @@ class DataParallel(Module):
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: DeviceLike = None, dim: int = 0,
         reducer: Reduction | None = None,
     ) -> None:
+        super().__init__()
         own = next((tensor.device for tensor in _tensors(module)), device_of())
         listed = [own] if device_ids is None else [_named(device, own) for device in device_ids]
         if not listed:

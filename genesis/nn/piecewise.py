@@ -141,6 +141,7 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
+        super().__init__()
         self.num_parameters = num_parameters
         self.init = init
         self.weight = Parameter(full((num_parameters,), init, device=device, dtype=dtype))

@@ -44,6 +44,7 @@ class RNNBase(Module):
         dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: DeviceLike = None,
         dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         name = type(self).__name__
         if mode not in GATES:
             raise ValueError(f"{name}: mode is {mode!r}; want {', '.join(map(repr, GATES))}")

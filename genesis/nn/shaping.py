@@ -26,7 +26,7 @@ class Identity(Module):
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        pass  # whatever the layer that it stands for was given
+        super().__init__()  # whatever the layer that it stands for was given
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` itself."""
@@ -43,6 +43,7 @@ class Flatten(Module):
     _printed = "start_dim", "end_dim"
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
         self.start_dim = start_dim
         self.end_dim = end_dim
 
@@ -61,6 +62,7 @@ class Unflatten(Module):
     _printed = "dim", "unflattened_size"
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
         self.dim = dim
         self.unflattened_size = tuple(unflattened_size)
 

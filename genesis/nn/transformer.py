@@ -55,6 +55,7 @@ class TransformerEncoderLayer(Module):
         Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
         bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         for name in self._attentions:
             setattr(self, name, MultiheadAttention(
                 d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype))
@@ -101,6 +102,7 @@ class TransformerEncoder(Module):
         self, encoder_layer: Module, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
+        super().__init__()
         self.layers = ModuleList(deepcopy(encoder_layer) for _ in range(num_layers))
         self.num_layers = num_layers
         self.norm = norm
@@ -170,6 +172,7 @@ class TransformerDecoder(Module):
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
         self.layers = ModuleList(deepcopy(decoder_layer) for _ in range(num_layers))
         self.num_layers = num_layers
         self.norm = norm
@@ -207,6 +210,7 @@ class Transformer(Module):
         batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: DeviceLike = None,
         dtype: DType | None = None,
     ) -> None:
+        super().__init__()
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
                     device, dtype)
 

@@ -101,6 +101,7 @@ def test_compiled_functions_are_replayed(tmp_path):
     printed = run(
         """
         import torch, torch.nn as nn, torch.nn.functional as F
+        torch.manual_seed(0)
         model = nn.Linear(3, 2)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 

@@ -22,10 +22,12 @@ _directory: list[str] = []
 
 def get_dir() -> str:
     """Where files are kept: as set, or `hub` below $TORCH_HOME, or below torch in the user's cache."""
-    if _directory:
-        return _directory[0]
+    return _directory[0] if _directory else os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return str(Path(os.environ.get("TORCH_HOME", f"{cache}/torch")).expanduser() / "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", f"{cache}/torch"))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""`torch.overrides` and `torch.library`: modes and classes of tensors that take the place of calls; operations of one's own."""
+"""`torch.overrides`: modes and classes of tensors that take the place of calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import genesis
 from genesis.as_torch.stand_ins.compilers import returned
-from genesis.as_torch.stand_ins.settings import no_effect, nothing
+from genesis.as_torch.stand_ins.settings import no_effect
 from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named, function_names
 from genesis.ir.annotations import AnyFunction, Options
@@ -146,43 +146,6 @@ def get_default_nowrap_functions() -> set[AnyFunction]:
 
 
 wrap_torch_function = returned
-
-
-class CustomOperation:
-    """A function under a name of its own; what is registered for compilers is not needed here."""
-
-    def __init__(self, function: AnyFunction, name: str) -> None:
-        self.function, self.__name__ = function, name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-    def register_fake(self, function: Any = None, /) -> Any:
-        """The function: shapes come from running it."""
-        return returned(function)
-
-    register_kernel = register_vmap = register_torch_dispatch = register_fake
-
-
-def custom_op(name: str, fn: Any = None, /, **kwargs: Any) -> Any:
-    """A decorator, or the function as an operation."""
-    return CustomOperation(fn, name) if fn is not None else lambda function: CustomOperation(function, name)
-
-
-register_fake = impl_abstract = register_kernel = impl = returned
-define = nothing
-register_autograd = register_vmap = nothing  # gradients and batches are those of what the function calls
-triton_op = custom_op
-
-
-class Library:
-    """A namespace of operations, which is kept nowhere: what is defined in it runs as the function that it is."""
-
-    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
-        self.ns, self.kind = ns, kind
-
-    define = staticmethod(nothing)
-    impl = staticmethod(returned)
 
 
 replayable_module(__name__)

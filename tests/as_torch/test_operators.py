@@ -1,0 +1,50 @@
+"""`torch.library` and `torch.ops` under the door: what libraries with kernels of their own do when they are imported."""
+
+import pytest
+
+import genesis
+from genesis.as_torch.finder import look_up
+from genesis.as_torch.missing import MissingError
+
+OPS = look_up("torch", "ops")
+
+
+def test_a_library_of_kernels_for_pytorch_is_refused_as_one_that_does_not_fit():
+    with pytest.raises(OSError, match=r"_C\.so is compiled for PyTorch"):
+        OPS.load_library("_C.so")
+
+
+def test_operations_of_ones_own_are_found_by_their_names():
+    custom_op, impl, library = (look_up("torch.library", name) for name in ("custom_op", "impl", "Library"))
+
+    @custom_op("door_tests::twice", mutates_args=())
+    def twice(x):
+        return x * 2
+
+    impl("door_tests::thrice", "cpu", lambda x: x * 3)
+    impl("door_tests::fake", "Meta", lambda x: x)
+    fragment = library("door_tests", "DEF")
+    fragment.define("fourfold(Tensor x) -> Tensor")
+    fragment.impl("fourfold", lambda x: x * 4, "CompositeExplicitAutograd")
+    x = genesis.tensor([1.0], requires_grad=True)
+    own = OPS.door_tests
+    assert [f(x).item() for f in (twice, own.twice, own.twice.default, own.thrice, own.fourfold)] == [2, 2, 2, 3, 4]
+    own.thrice(x).sum().backward()
+    assert x.grad.tolist() == [3.0]
+    for name in ("fake", "absent"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            getattr(own, name)
+
+
+def test_operations_of_pytorch_can_be_named_and_not_called():
+    with pytest.raises(MissingError, match=r"torch\.ops\.aten\._fused_sdp_choice\.default"):
+        OPS.aten._fused_sdp_choice.default(1)
+
+
+def test_what_torchvision_does_at_its_import_goes_well():
+    keys, guard = look_up("torch._C", "DispatchKeySet"), look_up("torch._C", "_ExcludeDispatchKeyGuard")
+    kinds = look_up("torch._C", "DispatchKey")
+    with guard(keys(kinds.AutocastCPU) | keys(kinds.AutocastCUDA)):
+        function = look_up("torch.jit", "_script_if_tracing")(len)
+    assert function is len and look_up("torch.onnx.symbolic_helper", "parse_args")("v", "i")(len) is len
+    assert look_up("torch.hub", "get_dir")().startswith(look_up("torch.hub", "_get_torch_home")())
