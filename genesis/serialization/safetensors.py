@@ -6,21 +6,20 @@ The functions are those of `safetensors.torch`. The format: https://huggingface.
 from __future__ import annotations
 
 import json
-import math
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from genesis.ir.dtypes import NAMED, DType
-from genesis.ir.shapes import numel
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
+from genesis.serialization.safetensors_header import MOST_HEADER, Entry, SafetensorError, header_of, parsed
+from genesis.serialization.sharing import dropped_names, sharing, storage_ptr, storage_size
 from genesis.serialization.storage import Storage
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import memory_of
@@ -30,21 +29,9 @@ __all__ = [
     "save_sharded", "storage_ptr", "storage_size",
 ]
 
-_NAMES = {  # in the order in which files hold them, which aligns each tensor
-    "uint64": "U64", "int64": "I64", "float64": "F64", "complex64": "C64", "float32": "F32", "uint32": "U32", "int32": "I32",
-    "bfloat16": "BF16", "float16": "F16", "uint16": "U16", "int16": "I16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-    "int8": "I8", "uint8": "U8", "bool": "BOOL",
-}
-_ORDER = [*_NAMES]
-_DTYPES = {short: name for name, short in _NAMES.items()}
-_MOST_HEADER = 100_000_000  # bytes, as the package has it
 _INDEX = "model.safetensors.index.json"
 Path_ = str | os.PathLike[str]
 Tensors = Mapping[str, Tensor]
-
-
-class SafetensorError(Exception):
-    """A file that is damaged, or is none."""
 
 
 class Stateful(Protocol):
@@ -53,65 +40,6 @@ class Stateful(Protocol):
     def state_dict(self) -> dict[str, Tensor]: ...
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = ...) -> Any: ...
-
-
-# ---- headers ----
-class _Entry(NamedTuple):
-    """A tensor of a file: its bytes lie from `begin` to `end` after the header."""
-
-    dtype: DType
-    shape: tuple[int, ...]
-    begin: int
-    end: int
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise SafetensorError("load: the header names a tensor twice")
-    return found
-
-
-def _entry(name: str, told: Any) -> _Entry:
-    """A tensor as the header tells of it. Raises SafetensorError where that does not fit together."""
-    try:
-        short, shape, (begin, end) = told["dtype"], tuple(told["shape"]), told["data_offsets"]
-        numbers = [*shape, begin, end]
-    except (KeyError, TypeError, ValueError):
-        raise SafetensorError(f"load: the header tells {told!r:.60} of {name!r}; want dtype, shape and data_offsets") from None
-    if not isinstance(short, str) or _DTYPES.get(short) not in NAMED:
-        raise SafetensorError(f"load: {name!r} is of dtype {short!r:.20}; genesis has {', '.join(NAMED)}")
-    dtype = NAMED[_DTYPES[short]]
-    if any(type(n) is not int or n < 0 for n in numbers) or len(shape) > 64 or math.prod(shape) * dtype.itemsize != end - begin:
-        raise SafetensorError(f"load: {name!r} of shape {shape!r:.60} and dtype {short} does not take bytes {begin} to {end}")
-    return _Entry(dtype, shape, begin, end)
-
-
-def _parsed(head: bytes, length: int) -> tuple[dict[str, _Entry], dict[str, str] | None, int]:
-    """Entries and metadata of a header that begins a file of so many bytes, and where the data begins."""
-    [size] = struct.unpack("<Q", head[:8]) if len(head) >= 8 else [0]
-    if not 0 < size <= min(_MOST_HEADER, length - 8) or len(head) < 8 + size:
-        raise SafetensorError(f"load: a header of {size} bytes in a file of {length}; this is no safetensors file")
-    try:
-        header = json.loads(head[8 : 8 + size].decode(), object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as problem:
-        raise SafetensorError(f"load: the header is no JSON: {problem}") from None
-    if not isinstance(header, dict):
-        raise SafetensorError("load: the header is no dict")
-    metadata = header.pop("__metadata__", None)
-    if metadata is not None and not (
-        isinstance(metadata, dict) and all(isinstance(text, str) for text in metadata.values())
-    ):
-        raise SafetensorError("load: the metadata is no dict of strings")
-    entries = {name: _entry(name, told) for name, told in header.items()}
-    at = 0
-    for entry in sorted(entries.values(), key=lambda e: (e.begin, e.end)):
-        if entry.begin != at:
-            raise SafetensorError(f"load: tensors overlap or leave a hole at byte {at}")
-        at = entry.end
-    if at != length - 8 - size:
-        raise SafetensorError(f"load: tensors take {at} bytes, the file has {length - 8 - size}")
-    return entries, metadata, 8 + size
 
 
 # ---- loading ----
@@ -163,7 +91,7 @@ class safe_open:  # the package's name
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if length else b""
         self._content = np.frombuffer(mapped, np.uint8)
         head = struct.unpack("<Q", mapped[:8])[0] if length >= 8 else 0
-        self._entries, self._metadata, self._start = _parsed(bytes(mapped[: 8 + min(head, _MOST_HEADER)]), length)
+        self._entries, self._metadata, self._start = parsed(bytes(mapped[: 8 + min(head, MOST_HEADER)]), length)
 
     def __enter__(self) -> safe_open:
         return self
@@ -196,7 +124,7 @@ class safe_open:  # the package's name
         return {name: self.get_tensor(name) for name in self.keys()}
 
 
-def _tensor(entry: _Entry, source: _Bytes, device: Device) -> Tensor:
+def _tensor(entry: Entry, source: _Bytes, device: Device) -> Tensor:
     storage = Storage(entry.dtype, entry.end - entry.begin)
     storage.open("", source, False, device)
     return storage.tensor(entry.dtype, contiguous_layout(entry.shape))
@@ -209,7 +137,7 @@ def load(data: bytes) -> dict[str, Tensor]:
     >>> load(save({"x": genesis.ones(2)}))
     {'x': tensor([1., 1.])}
     """
-    entries, _, start = _parsed(data, len(data))
+    entries, _, start = parsed(data, len(data))
     content = np.frombuffer(data, np.uint8)
     return {
         name: _tensor(entry, _Bytes(content[start + entry.begin : start + entry.end], True), CPU)
@@ -245,38 +173,15 @@ def load_sharded(index: Path_, device: DeviceLike | int = CPU, *, backend: str =
 
 
 # ---- saving ----
-def _header(tensors: Tensors, metadata: Mapping[str, str] | None) -> tuple[bytes, list[Tensor]]:
-    """The header of a file, and its tensors in their order."""
-    header: dict[str, Any] = {}
-    if metadata is not None:
-        if not all(isinstance(text, str) for pair in metadata.items() for text in pair):
-            raise TypeError(f"save: metadata are strings by strings, got {metadata!r:.60}")
-        header["__metadata__"] = {**metadata}
-    for name, tensor in tensors.items():
-        if not tensor.layout.is_contiguous:
-            raise ValueError(f"save: {name!r} is not contiguous; call .contiguous() on it before")
-        if tensor.dtype.name not in _NAMES:
-            raise TypeError(f"save: {name!r} is {tensor.dtype.name}, which the format has no name for")
-    order = sorted(tensors.items(), key=lambda item: (_ORDER.index(item[1].dtype.name), item[0]))
-    at = 0
-    for name, tensor in order:
-        end = at + tensor.numel() * tensor.dtype.itemsize
-        header[name] = {"dtype": _NAMES[tensor.dtype.name], "shape": [*tensor.shape], "data_offsets": [at, end]}
-        at = end
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text, [tensor for _, tensor in order]
-
-
 def _parts(tensors: Tensors, metadata: Mapping[str, str] | None) -> Iterator[memoryview | bytes]:
     """The bytes of a file, in parts. Raises before the first one for tensors that cannot be saved."""
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(f"save: {name!r} is a {type(tensor).__name__}; want a dict of tensors")
-    shared = [names for names in _sharing(tensors) if len(names) > 1]
+    shared = [names for names in sharing(tensors) if len(names) > 1]
     if shared:
         raise RuntimeError(f"save: {' and '.join(shared[0])} share memory, and files cannot; want save_model, or clones")
-    header, order = _header(tensors, metadata)
+    header, order = header_of(tensors, metadata)
     yield header
     for tensor in order:
         yield memory_of(tensor).numpy(tensor.dtype).reshape(-1).view(np.uint8).data
@@ -334,50 +239,12 @@ def save_sharded(
     (Path(folder) / _INDEX).write_text(json.dumps(index, indent=2) + "\n")
 
 
-# ---- modules: of tied weights, one is saved ----
-def _sharing(tensors: Tensors) -> list[list[str]]:
-    """The names, sorted, of tensors that share memory."""
-    by_root: dict[int, list[tuple[int, int, str]]] = {}
-    for name, tensor in tensors.items():
-        root = tensor if tensor._base is None else tensor._base
-        at = tensor.layout
-        if 0 not in at.shape:
-            last = at.offset + sum((extent - 1) * stride for extent, stride in zip(at.shape, at.strides, strict=True))
-            by_root.setdefault(id(root), []).append((at.offset, last, name))
-    groups = []
-    for places in by_root.values():
-        reached = -1
-        for first, last, name in sorted(places):
-            if first > reached:
-                groups.append([name])
-            else:
-                groups[-1].append(name)
-            reached = max(reached, last)
-    return [sorted(names) for names in groups]
-
-
-def _is_whole(tensor: Tensor) -> bool:
-    return tensor._base is None or numel(tensor.shape) == numel(tensor._base.shape)
-
-
-def _dropped(tensors: Tensors, preferred: Sequence[str] = ()) -> dict[str, str]:
-    """Tensors that are seen through another one, by name, with the name of the one to keep."""
-    dropped: dict[str, str] = {}
-    for names in (names for names in _sharing(tensors) if len(names) > 1):
-        whole = [name for name in names if _is_whole(tensors[name])]
-        if not whole:
-            raise RuntimeError(f"save_model: {' and '.join(names)} share memory, and none takes all of it; clone() them")
-        kept = next((name for name in whole if name in preferred), whole[0])
-        dropped |= {name: kept for name in names if name != kept}
-    return dropped
-
-
 def save_model(
     model: Stateful, filename: Path_, metadata: Mapping[str, str] | None = None, force_contiguous: bool = True
 ) -> None:
     """Write a module's state to a safetensors file; of tied weights one is written, and the metadata name the others."""
     state = model.state_dict()
-    dropped = _dropped(state)
+    dropped = dropped_names(state)
     kept = {name: tensor for name, tensor in state.items() if name not in dropped}
     if force_contiguous:
         kept = {name: tensor.contiguous() for name, tensor in kept.items()}
@@ -392,22 +259,10 @@ def load_model(
     With `strict` either raises RuntimeError. Tied weights are there if one of them is.
     """
     read = load_file(filename, device, backend=backend)
-    dropped = _dropped(model.state_dict(), [*read])
+    dropped = dropped_names(model.state_dict(), [*read])
     missing, unexpected = model.load_state_dict(read, strict=False)
     lacking = sorted(set(missing) - set(dropped))
     unwanted = [*unexpected, *(name for name in dropped if name in read)]
     if strict and (lacking or unwanted):
         raise RuntimeError(f"load_model: the file lacks {lacking}, and has {unwanted}, which {type(model).__name__} does not")
     return lacking, unwanted
-
-
-def storage_ptr(tensor: Tensor) -> int:
-    """The address of the memory that the tensor lies in, or is a view of."""
-    root = tensor if tensor._base is None else tensor._base
-    return root.data_ptr()
-
-
-def storage_size(tensor: Tensor) -> int:
-    """The bytes of that memory."""
-    root = tensor if tensor._base is None else tensor._base
-    return root.numel() * root.dtype.itemsize
