@@ -99,8 +99,8 @@ def grad(
             raise RuntimeError(
                 f"grad: the outputs do not depend on input {i} (shape {tensor.shape}); allow_unused=True gives None for it"
             )
-    found = [totals.get(id(tensor)) for tensor in wanted]  # None where `allow_unused` asks for it
-    return tuple([  # type: ignore[misc]
+    found: list[Any] = [totals.get(id(tensor)) for tensor in wanted]  # None where `allow_unused` asks for it
+    return tuple([
         tensor.gradient_of(gradient) if gradient is not None and isinstance(tensor, CompositeTensor) else gradient
         for tensor, gradient in zip(given, found, strict=True)])
 

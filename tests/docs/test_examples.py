@@ -26,6 +26,7 @@ SMALL = {
     "cnn": ("--epochs", "1", "--pictures", "256"),
     "bayes": ("--epochs", "2", "--numbers", "3"),
     "fourier_neural_operator": ("--epochs", "2", "--fields", "64", "--width", "4"),
+    "graph_network": ("--epochs", "8", "--nodes", "400", "--width", "8", "--attention"),
     "char_gpt": ("--steps", "4", "--layers", "1", "--width", "32", "--heads", "2", "--sample", "3"),
 }
 
