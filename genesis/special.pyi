@@ -71,7 +71,7 @@ def log_softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Ten
 def logit(input: Tensor, eps: Float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
 def logsumexp(input: Tensor, dim: Int | tuple[Int, ...], keepdim: Bool = False) -> Tensor:
-    """log(sum(exp(x))) over `dim`, without overflow."""
+    """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements."""
 def modified_bessel_i0(input: Tensor) -> Tensor:
     """As `i0`."""
 def modified_bessel_i1(input: Tensor) -> Tensor:

@@ -823,7 +823,7 @@ def logit_(input: Tensor, eps: Float | None = None) -> Tensor:
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
 def logsumexp(input: Tensor, dim: Int | tuple[Int, ...], keepdim: Bool = False) -> Tensor:
-    """log(sum(exp(x))) over `dim`, without overflow."""
+    """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements."""
 def lp_pool1d(
     input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
 ) -> Tensor:
@@ -1204,7 +1204,7 @@ def sigmoid(input: Tensor) -> Tensor:
 def sigmoid_(input: Tensor) -> Tensor:
     """`sigmoid`, in place."""
 def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1; NaN of NaN."""
+    """-1, 0 or 1; 0 of NaN."""
 def sign_(input: Tensor) -> Tensor:
     """`sign`, in place."""
 def signbit(input: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from math import pi
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
-from genesis.ir.shapes import normalize_axis
+from genesis.ir.shapes import normalize_axes, normalize_axis, numel
 from genesis.ops.complex_values import real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import erf, exp, expm1, log, log1p, sigmoid, tanh, where
@@ -157,11 +157,13 @@ def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Valu
 @composite("logsumexp", autocast="float32", namespace="special")
 @rounded_once
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
-    """log(sum(exp(x))) over `dim`, without overflow.
+    """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements.
 
     >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
     """
+    if not numel([input.shape[axis] for axis in normalize_axes("logsumexp", dim, input.ndim)]):
+        return log(sum(exp(input), dim, keepdim))
     top = stop_gradient(amax(real_value(input), dim, True))
     top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
     y = log(sum(exp(input - top), dim, True)) + top

@@ -80,8 +80,8 @@ abs: Operation = unary(
     aliases=("absolute",),
 )
 sign: Operation = unary(
-    "sign", exact=True, grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
-    doc="-1, 0 or 1; NaN of NaN.",
+    "sign", exact=True, grad=lambda g, y, x: zeros_like(g), floating=False, doc="-1, 0 or 1; 0 of NaN.",
+    ref=lambda x: x if x.dtype == bool else np.where(x == x, np.sign(x), x.dtype.type(0)),
 )
 
 
@@ -293,7 +293,8 @@ logical_not = formula("logical_not", lambda input: bitwise_not(cast(input, bool_
 def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> Value:
     """`input` held within [min, max]; the gradient passes where it is within, bounds included.
 
-    The bounds are numbers, or tensors that broadcast with `input`. Raises ValueError if neither is given.
+    The bounds are numbers, or tensors that broadcast with `input`; one that is NaN makes NaN. Raises ValueError if neither
+    is given.
 
     >>> genesis.clamp(genesis.tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
     tensor([-1.0000,  0.5000,  1.0000])
@@ -306,9 +307,13 @@ def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> V
 
 
 def _bounded(input: Value, bound: Value, lower: bool) -> Value:
+    number = not isinstance(bound, Value) or bound.is_scalar
     x, b = promoted(input, bound)
     x, b = broadcast("clamp", x, b)
-    return where((x < b) if lower else (x > b), b, x)
+    beyond = x < b if lower else x > b
+    if b.dtype.category > 1 and not number:
+        beyond = beyond | (b != b)  # a bound that is NaN wins
+    return where(beyond, b, x)
 
 
 # ---- operators on Values ----

@@ -195,7 +195,7 @@ def _vectors(define: AnyFunction) -> AnyFunction:
             input = reshape_value(input, (1,))
             target = target if define.__name__ == "multi_margin_loss" else reshape_value(target, (1,))
         if define.__name__ == "multi_margin_loss" and input.ndim == 1 and target.shape == (1,):
-            target = reshape_value(target, ())
+            input = reshape_value(input, (1, *input.shape))
         return define(input, target, *args, **kwargs)
 
     return lifted

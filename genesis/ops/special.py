@@ -15,6 +15,7 @@ from genesis.ops.registry import (
     Gradient,
     Kernel,
     Operation,
+    Reference,
     broadcast,
     cast,
     composite,
@@ -26,15 +27,18 @@ from genesis.ops.registry import (
 from genesis.ops.rows import formula, from_scipy, unary
 
 
-def _one(name: str, scipy: str, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any) -> Operation:
+def _one(
+    name: str, scipy: str | Reference, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any
+) -> Operation:
     """A row of one input; integers become the default float. Methods have an in-place form. With a `vector` and a `cuda`
     function, kernels compute it.
     """
+    reference = from_scipy(scipy) if isinstance(scipy, str) else scipy
     kernels = {key: names.pop(key) for key in ("vector", "cuda", "cost") if key in names}
     kind = "elementwise" if kernels else "host"
-    primitive(name, kind, grad=grad, reference=lambda node, x: from_scipy(scipy)(x), **kernels)
+    primitive(name, kind, grad=grad, reference=lambda node, x: reference(x), **kernels)
 
-    @composite(name, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
+    @composite(name, ref=reference, doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
     @rounded_once
     def define(input: Value) -> Value:
         return input.graph.add(name, (input,), input.shape, input.dtype)
@@ -63,8 +67,13 @@ def _fixed(name: str, x: Value) -> Value | None:
 
 
 # ---- the gamma function and its kin ----
+def _log_gamma(x: np.ndarray) -> np.ndarray:
+    """SciPy's; infinite at -inf, as at the poles on the way there."""
+    return np.where(np.isneginf(x), np.inf, from_scipy("gammaln")(x))
+
+
 lgamma = _one(
-    "lgamma", "gammaln", "The logarithm of |gamma(x)|.", lambda g, y, x: g * digamma(x), method=True, namespace=(),
+    "lgamma", _log_gamma, "The logarithm of |gamma(x)|.", lambda g, y, x: g * digamma(x), method=True, namespace=(),
     aliases=("special.gammaln",), vector="gamma_function", cuda="math.lgamma({0})", cost=60,
 )
 digamma: Operation = _one(

@@ -930,7 +930,7 @@ class Methods:
     def logit_(self, eps: Float | None = None) -> Self:
         """`logit`, in place."""
     def logsumexp(self, dim: Int | tuple[Int, ...], keepdim: Bool = False) -> Tensor:
-        """log(sum(exp(x))) over `dim`, without overflow."""
+        """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements."""
     def long(self, memory_format: object = None) -> Tensor:
         """The tensor as int64."""
     def lstsq(self, *args: object, **kwargs: object) -> None:
@@ -1288,7 +1288,7 @@ class Methods:
     def sigmoid_(self) -> Self:
         """`sigmoid`, in place."""
     def sign(self) -> Tensor:
-        """-1, 0 or 1; NaN of NaN."""
+        """-1, 0 or 1; 0 of NaN."""
     def sign_(self) -> Self:
         """`sign`, in place."""
     def signbit(self) -> Tensor:

@@ -109,8 +109,9 @@ NUMPY = {
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
     "sigmoid": scipy.special.expit, "rsqrt": lambda x: 1 / np.sqrt(x),
     "pow": np.power, "atan2": np.arctan2, "erfinv": scipy.special.erfinv,
-    # of subnormal numbers SciPy has infinity
-    "lgamma": lambda x: np.where((abs(x) < 1e-300) & (x != 0), -np.log(abs(x)), scipy.special.gammaln(x)),
+    # of subnormal numbers SciPy has infinity, and of -inf the same
+    "lgamma": lambda x: np.where(
+        (abs(x) < 1e-300) & (x != 0), -np.log(abs(x)), np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))),
     "digamma": scipy.special.digamma,
 }  # fmt: skip
 ARITY = {"pow": 2, "atan2": 2}

@@ -227,7 +227,8 @@ def check_errors(entry, limit=None):
             settings = {name: _module(value) for name, value in building.kwargs.items()}
             module = getattr(genesis.nn, entry.name)(*[_module(a) for a in building.args], **settings)
             if error.error_on is ModuleErrorEnum.FORWARD_ERROR:
-                module(*[_input(a) for a in calling.args], **{name: _input(v) for name, v in calling.kwargs.items()})
+                results = module(*[_input(a) for a in calling.args], **{name: _input(v) for name, v in calling.kwargs.items()})
+                [t.numpy() for t in leaves(results, genesis.Tensor)]
         except UnconvertibleError:
             continue
         except AttributeError as missing:

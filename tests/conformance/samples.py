@@ -68,7 +68,7 @@ def ours(op):
     if name in _CONVERSIONS:
         return getattr(genesis.Tensor, name)
     if name.startswith("__"):
-        return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
+        return getattr(genesis.Tensor, name)
     with contextlib.suppress(AttributeError):
         return function_at(name)
     if name.removesuffix("_") in ("cauchy", "exponential", "geometric", "log_normal", "normal", "uniform"):
@@ -90,10 +90,10 @@ def dtype_for(op, wanted=torch.float32):
     return next(dtype for dtype in (*DTYPES, *COMPLEX) if dtype in op.dtypes)
 
 
-def samples(op, dtype=None, grad=False, limit=None, small=False):
-    """(sample, torch's result) of those samples that torch computes and that can be converted; results of others are None."""
+def samples(op, dtype=None, grad=False, limit=None, small=False, references=False):
+    """Those samples that can be converted, or with `references` the greater number that PyTorch's own references meet."""
     torch.manual_seed(0)
-    found = op.sample_inputs("cpu", dtype or dtype_for(op), requires_grad=grad)
+    found = (op.reference_inputs if references else op.sample_inputs)("cpu", dtype or dtype_for(op), requires_grad=grad)
     count = 0
     for sample in found:
         if small and sum(t.numel() for t in leaves([sample.input, sample.args, sample.kwargs], torch.Tensor)) > 4096:

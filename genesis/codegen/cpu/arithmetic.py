@@ -92,8 +92,7 @@ class Arithmetic:
         if self.dtype == "bool":
             return x
         one = b.select(b.compare(">", x, 0, self.dtype), self.constant(1), self.constant(0))
-        signed = one if self.dtype in UNSIGNED else b.select(b.compare("<", x, 0, self.dtype), self.constant(-1), one)
-        return b.select(b.is_nan(x), x, signed) if self.floating else signed
+        return one if self.dtype in UNSIGNED else b.select(b.compare("<", x, 0, self.dtype), self.constant(-1), one)
 
     # ---- complex numbers: a pair of registers ----
 

@@ -69,7 +69,7 @@ FLOAT = COMPARISONS | {
     "floor_divide": "{t}(floor_divide({0}, {1}))", "remainder": "remainder({0}, {1})", "fmod": "math.fmod({0}, {1})",
     "copysign": "math.copysign({0}, {1})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
-    "sign": "{0} if {0} != {0} else {t}({0} > {t}(0)) - {t}({0} < {t}(0))",
+    "sign": "{t}({0} > {t}(0)) - {t}({0} < {t}(0))",
     "sqrt": "math.sqrt({0})",
     "floor": "math.floor({0})", "ceil": "math.ceil({0})", "trunc": "math.trunc({0})", "round": "libdevice.rint{f}({0})",
     "isnan": "{0} != {0}", "isinf": "abs({0}) == {t}(math.inf)", "isfinite": "abs({0}) < {t}(math.inf)",

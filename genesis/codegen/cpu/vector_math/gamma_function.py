@@ -46,7 +46,7 @@ def lgamma(x: Number) -> Number:
     tiny = abs(x) < 1e-200  # where a sine would be subnormal
     reflected = where(tiny, 0.0, x.constant(ln(pi))) - log(where(tiny, abs(x), sine)) - main
     reflected = where(rest.equals(0.0), inf, reflected)  # at the poles, all that is large among them
-    return where(abs(x).equals(inf), x, where(negative, reflected, main))
+    return where(abs(x).equals(inf), inf, where(negative, reflected, main))
 
 
 def of_positive(x: Number) -> Number:
