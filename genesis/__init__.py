@@ -38,13 +38,12 @@ from genesis.functions.comparison import (
 )
 from genesis.functions.counting import bincount, histc, histogram, histogramdd, mode, repeat_interleave, unique_consecutive
 from genesis.functions.copies import empty_permuted, empty_strided, unravel_index
-from genesis.functions.creation import (
-    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace, logspace, meshgrid,
-    ones, ones_like, scalar_tensor, tensor, tril_indices, triu_indices, zeros, zeros_like,
-)
+from genesis.functions.creation import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from genesis.functions.finite_differences import gradient
+from genesis.functions.from_data import as_tensor, asarray, from_dlpack, from_numpy, scalar_tensor, tensor
 from genesis.functions.low_rank import lobpcg, pca_lowrank, svd_lowrank
 from genesis.functions.printing import get_printoptions, set_printoptions
+from genesis.functions.ranges import arange, eye, linspace, logspace, meshgrid, tril_indices, triu_indices
 from genesis.functions.public_names import function_named as _function_named
 from genesis.functions.public_names import function_names as _function_names
 from genesis.functions.public_names import hide_what_is_imported as _hide_what_is_imported

@@ -36,12 +36,14 @@ from genesis.functions.counting import (
     repeat_interleave as repeat_interleave, unique_consecutive as unique_consecutive,
 )
 from genesis.functions.creation import (
-    arange as arange, as_tensor as as_tensor, asarray as asarray, empty as empty, empty_like as empty_like, eye as eye,
-    from_dlpack as from_dlpack, from_numpy as from_numpy, full as full, full_like as full_like, linspace as linspace,
-    logspace as logspace, meshgrid as meshgrid, ones as ones, ones_like as ones_like, scalar_tensor as scalar_tensor,
-    tensor as tensor, tril_indices as tril_indices, triu_indices as triu_indices, zeros as zeros, zeros_like as zeros_like,
+    empty as empty, empty_like as empty_like, full as full, full_like as full_like, ones as ones, ones_like as ones_like,
+    zeros as zeros, zeros_like as zeros_like,
 )
 from genesis.functions.finite_differences import gradient as gradient
+from genesis.functions.from_data import (
+    as_tensor as as_tensor, asarray as asarray, from_dlpack as from_dlpack, from_numpy as from_numpy,
+    scalar_tensor as scalar_tensor, tensor as tensor,
+)
 from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from genesis.functions.methods.by_element import (
     apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
@@ -69,6 +71,10 @@ from genesis.functions.methods.writing import (
     normal_ as normal_, random_ as random_, uniform_ as uniform_, zero_ as zero_,
 )
 from genesis.functions.printing import get_printoptions as get_printoptions, set_printoptions as set_printoptions
+from genesis.functions.ranges import (
+    arange as arange, eye as eye, linspace as linspace, logspace as logspace, meshgrid as meshgrid,
+    tril_indices as tril_indices, triu_indices as triu_indices,
+)
 from genesis.functions.selection import (
     argwhere as argwhere, index_add as index_add, index_copy as index_copy, index_fill as index_fill, index_put as index_put,
     masked_scatter as masked_scatter, masked_select as masked_select, nonzero_static as nonzero_static, put as put,

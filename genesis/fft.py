@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.functions.creation import arange
 from genesis.functions.public_names import rows_shown
+from genesis.functions.ranges import arange
 from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module

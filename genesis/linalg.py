@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from genesis.functions.comparison import finfo
-from genesis.functions.creation import eye
 from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import function
 from genesis.functions.public_names import rows_shown
+from genesis.functions.ranges import eye
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions.creation import scalar_tensor
+from genesis.functions.from_data import scalar_tensor
 from genesis.ir.annotations import Options, Tree
 from genesis.ir.dtypes import float16, float32
 from genesis.optim.optimizer import Optimizer, State

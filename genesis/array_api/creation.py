@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions import creation
+from genesis.functions import creation, from_data, ranges
 from genesis.ir.dtypes import DType, get_default_dtype, int64
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
@@ -23,7 +23,7 @@ def _shape(shape: Shape) -> tuple[int, ...]:
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: builtins.bool | None = None) -> Tensor:
     """A tensor that shares the memory of another library's array, unless `copy` is true."""
-    return creation.from_dlpack(x, device=device, copy=copy)
+    return from_data.from_dlpack(x, device=device, copy=copy)
 
 
 def asarray(
@@ -33,7 +33,7 @@ def asarray(
 
     Raises ValueError where `copy` is false and a copy cannot be avoided.
     """
-    return creation.asarray(obj, dtype=dtype, device=device, copy=copy)
+    return from_data.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
 def arange(
@@ -47,7 +47,7 @@ def arange(
     count = max(0, -((start - stop) // step) if whole else math.ceil((stop - start) / step))
     if not count:
         return creation.zeros(0, dtype=kind, device=device)
-    return creation.arange(start, stop, step, dtype=kind, device=device)
+    return ranges.arange(start, stop, step, dtype=kind, device=device)
 
 
 def linspace(
@@ -55,7 +55,7 @@ def linspace(
     endpoint: builtins.bool = True,
 ) -> Tensor:
     """`num` numbers from `start` to `stop` at even distances, without `stop` if `endpoint` is false."""
-    return creation.tensor(
+    return from_data.tensor(
         np.linspace(start, stop, num, endpoint=endpoint), dtype=dtype or get_default_dtype(), device=device)
 
 
@@ -104,13 +104,13 @@ def eye(
 ) -> Tensor:
     """Ones on the diagonal `k`, above the main one, and zeros elsewhere."""
     columns = n_rows if n_cols is None else n_cols
-    rows = creation.arange(n_rows, device=device).unsqueeze(1)
-    return (rows + k == creation.arange(columns, device=device)).to(dtype or get_default_dtype())
+    rows = ranges.arange(n_rows, device=device).unsqueeze(1)
+    return (rows + k == ranges.arange(columns, device=device)).to(dtype or get_default_dtype())
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Each 1-d array spread over the grid of all."""
-    return tuple(creation.meshgrid(*arrays, indexing=indexing)) if arrays else ()
+    return tuple(ranges.meshgrid(*arrays, indexing=indexing)) if arrays else ()
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

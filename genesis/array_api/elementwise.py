@@ -8,7 +8,7 @@ from collections.abc import Callable
 from genesis import ops
 from genesis.array_api.dtypes import common, iinfo
 from genesis.functions.creation import full as _full
-from genesis.functions.creation import scalar_tensor
+from genesis.functions.from_data import scalar_tensor
 from genesis.ir.dtypes import int64
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor

@@ -10,7 +10,7 @@ import numpy as np
 from genesis import ops
 from genesis.array_api.dtypes import common
 from genesis.functions import selection, splitting
-from genesis.functions.creation import as_tensor
+from genesis.functions.from_data import as_tensor
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes as _broadcast_shapes
 from genesis.ir.shapes import normalize_axis

@@ -10,8 +10,8 @@ from genesis.distributions.declaration import Alternative, formula, formulas, pa
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.utils import Operand, clamp_probs, uniform_inside
-from genesis.functions.creation import arange
 from genesis.functions.methods.table import functions_of
+from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module

@@ -8,8 +8,9 @@ from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, formula, parameter
 from genesis.distributions.distribution import Distribution, ProbsOrLogits
 from genesis.distributions.utils import finfo, joint_shape, sum_rightmost
-from genesis.functions.creation import arange, eye, full_like, zeros
+from genesis.functions.creation import full_like, zeros
 from genesis.functions.methods.table import functions_of
+from genesis.functions.ranges import arange, eye
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import float64, int64
 from genesis.ir.replayable import replayable_module

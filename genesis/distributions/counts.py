@@ -10,9 +10,9 @@ from genesis.distributions.declaration import Alternative, Parameter, formula, f
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.gamma import standard_gamma
-from genesis.functions.creation import arange
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
+from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module

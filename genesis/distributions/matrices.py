@@ -16,8 +16,8 @@ from genesis.distributions.multivariate_normal import (
     solved,
 )
 from genesis.distributions.utils import Operand, as_tensors
-from genesis.functions.creation import arange
 from genesis.functions.methods.table import functions_of
+from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module

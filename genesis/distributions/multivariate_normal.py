@@ -9,8 +9,8 @@ from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, Parameter, formula, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.utils import derived
-from genesis.functions.creation import eye
 from genesis.functions.methods.table import functions_of
+from genesis.functions.ranges import eye
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.linalg import cholesky, solve_triangular

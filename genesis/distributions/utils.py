@@ -7,7 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.comparison import finfo as limits_of
-from genesis.functions.creation import full, tril_indices, zeros
+from genesis.functions.creation import full, zeros
+from genesis.functions.ranges import tril_indices
 from genesis.functions.splitting import broadcast_tensors
 from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64, get_default_dtype
 from genesis.ir.replayable import replayable_module

@@ -9,8 +9,8 @@ from genesis.distributions import constraints
 from genesis.distributions.scalar_transforms import inside, softplus
 from genesis.distributions.transform import Transform
 from genesis.distributions.utils import finfo, tril_matrix_to_vec, vec_to_tril_matrix
-from genesis.functions.creation import arange, eye
 from genesis.functions.methods.table import functions_of
+from genesis.functions.ranges import arange, eye
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.linalg import cholesky

@@ -22,7 +22,7 @@ from genesis.autograd.pullback import (
     pull,
     pull_linear,
 )
-from genesis.functions.creation import tensor
+from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.replayable import replayable_module
 from genesis.pytree import leaves_of, map_tree, with_leaves

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from genesis.functions.creation import tensor, zeros
+from genesis.functions.creation import zeros
+from genesis.functions.from_data import tensor
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional

@@ -11,7 +11,8 @@ from inspect import signature
 from math import sqrt
 from typing import Any, NamedTuple
 
-from genesis.functions.creation import arange, zeros
+from genesis.functions.creation import zeros
+from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Options
 from genesis.ir.dtypes import bool_, int32

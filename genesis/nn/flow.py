@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.functions.creation import arange
 from genesis.functions.overrides import overridable
+from genesis.functions.ranges import arange
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call

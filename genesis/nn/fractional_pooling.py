@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.functions.creation import arange
 from genesis.functions.overrides import overridable
+from genesis.functions.ranges import arange
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
 from genesis.ir.replayable import replayable_module

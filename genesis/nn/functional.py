@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from genesis.functions.creation import triu_indices
 from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.public_names import rows_shown
+from genesis.functions.ranges import triu_indices
 from genesis.ir.replayable import replayable_module
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
 from genesis.nn.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d

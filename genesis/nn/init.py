@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from genesis.functions.creation import eye
 from genesis.functions.random_draws import drawn, draws
+from genesis.functions.ranges import eye
 from genesis.ir.replayable import replayable_module
 from genesis.linalg import qr
 from genesis.ops.registry import OPERATIONS

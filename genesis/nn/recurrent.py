@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions.creation import empty, tensor, zeros
+from genesis.functions.creation import empty, zeros
+from genesis.functions.from_data import tensor
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init

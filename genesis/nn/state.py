@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from genesis.autograd.hooks import RemovableHandle
-from genesis.functions.creation import as_tensor
+from genesis.functions.from_data import as_tensor
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import Parameter

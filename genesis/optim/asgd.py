@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.functions.creation import tensor
+from genesis.functions.from_data import tensor
 from genesis.ir.annotations import Options
 from genesis.ir.dtypes import float32
 from genesis.ir.replayable import replayable_module

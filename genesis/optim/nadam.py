@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from genesis.functions.creation import tensor
+from genesis.functions.from_data import tensor
 from genesis.ir.dtypes import float32
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from genesis.execution.failure import take_back_writes
 from genesis.execution.flush import flush_all
-from genesis.functions.creation import full_like, tensor
+from genesis.functions.creation import full_like
+from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.ir.dtypes import DType, float32
 from genesis.ir.errors import ArgumentError

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from genesis.functions.creation import tensor
+from genesis.functions.from_data import tensor
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from genesis.functions.creation import tensor
+from genesis.functions.from_data import tensor
 from genesis.ir.annotations import Tree
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from genesis.functions.creation import as_tensor, empty
+from genesis.functions.creation import empty
+from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.selection import nonzero
 from genesis.ir.dtypes import DType, int64

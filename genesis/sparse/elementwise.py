@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from genesis.functions.comparison import result_type
-from genesis.functions.creation import as_tensor
+from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.ir.dtypes import DType

@@ -6,7 +6,7 @@ With a dense factor, rows of that are gathered, scaled and added up; so are grad
 from __future__ import annotations
 
 from genesis.functions.comparison import result_type
-from genesis.functions.creation import as_tensor
+from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import float32, float64
 from genesis.ir.errors import ArgumentError

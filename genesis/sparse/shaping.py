@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions.creation import as_tensor
+from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.errors import ArgumentError, OutOfRangeError
 from genesis.ir.replayable import replayable_module

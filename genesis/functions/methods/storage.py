@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions.creation import empty, from_numpy
+from genesis.functions.creation import empty
+from genesis.functions.from_data import from_numpy
 from genesis.functions.methods.inspection import TYPES
 from genesis.functions.methods.restriding import as_strided
 from genesis.functions.methods.shaping import new_tensor

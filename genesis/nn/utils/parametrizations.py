@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.functions.creation import eye, zeros_like
+from genesis.functions.creation import zeros_like
+from genesis.functions.ranges import eye
 from genesis.functions.selection import where
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.replayable import replayable_module

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from genesis.functions.creation import full, tensor
+from genesis.functions.creation import full
+from genesis.functions.from_data import tensor
 from genesis.functions.selection import where
 from genesis.ir.dtypes import float32, float64
 from genesis.ir.replayable import replayable_module

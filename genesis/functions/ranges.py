@@ -1,0 +1,164 @@
+"""New tensors of evenly spaced numbers, and grids of indices."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from genesis.functions.creation import Placing, as_shape, check_placing
+from genesis.ir.dtypes import DType, complex128, float64, get_default_dtype, int64
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike, device_of
+from genesis.tensor.dispatch import call_on
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Operand, Tensor
+from genesis.tensor.out import takes_out
+
+
+@takes_out
+def arange(
+    start: Operand, end: Operand | None = None, step: Operand = 1, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **placing: Unpack[Placing],
+) -> Tensor:
+    """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
+
+    Ints give int64, floats the default float. Raises ValueError for a step that leads away from `end`, or 0.
+
+    >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
+    (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
+    """
+    if placing:
+        check_placing("arange", placing)
+    place = device_of(device)
+    if end is None:
+        start, end = 0, start
+    low, high, by = (_real_number("arange", v) for v in (start, end, step))
+    if by == 0 or (high - low) * by < 0:
+        raise ArgumentError(f"arange: step {by} does not lead from {low} to {high}")
+    if dtype is None:
+        whole = builtins.all(isinstance(v, int) for v in (low, high, by))
+        dtype = int64 if whole else get_default_dtype()
+    count = max(0, math.ceil((high - low) / by))
+    result = call_on(place, OPERATIONS["arange"], (low, by, count, dtype))
+    return result.requires_grad_() if requires_grad else result
+
+
+def _real_number(name: str, number: Operand) -> Any:
+    """The number, which may stand in a tensor; raises TypeError for a complex one."""
+    number = number.item() if isinstance(number, Tensor | np.generic) else number
+    if isinstance(number, complex):
+        raise ArgumentTypeError(f"{name}: wants real numbers, got {number}")
+    return number
+
+
+@takes_out
+def linspace(
+    start: complex, end: complex, steps: int, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included, at even distances; complex ones if an end or `dtype` is.
+
+    >>> genesis.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    if steps < 0:
+        raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
+    if isinstance(start, Tensor) or isinstance(end, Tensor):
+        return _rounded("linspace", _between(start, end, steps), dtype, device, requires_grad)
+    values = np.linspace(start, end, steps)
+    return from_data(values, _dtype_of_ends("linspace", values.dtype.kind == "c", dtype), requires_grad, device)
+
+
+def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
+    """`dtype`, or the default one; raises TypeError for real numbers between complex ends."""
+    found = dtype or (get_default_dtype().complex if is_complex else get_default_dtype())
+    if is_complex and not found.is_complex:
+        raise ArgumentTypeError(f"{name}: the ends are complex, and dtype is {found.name}; want complex64 or complex128")
+    return found
+
+
+def _rounded(name: str, numbers: Tensor, dtype: DType | None, device: DeviceLike, requires_grad: bool) -> Tensor:
+    dtype = _dtype_of_ends(name, numbers.dtype.is_complex, dtype)
+    return numbers.to(dtype=dtype, device=device).requires_grad_(requires_grad)
+
+
+def _between(start: Tensor | complex, end: Tensor | complex, steps: int) -> Tensor:
+    """`linspace` of ends that are tensors of no axes, in float64 or complex128: they are not looked at."""
+    for x in (start, end):
+        if isinstance(x, Tensor) and x.ndim:
+            raise ArgumentError(f"linspace: an end has shape {x.shape}; want a number or a tensor of no axes")
+    low, high = (x.detach().to(dtype=complex128 if x.dtype.is_complex else float64) if isinstance(x, Tensor) else x
+                 for x in (start, end))
+    place = next(x.device for x in (start, end) if isinstance(x, Tensor))
+    return low + (high - low) * (arange(steps, dtype=float64, device=place) / max(steps - 1, 1))
+
+
+@takes_out
+def logspace(
+    start: complex, end: complex, steps: int, base: complex = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from base**start to base**end, at even ratios."""
+    if isinstance(start, Tensor) or isinstance(end, Tensor):
+        return _rounded("logspace", base ** _between(start, end, steps), dtype, device, requires_grad)
+    values = base ** np.linspace(start, end, steps)
+    return from_data(values, _dtype_of_ends("logspace", values.dtype.kind == "c", dtype), requires_grad, device)
+
+
+@takes_out
+def eye(
+    n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
+    """The matrix (n, m) with ones on its diagonal.
+
+    >>> genesis.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    n, m = as_shape("eye", (n, n if m is None else m))
+    rows, columns = arange(n, device=device).unsqueeze(1), arange(m, device=device)
+    return (rows == columns).to(dtype or get_default_dtype()).requires_grad_(requires_grad)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
+    """Row and column of every element of a (row, col) matrix on or below a diagonal: (2, count).
+
+    >>> genesis.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return from_data(np.stack(np.tril_indices(row, offset, col)), dtype, device=device)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
+    """Row and column of every element of a (row, col) matrix on or above a diagonal: (2, count)."""
+    return from_data(np.stack(np.triu_indices(row, offset, col)), dtype, device=device)
+
+
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Each 1-d tensor spread over the grid of all of them; "xy" exchanges the first two axes.
+
+    >>> a, b = genesis.meshgrid(genesis.arange(2), genesis.arange(3))
+    >>> a.shape, b[0]
+    ((2, 3), tensor([0, 1, 2]))
+    """
+    listed: list[Any] = [*(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors)]
+    if indexing not in ("ij", "xy"):
+        raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    exchanged = indexing == "xy" and len(listed) > 1
+    if exchanged:
+        listed[0], listed[1] = listed[1], listed[0]
+    shape = tuple(t.numel() for t in listed)
+    grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(listed) - i - 1)).expand(shape) for i, t in enumerate(listed)]
+    if exchanged:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+replayable_module(__name__)
