@@ -163,6 +163,20 @@ SIGNATURES = """
     linalg.trace(x, /, *, offset=0, dtype=None)
     linalg.vecdot(x1, x2, /, *, axis=-1)
     linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)
+    fft.fft(x, /, *, n=None, axis=-1, norm='backward')
+    fft.ifft(x, /, *, n=None, axis=-1, norm='backward')
+    fft.rfft(x, /, *, n=None, axis=-1, norm='backward')
+    fft.irfft(x, /, *, n=None, axis=-1, norm='backward')
+    fft.hfft(x, /, *, n=None, axis=-1, norm='backward')
+    fft.ihfft(x, /, *, n=None, axis=-1, norm='backward')
+    fft.fftn(x, /, *, s=None, axes=None, norm='backward')
+    fft.ifftn(x, /, *, s=None, axes=None, norm='backward')
+    fft.rfftn(x, /, *, s=None, axes=None, norm='backward')
+    fft.irfftn(x, /, *, s=None, axes=None, norm='backward')
+    fft.fftfreq(n, /, *, d=1.0, dtype=None, device=None)
+    fft.rfftfreq(n, /, *, d=1.0, dtype=None, device=None)
+    fft.fftshift(x, /, *, axes=None)
+    fft.ifftshift(x, /, *, axes=None)
 """
 
 

@@ -8,6 +8,7 @@ import pytest
 import genesis
 from genesis import array_api as xp
 
+COMPLEX = ("complex64", "complex128")
 FLOATS, SIGNED, UNSIGNED = ("float32", "float64"), ("int8", "int16", "int32", "int64"), (
     "uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
@@ -53,7 +54,26 @@ OF_ANY_SHAPE = {
         linalg.vector_norm(x, ord=math.inf) if x.size else x; linalg.vector_norm(x, ord=3, keepdims=True)
     """,
 }
+OF_ANY_SHAPE[COMPLEX] = """
+    abs(x); positive(x); negative(x); equal(x, y); not_equal(x, y); isfinite(x); isnan(x); isinf(x); real(x); imag(x); conj(x)
+    add(x, y); subtract(x, y); multiply(x, y); divide(x, y + 9); pow(x + 0.5j, y); square(x); sign(x); round(x); exp(x)
+    expm1(x); log(x + 0.5); log1p(x + 0.5j); log2(x + 0.5); log10(x + 0.5); sqrt(x); sin(x); cos(x); tan(x); sinh(x); cosh(x)
+    tanh(x); asin(x + 0.5j); acos(x + 0.5j); atan(x + 0.5); asinh(x + 0.5); acosh(x + 0.5j); atanh(x + 0.5j); reciprocal(x + 9)
+    add(x, 1); multiply(2j, x); sum(x); prod(x); sum(x, dtype=complex128); mean(x) if x.size else x; all(x); any(x)
+    count_nonzero(x); where(x == y, x, y); stack([x, y]); concat([x, y], axis=None); zeros_like(x); full_like(x, 1j)
+    astype(x, complex64); reshape(x, (-1,)) if x.size else x; flip(x); roll(x, 2); linalg.vector_norm(x)
+"""
 OF_MATRICES = {
+    COMPLEX: """
+        fft.fft(x); fft.ifft(x, axis=0); fft.fft(x, n=3, norm="ortho"); fft.ifft(x, n=7, norm="forward"); fft.fftn(x)
+        fft.ifftn(x, axes=(1,)); fft.fftn(x, s=(2, 5), axes=(0, 1), norm="ortho"); fft.irfft(x, n=6); fft.hfft(x, axis=0, n=4)
+        fft.irfftn(x, s=(3, 5), axes=(0, 1)); fft.fftshift(x); fft.ifftshift(x, axes=(0,)); fft.fftshift(x, axes=1)
+        x @ matrix_transpose(y); tensordot(x, y, axes=((0, 1), (0, 1))); vecdot(x, y); linalg.trace(x)
+        cumulative_sum(x, axis=0); cumulative_prod(x, axis=1); linalg.outer(x[0, ...], y[1, ...]); linalg.diagonal(x); tril(x)
+        linalg.cross(x[:, :3], y[:, :3]); linalg.svdvals(x); linalg.matrix_norm(x); linalg.pinv(x); take(x, i, axis=1); diff(x)
+        permute_dims(x, (1, 0)); linalg.det(x[:, :3]); linalg.matrix_rank(x)
+        linalg.eigvalsh(x[:, :3] + conj(matrix_transpose(x[:, :3])))
+    """,
     ALL: """
         all(x, axis=0); any(x, axis=(0, 1)); all(x, axis=1, keepdims=True); count_nonzero(x, axis=1); flip(x, axis=(0, 1))
         concat([x, y], axis=1); roll(x, 1, axis=0); roll(x, (1, -1), axis=(0, 1)); moveaxis(x, 0, 1); matrix_transpose(x)
@@ -76,7 +96,8 @@ OF_MATRICES = {
     """,
     INTEGERS: "sum(x, axis=0); sum(x, axis=(0, 1), keepdims=True); prod(x, axis=1); cumulative_sum(x, axis=1); sum(x, axis=())",
     FLOATS: """
-        matmul(x, y.T); matmul(x[0], y[1]); vecdot(x, y); vecdot(x, y, axis=0); tensordot(x, y, axes=2); x @ y.T
+        fft.rfft(x); fft.rfft(x, n=7, axis=0, norm="ortho"); fft.ihfft(x, norm="forward"); fft.rfftn(x, axes=(1, 0))
+        fft.rfftn(x); matmul(x, y.T); matmul(x[0], y[1]); vecdot(x, y); vecdot(x, y, axis=0); tensordot(x, y, axes=2); x @ y.T
         tensordot(x, y, axes=((1,), (1,))); mean(x, axis=0); var(x, axis=1, correction=1); std(x, axis=(0, 1), keepdims=True)
         linalg.svdvals(x); linalg.matrix_norm(x); linalg.matrix_norm(x, ord=1, keepdims=True); linalg.matrix_norm(x, ord=2)
         linalg.vector_norm(x, axis=0, ord=0); linalg.vector_norm(x, axis=(0, 1), keepdims=True); linalg.pinv(x)
@@ -104,6 +125,10 @@ OF_NUMBERS = """
     result_type(asarray(1, dtype=float32), asarray([1.0], dtype=float64)); result_type(asarray([1], dtype=int8), 3)
     add(asarray(1.0, dtype=float64), ones(2, dtype=float32)); add(ones(2, dtype=uint8), asarray(1, dtype=int16))
     e; pi; inf; newaxis
+    linspace(0, 1j, 3, dtype=complex128); can_cast(float32, complex64); can_cast(float64, complex64)
+    can_cast(complex64, float32); fft.fftfreq(4, d=0.5) * ones(4, dtype=float64)
+    result_type(complex64, float64); full(2, 1j, dtype=complex64)
+    eye(2, dtype=complex64); isdtype(complex64, "numeric")
     concat([zeros(1, dtype=int8), zeros(1, dtype=int16)]); broadcast_arrays(zeros((2, 1)), zeros(3))[0].shape
     where(asarray([True, False]), asarray([1, 2], dtype=int8), asarray(3, dtype=int16)); astype(asarray([1.5, -1.5]), int64)
 """
@@ -153,7 +178,7 @@ def assert_alike(ours, theirs, expression):
         theirs = np.asarray(theirs)
         assert ours.dtype.name == theirs.dtype.name, expression
         assert tuple(ours.shape) == theirs.shape, expression
-        tight = {"float32": 2e-5, "float64": 1e-11}.get(ours.dtype.name, 0)
+        tight = {"float32": 2e-5, "float64": 1e-11, "complex64": 5e-5, "complex128": 1e-11}.get(ours.dtype.name, 0)
         np.testing.assert_allclose(ours.numpy(), theirs, rtol=tight, atol=tight, err_msg=expression)
     elif isinstance(ours, tuple | list):
         assert len(ours) == len(theirs), expression
@@ -176,6 +201,8 @@ def compare(table, dtype, shape):
     rng = np.random.default_rng(0)
     values = {name: (rng.integers(-4 if dtype[0] in "fi" else 0, 5, shape) * (0.75 if dtype[0] == "f" else 1)) for name in "xy"}
     arrays = {name: np.asarray(value).astype(dtype) for name, value in values.items()}
+    if dtype in COMPLEX:
+        arrays = {name: (value + 1j * rng.integers(-4, 5, shape)).astype(dtype) for name, value in arrays.items()}
     if len(shape) == 2 and table is OF_MATRICES:
         arrays["i"] = np.array([2, 0, -1])
         arrays["j"] = np.array([[0, 1, 2, 0], [1, 1, 0, -1]])
@@ -190,12 +217,12 @@ def compare(table, dtype, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("dtype", ALL + COMPLEX)
 def test_functions_of_any_shape_give_what_numpy_gives(dtype, shape):
     compare(OF_ANY_SHAPE, dtype, shape)
 
 
-@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("dtype", ALL + COMPLEX)
 def test_functions_of_matrices_give_what_numpy_gives(dtype):
     compare(OF_MATRICES, dtype, (3, 4))
 
