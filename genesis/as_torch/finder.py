@@ -21,7 +21,6 @@ from genesis.as_torch.names import is_open, modules, names_of, version
 from genesis.as_torch.stand_ins.environment import __version__
 from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
 from genesis.ir.replayable import replayable_module
-from genesis.serialization import safetensors
 
 ABSENT = object()
 
@@ -120,19 +119,6 @@ class _Opens(Loader):
         vars(module)["__file__"] = getattr(source, "__file__", __file__)
 
 
-class _Shows(Loader):
-    """Makes a module of another package's that has all names of one of ours."""
-
-    def __init__(self, source: ModuleType) -> None:
-        self._source = source
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return ModuleType(spec.name, self._source.__doc__)
-
-    def exec_module(self, module: ModuleType) -> None:
-        vars(module).update({name: getattr(self._source, name) for name in self._source.__all__})
-
-
 class _Torch(Distribution):
     """What libraries find that ask which version of PyTorch is installed."""
 
@@ -147,8 +133,6 @@ class Finder(MetaPathFinder):
     """What Python asks for `torch` and the modules below it, before it looks for files."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if fullname == "safetensors.torch":
-            return ModuleSpec(fullname, _Shows(safetensors), origin="genesis.as_torch")
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         if not is_module(fullname):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Generic, Self, TypeVar
 
 from genesis.ir.replayable import replayable_module
@@ -201,7 +201,7 @@ class _Named(Module, Generic[Held]):
         raise NotImplementedError(f"{type(self).__name__} has no _admitted(value), what it holds of what it is given")
 
     def __getitem__(self, name: str) -> Held:
-        return dict(self.items())[name]
+        return self._held()[name]
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
@@ -209,7 +209,7 @@ class _Named(Module, Generic[Held]):
         del self.__dict__[name]
 
     def __contains__(self, name: object) -> bool:
-        return any(name == known for known in self.keys())
+        return name in self._held()
 
     def __len__(self) -> int:
         return len(self.keys())
@@ -217,17 +217,20 @@ class _Named(Module, Generic[Held]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
-    def keys(self) -> list[str]:
+    def _held(self) -> dict[str, Held]:
+        return {name: value for name, value in self.__dict__.items() if isinstance(value, self._kind)}
+
+    def keys(self) -> KeysView[str]:
         """The names, in order."""
-        return [name for name, _ in self.items()]
+        return self._held().keys()
 
-    def values(self) -> list[Held]:
+    def values(self) -> ValuesView[Held]:
         """The values, in order."""
-        return [value for _, value in self.items()]
+        return self._held().values()
 
-    def items(self) -> list[tuple[str, Held]]:
+    def items(self) -> ItemsView[str, Held]:
         """(name, value) pairs, in order."""
-        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, self._kind)]
+        return self._held().items()
 
     def clear(self) -> None:
         """Remove all."""
@@ -293,7 +296,7 @@ class ParameterDict(_Named[Parameter]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The parameter of that name; `default` if there is none."""
-        return dict(self.items()).get(name, default)
+        return self._held().get(name, default)
 
     def setdefault(self, name: str, default: Any = None) -> Parameter:
         """The parameter of that name, which is made of `default` if there is none."""
@@ -305,7 +308,7 @@ class ParameterDict(_Named[Parameter]):
         """Remove and return the last (name, parameter). Raises KeyError if there is none."""
         if not len(self):
             raise KeyError("ParameterDict: it is empty")
-        name = self.keys()[-1]
+        name = [*self.keys()][-1]
         return name, self.pop(name)
 
     def copy(self) -> ParameterDict:
@@ -317,7 +320,7 @@ class ParameterDict(_Named[Parameter]):
         return ParameterDict({name: default for name in keys})
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
-        return ParameterDict({**dict(self.items()), **dict(other.items())})
+        return ParameterDict({**self._held(), **other._held()})
 
 
 replayable_module(__name__)

@@ -163,3 +163,35 @@ def test_modules_of_pytorch_are_modules(path):
 
 def test_names_that_pytorch_lacks_are_not_shown():
     assert look_up("torch", "GradManager") is look_up("torch", "no_such_name") is not look_up("torch", "add")
+
+
+def test_the_safetensors_package_is_its_own(tmp_path):
+    printed = run(
+        """
+        import torch
+        from safetensors import safe_open
+        from safetensors.torch import _find_shared_tensors, load_file, load_model, save_file, save_model
+
+        x = torch.arange(6.0).reshape(1, 2, 3)
+        kinds = torch.bfloat16, torch.float16, torch.bool, torch.int64, torch.float8_e4m3fn
+        save_file({"x": x, **{str(kind): torch.ones(2, 2).to(kind) for kind in kinds}}, "x.safetensors", {"made": "here"})
+        with safe_open("x.safetensors", framework="pt") as f:
+            print(f.get_slice("x")[:, :, 1:2].tolist(), f.metadata(), f.get_tensor("x").equal(x))
+        print(sorted((kind, tensor.float().sum().item()) for kind, tensor in load_file("x.safetensors").items()))
+
+        class Tied(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = self.b = torch.nn.Linear(2, 2)
+
+        made, read = Tied(), Tied()
+        save_model(made, "tied.safetensors")
+        load_model(read, "tied.safetensors")
+        print(_find_shared_tensors(made.state_dict()) == [{"a.weight", "b.weight"}, {"a.bias", "b.bias"}])
+        print(read.a.weight.equal(made.b.weight), _find_shared_tensors({"m": torch.ones(2, device="meta")}))
+        print(torch.UntypedStorage.from_file("x.safetensors", False, nbytes=16)[:2].nbytes())
+        """, tmp_path=tmp_path)
+    assert printed.splitlines() == [
+        "[[[1.0], [4.0]]] {'made': 'here'} True",
+        str([*[(f"torch.{kind}", 4.0) for kind in ("bfloat16", "bool", "float16", "float8_e4m3fn", "int64")], ("x", 15.0)]),
+        "True", "True []", "2"]

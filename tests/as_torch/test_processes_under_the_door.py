@@ -29,3 +29,15 @@ def test_processes_that_begin_anew_find_the_script_and_torch(tmp_path):
                 print("ValueError: in the process" in str(problem), problem.error_index)
         """, tmp_path=tmp_path)
     assert printed.splitlines() == ["(0, 0.0, True)", "True 0"]
+
+
+def test_python_processes_find_torch_too(tmp_path):
+    printed = run(
+        """
+        import subprocess, sys
+        import torch
+
+        text = "import torch.nn, torch, genesis; print(torch.Tensor is genesis.Tensor, torch.nn.Linear is genesis.nn.Linear)"
+        print(subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True, cwd="/").stdout, end="")
+        """, tmp_path=tmp_path)
+    assert printed.split() == ["True", "True"]

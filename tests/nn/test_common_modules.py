@@ -180,3 +180,13 @@ def test_parameters_become_a_vector_and_return():
     assert model.weight.tolist() == [[0, 1, 2], [3, 4, 5]] and model.bias.tolist() == [6, 7] and model.weight.is_leaf
     with pytest.raises(ValueError, match=r"a vector of shape \(7,\) for 8 elements"):
         nn.utils.vector_to_parameters(genesis.ones(7), model.parameters())
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_names_in_a_dict_of_modules_are_a_set(lib):
+    made = lib.nn.ModuleDict({"b": lib.nn.ReLU(), "a": lib.nn.Tanh()})
+    assert made.keys() == {"a": 1, "b": 2}.keys() and made.keys() - {"b"} == {"a"} and [*made.keys()] == ["b", "a"]
+    assert [name for name, _ in made.items()] == ["b", "a"] and [*made.values()][1] is made["a"] and "a" in made
+    made.pop("b")
+    made.clear()
+    assert not len(made) and "a" not in made

@@ -7,15 +7,13 @@ import os
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 import genesis
 from genesis.as_torch.names import version as _version
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.as_torch.stand_ins.types import legacy_tensor
 from genesis.autograd import anomaly
 from genesis.functions.methods.by_element import REMOVED, removed
-from genesis.functions.methods.storage import STORAGES, TypedStorage, UntypedStorage  # noqa: F401
+from genesis.functions.methods.storage import STORAGES, TypedStorage, UntypedStorage, of_file  # noqa: F401
 from genesis.ir.dtypes import DType, bfloat16, float16
 from genesis.ir.replayable import replayable_module
 from genesis.ops import results
@@ -97,12 +95,7 @@ def from_file(
     layout: object = None, device: object = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:
     """`size` elements of a file as a tensor: with `shared` in the file itself, which is made if need be, else in memory."""
-    kind = np.dtype((dtype or genesis.get_default_dtype()).numpy)
-    if shared:
-        with open(filename, "ab") as file:
-            file.truncate(max(os.path.getsize(filename), (size or 0) * kind.itemsize))
-    content = np.memmap(filename, kind, "r+" if shared else "c", shape=(size or 0,))
-    return genesis.from_numpy(content).requires_grad_(requires_grad)
+    return of_file(filename, shared, size or 0, dtype or genesis.get_default_dtype()).requires_grad_(requires_grad)
 
 
 # ---- questions and settings ----

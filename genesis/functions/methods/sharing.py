@@ -14,6 +14,7 @@ from genesis.ir.dtypes import STORED, bfloat16
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
+from genesis.runtime.devices import META
 from genesis.tensor.from_python import from_memory
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import memory_of
@@ -82,12 +83,14 @@ def is_inference(self: Tensor) -> bool:
 
 @method
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element, on the tensor's device. What is written from now on is written there.
+    """The address of the first element, on the tensor's device; 0 on "meta". What is written from now on is written there.
 
     >>> x = genesis.zeros(4)
     >>> x[1:].data_ptr() - x.data_ptr()
     4
     """
+    if self.device is META:
+        return 0
     memory = _seen_outside(self)
     memory.buffer.expose()
     return memory.buffer.ptr + memory.layout.offset * self.dtype.itemsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,15 @@ from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
 from genesis.tracing.state import thread_state
+
+
+def of_file(filename: str | os.PathLike[str], shared: bool | None, size: int, dtype: DType) -> Tensor:
+    """`size` elements of a file as a tensor: with `shared` in the file itself, which is made if need be, else in memory."""
+    kind = np.dtype(dtype.numpy)
+    if shared:
+        with open(filename, "ab") as file:
+            file.truncate(max(os.path.getsize(filename), size * kind.itemsize))
+    return from_numpy(np.memmap(filename, kind, "r+" if shared else "c", shape=(size,)))
 
 
 class TypedStorage:
@@ -137,6 +147,20 @@ class TypedStorage:
     def cpu(self) -> TypedStorage:
         """A copy on the CPU; itself, if it is there."""
         return type(self)(self._root.detach().cpu())
+
+    def __dlpack__(self, **options: Any) -> object:
+        return from_numpy(self._elements()).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._root.__dlpack_device__()
+
+    @classmethod
+    def from_file(
+        cls, filename: str | os.PathLike[str], shared: bool = False, size: int = 0, *, nbytes: int = 0
+    ) -> TypedStorage:
+        """`size` elements or `nbytes` of a file: with `shared` in the file itself, made if need be, else in memory."""
+        kind = cls().dtype
+        return cls(of_file(filename, shared, size or nbytes // kind.itemsize, kind))
 
     def untyped(self) -> UntypedStorage:
         """Its bytes."""
