@@ -51,12 +51,12 @@ def arange(
 
 
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: DType | None = None, device: DeviceLike = None,
+    start: complex, stop: complex, /, num: int, *, dtype: DType | None = None, device: DeviceLike = None,
     endpoint: builtins.bool = True,
 ) -> Tensor:
     """`num` numbers from `start` to `stop` at even distances, without `stop` if `endpoint` is false."""
-    return from_data.tensor(
-        np.linspace(start, stop, num, endpoint=endpoint), dtype=dtype or get_default_dtype(), device=device)
+    values, default = np.linspace(start, stop, num, endpoint=endpoint), get_default_dtype()
+    return from_data.tensor(values, dtype=dtype or (default.complex if values.dtype.kind == "c" else default), device=device)
 
 
 def empty(shape: Shape, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
@@ -74,7 +74,7 @@ def ones(shape: Shape, *, dtype: DType | None = None, device: DeviceLike = None)
     return creation.ones(_shape(shape), dtype=dtype, device=device)
 
 
-def full(shape: Shape, fill_value: float, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def full(shape: Shape, fill_value: complex, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """`fill_value` everywhere, in the dtype that it suggests."""
     return creation.full(_shape(shape), fill_value, dtype=dtype, device=device)
 
@@ -94,7 +94,7 @@ def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike = 
     return creation.ones_like(x, dtype=dtype, device=device)
 
 
-def full_like(x: Tensor, /, fill_value: float, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def full_like(x: Tensor, /, fill_value: complex, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """`fill_value` in the shape and dtype of `x`."""
     return creation.full_like(x, fill_value, dtype=dtype, device=device)
 

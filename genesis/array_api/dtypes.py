@@ -37,9 +37,10 @@ def astype(x: Tensor, dtype: DType, /, *, copy: builtins.bool = True, device: De
 
 
 def can_cast(from_: DType | Tensor, to: DType, /) -> builtins.bool:
-    """Whether promotion leads from one dtype to the other, of the same kind: bool, integer or floating."""
+    """Whether promotion leads from one dtype to the other, of the same kind (bool, integer or floating), or to complex."""
     dtype = from_.dtype if isinstance(from_, Tensor) else from_
-    if dtype.category != to.category or (to.is_signed is False and dtype.is_signed):
+    alike = dtype.category == to.category or (dtype.is_floating_point and to.is_complex)
+    if not alike or (to.is_signed is False and dtype.is_signed):
         return False
     return not (dtype is dtypes.uint64 and to.is_signed) and common(dtype, to) is to
 

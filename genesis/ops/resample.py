@@ -12,9 +12,11 @@ from typing import Any
 from genesis.ir.dtypes import DType, float32, float64, int64, uint8
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
+from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import clamp, floor, round, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
@@ -24,7 +26,7 @@ AXES = {  # how many axes a mode resamples
     "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,),
     "area": (1, 2, 3),
 }
-_STEEPNESS = -0.75  # of Keys' cubic, as PyTorch takes it
+_STEEPNESS, _STEEPNESS_OF_MEANS = -0.75, -0.5  # of Keys' cubic, as PyTorch takes it, and with `antialias`
 
 
 # ---- the places and weights of neighbours ----
@@ -59,14 +61,17 @@ def _cubic(x: Value, extent: int, count: int, scale: float, corners: bool) -> li
 def cubic_weights(t: Value) -> tuple[Value, ...]:
     """The weights of the four neighbours of a place that is `t` behind the second of them."""
     a = _STEEPNESS
+    return _far(t + 1, a), _near(t, a), _near(1 - t, a), _far(2 - t, a)
 
-    def near(d: Value) -> Value:
-        return ((a + 2) * d - (a + 3)) * d * d + 1
 
-    def far(d: Value) -> Value:
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+def _near(d: Value, a: float) -> Value:
+    """Keys' cubic within a distance of 1."""
+    return ((a + 2) * d - (a + 3)) * d * d + 1
 
-    return far(t + 1), near(t), near(1 - t), far(2 - t)
+
+def _far(d: Value, a: float) -> Value:
+    """Keys' cubic from a distance of 1 to 2."""
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
 # ---- one axis after the other ----
@@ -78,6 +83,19 @@ def _resampled(x: Value, axis: int, taps: Sequence[Tap]) -> Value:
         return found if weight is None else found * reshape_value(weight, along)
 
     return reduce(add, [part(*tap) for tap in taps])
+
+
+def _averaged(x: Value, axis: int, count: int, step: float, mode: str) -> Value:
+    """Means of what lies within reach of each result, which is wider where there are fewer results than elements."""
+    centres = reshape_value(_places(x, count, 1.0, x.dtype, False) + 0.5, (count, 1)) * step
+    distance = abs(_places(x, x.shape[axis], 1.0, x.dtype, False) + 0.5 - centres) * (1 / max(step, 1.0))
+    if mode == "bicubic":
+        a = _STEEPNESS_OF_MEANS
+        weights = where(distance < 1, _near(distance, a), where(distance < 2, _far(distance, a), 0))
+    else:
+        weights = clamp(1 - distance, min=0)
+    weights = weights / sum(weights, 1, True)
+    return matmul(x, swapped(weights)) if axis == x.ndim - 1 else matmul(weights, x)
 
 
 def _repeated(x: Value, axis: int, times: int) -> Value:
@@ -118,9 +136,10 @@ def interpolate(
         align_corners: the corners' elements are the corners' results, in modes that weigh neighbours; by default, elements
             have an extent, and it is the corners of these that meet.
         recompute_scale_factor: go by the extents, and not by the `scale_factor` that they were rounded from.
+        antialias: in modes "bilinear" and "bicubic", results that are farther apart than elements are means of all between.
 
     Raises ValueError for another mode or one that does not fit the axes, unless one of `size` and `scale_factor` is given,
-    and for `antialias`, which is not here yet; TypeError for integers, unless the mode takes the nearest or they
+    and for `antialias` in other modes; TypeError for integers, unless the mode takes the nearest or they
     are the uint8 of images, which are rounded.
 
     >>> x = genesis.tensor([[[1.0, 3.0]]])
@@ -133,9 +152,10 @@ def interpolate(
         fitting = [name for name, ranks in AXES.items() if axes in ranks]
         want = f"one of {', '.join(fitting)}" if fitting else "3 to 5 axes"
         raise ValueError(f"interpolate: mode {mode!r} for shape {input.shape}; want {want}")
-    if (align_corners is not None and mode in ("nearest", "nearest-exact", "area")) or antialias:
-        what = "antialias is not here yet" if antialias else f"align_corners has no meaning in mode {mode!r}; want None"
-        raise ValueError(f"interpolate: {what}")
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
+        raise ValueError(f"interpolate: align_corners has no meaning in mode {mode!r}; want None")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(f"interpolate: antialias has no meaning in mode {mode!r}; want 'bilinear' or 'bicubic'")
     sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor)
     rounds = input.dtype is uint8 and mode in ("bilinear", "bicubic")
     if not mode.startswith("nearest") and not input.dtype.is_floating_point and not rounds:
@@ -145,28 +165,32 @@ def interpolate(
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
     if rounds:
-        return _rounded(input, sizes, scales, mode, bool(align_corners))
+        return _rounded(input, sizes, scales, mode, bool(align_corners), antialias)
     x = input if mode.startswith("nearest") else widened(input)
     for axis, (count, scale) in enumerate(zip(sizes, scales, strict=True), 2):
-        x = _along(x, axis, count, scale, mode, bool(align_corners))
+        x = _along(x, axis, count, scale, mode, bool(align_corners), antialias)
     return cast(x, input.dtype)
 
 
-def _rounded(image: Value, sizes: Sequence[int], scales: Sequence[float | None], mode: str, corners: bool) -> Value:
+def _rounded(
+    image: Value, sizes: Sequence[int], scales: Sequence[float | None], mode: str, corners: bool, antialias: bool
+) -> Value:
     """Of uint8: rows first, and each axis' results are uint8 again, as PyTorch's."""
     for axis in (3, 2):
-        wide = _along(cast(image, float64), axis, sizes[axis - 2], scales[axis - 2], mode, corners)
+        wide = _along(cast(image, float64), axis, sizes[axis - 2], scales[axis - 2], mode, corners, antialias)
         image = cast(clamp(floor(wide + 0.5), 0, 255), uint8)
     return image
 
 
-def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corners: bool) -> Value:
+def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corners: bool, antialias: bool) -> Value:
     extent = x.shape[axis]
     step = extent / count if scale is None else 1 / scale
     if corners:
         step = (extent - 1) / (count - 1) if count > 1 else 0.0
     if count == extent and step == 1:
         return x
+    if antialias:
+        return _averaged(x, axis, count, step, mode)
     if mode.startswith("nearest"):
         if count % extent == 0 and step * count == extent:
             return _repeated(x, axis, count // extent)
