@@ -24,10 +24,31 @@ __all__ = [
     "LocalResponseNorm", "RMSNorm",
 ]
 
+
+class _Affine(Module):
+    """A weight and a bias for what is normalized, where they are wanted."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _begin_affine(
+        self, shape: int | tuple[int, ...], weight: bool, bias: bool, device: DeviceLike, dtype: DType | None
+    ) -> None:
+        self.weight = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
+        self.bias = Parameter(zeros(shape, device=device, dtype=dtype)) if bias else None
+
+    def reset_parameters(self) -> None:
+        """Begin the parameters anew: ones and zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
 # ---- batch norm and instance norm, which keep running statistics ----
 
 
-class _Norm(Family):
+class _Norm(_Affine, Family):
     """What all share: a weight and a bias for each channel, and statistics that are buffers."""
 
     _ranks: ClassVar[tuple[int, ...]]  # those an input may have
@@ -49,8 +70,7 @@ class _Norm(Family):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.weight = Parameter(ones(num_features, device=device, dtype=dtype)) if affine else None
-        self.bias = Parameter(zeros(num_features, device=device, dtype=dtype)) if affine and bias else None
+        self._begin_affine(num_features, affine, affine and bias, device, dtype)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
@@ -66,10 +86,7 @@ class _Norm(Family):
     def reset_parameters(self) -> None:
         """Begin the parameters and the statistics anew."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check(self, input: Tensor) -> None:
         name = type(self).__name__
@@ -180,7 +197,7 @@ def _shape(extents: int | Sequence[int]) -> tuple[int, ...]:
     return (extents,) if isinstance(extents, int) else tuple(extents)
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """(x - mean) / sqrt(var + eps) over the last axes, then `weight` and `bias` of that shape.
 
     >>> genesis.nn.LayerNorm(2)(genesis.tensor([[1.0, 3.0]])).detach()
@@ -197,15 +214,7 @@ class LayerNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
-        self.bias = Parameter(zeros(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine and bias else None
-
-    def reset_parameters(self) -> None:
-        """Begin the parameters anew: ones and zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._begin_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (.., *normalized_shape), the same shape."""
@@ -241,7 +250,7 @@ class RMSNorm(Module):
         return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """(x - mean) / sqrt(var + eps) over groups of channels, then `weight` and `bias` for each channel.
 
     Raises ValueError unless `num_groups` divides `num_channels`.
@@ -263,15 +272,7 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self.weight = Parameter(ones(num_channels, device=device, dtype=dtype)) if affine else None
-        self.bias = Parameter(zeros(num_channels, device=device, dtype=dtype)) if affine and bias else None
-
-    def reset_parameters(self) -> None:
-        """Begin the parameters anew: ones and zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._begin_affine(num_channels, affine, affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_channels, ..), the same shape."""
