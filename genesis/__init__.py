@@ -19,8 +19,8 @@ from genesis.tensor.handle import Tensor
 
 # isort: split
 from genesis import (
-    amp, array_api, autograd, backends, cuda, debug, fft, func, function, linalg, masked, nn, ops, optim, pytree, random,
-    serialization, signal, sparse, special, testing, utils,
+    amp, array_api, autograd, backends, cuda, debug, fft, func, function, linalg, masked, nested, nn, ops, optim, pytree,
+    random, serialization, signal, sparse, special, testing, utils,
 )
 from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import (
@@ -103,7 +103,7 @@ __all__ = [  # and the functions of the operation table
     "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16",
     "int32", "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load",
     "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode",
-    "multinomial", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "newaxis", "nn", "no_grad",
+    "multinomial", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "nested", "newaxis", "nn", "no_grad",
     "nonzero", "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson",
     "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
     "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",

@@ -16,7 +16,7 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nn, optim, random, serialization, signal,
+    amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nested, nn, optim, random, serialization, signal,
     sparse, special, testing,
 )
 from genesis.as_torch import fx
@@ -114,6 +114,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.special": (special,),
     "torch.masked": (masked, masked_tensors),
     "torch.sparse": (sparse,),
+    "torch.nested": (nested,),
     "torch.masked.maskedtensor": (masked_tensors,),
     "torch.signal": (signal,),
     "torch.signal.windows": (signal.windows,),
@@ -227,6 +228,7 @@ NAMES: dict[str, Any] = {
     "torch.utils.deterministic.fill_uninitialized_memory": True,
     "torch.memory_format": types.MemoryFormat,
     "torch.layout": types.MemoryFormat,
+    "torch.jagged": nested.jagged,
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
     "torch.smm": lambda input, mat: sparse.mm(input, mat).to_sparse(),
     "torch.hspmm": lambda mat1, mat2: sparse.mm(mat1, mat2).to_sparse(1),

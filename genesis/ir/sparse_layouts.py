@@ -6,18 +6,29 @@ from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 
 
-class SparseLayout:
-    """A layout. There are three; they are compared by identity.
+class NamedLayout:
+    """A layout of tensors that are made of others. They are compared by identity."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{Library.name}.{self.name}"
+
+
+class SparseLayout(NamedLayout):
+    """A layout of sparse tensors.
 
     Attributes:
-        name: what PyTorch calls it.
         axis: the axis along which positions are compressed: 0 for rows, 1 for columns; None for coordinates.
     """
 
-    __slots__ = ("axis", "name")
+    __slots__ = ("axis",)
 
     def __init__(self, name: str, axis: int | None = None) -> None:
-        self.name = name
+        super().__init__(name)
         self.axis = axis
 
     @property
@@ -29,9 +40,6 @@ class SparseLayout:
     def others(self) -> str:
         """What the positions along the other axis are called."""
         return "row_indices" if self.axis else "col_indices"
-
-    def __repr__(self) -> str:
-        return f"{Library.name}.{self.name}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return layout_named, (self.name,)

@@ -525,7 +525,7 @@ class Methods:
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def data_ptr(self) -> Int:
-        """The address of the first element, on the tensor's device. What is written from now on is written there."""
+        """The address of the first element, on the tensor's device; 0 on "meta". What is written from now on is written .."""
     def deg2rad(self) -> Tensor:
         """As `numpy.deg2rad`."""
     def deg2rad_(self) -> Self:
@@ -799,7 +799,7 @@ class Methods:
         """False: there are no lazily negated tensors here."""
     @property
     def is_nested(self) -> Bool:
-        """False: there are no nested tensors here."""
+        """False: this one is dense."""
     def is_nonzero(self) -> Bool:
         """Whether the one element is not zero. Raises ValueError for another number of elements."""
     def is_pinned(self, device: object = None) -> Bool:
@@ -817,7 +817,7 @@ class Methods:
         """Whether the dtype has negative numbers."""
     @property
     def is_sparse(self) -> Bool:
-        """False: there are no sparse tensors here."""
+        """False: this one is dense."""
     @property
     def is_sparse_csr(self) -> Bool:
         """Whether the tensor is sparse, and compressed by rows."""
@@ -1428,6 +1428,8 @@ class Methods:
         """The tensor with all its elements; a dense one itself."""
     def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:
         """The tensor on `device`; itself where it is there."""
+    def to_padded_tensor(self, padding: Float, output_size: Sequence[Int] | None = None) -> Tensor:
+        """A dense tensor, as long as the longest sequence, with `padding` behind the others."""
     def to_sparse(
         self, sparse_dim: Int | None = None, *, layout: SparseLayout | None = None, blocksize: object = None,
         dense_dim: Int | None = None,

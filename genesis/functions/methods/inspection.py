@@ -183,7 +183,8 @@ def _never(name: str, kind: str) -> None:
         return False
 
     answer.__name__ = answer.__qualname__ = name
-    answer.__module__, answer.__doc__ = "genesis", f"False: there are no {kind} tensors here."
+    there = "this one is dense" if kind in ("sparse", "nested") else f"there are no {kind} tensors here"
+    answer.__module__, answer.__doc__ = "genesis", f"False: {there}."
     if name in ("is_conj", "is_neg"):
         function()(method(answer))
     else:

@@ -1,0 +1,112 @@
+"""Nested tensors, batches of sequences of different lengths, under the names of `torch.nested`; their layout is jagged.
+
+>>> x = genesis.nested.nested_tensor([genesis.ones(2, 3), genesis.ones(4, 3)])
+>>> x.sum(1)
+tensor([[2., 2., 2.],
+        [4., 4., 4.]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.functions.from_data import as_tensor
+from genesis.functions.methods.conversion import values_of
+from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.nested import rules as _rules
+from genesis.nested.nested_tensor import NestedTensor, jagged, joined, nested
+from genesis.runtime.devices import DeviceLike
+from genesis.tensor.handle import Tensor, method
+
+__all__ = [
+    "NestedTensor", "as_nested_tensor", "jagged", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
+    "to_padded_tensor",
+]
+
+
+def nested_tensor(
+    tensor_list: Sequence[Any], *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> NestedTensor:
+    """A nested tensor with copies of sequences (length, ..), a leaf. Raises ValueError for such that differ otherwise.
+
+    >>> genesis.nested.nested_tensor([[1.0, 2.0], [3.0]])
+    NestedTensor(size=(2, j), offsets=tensor([0, 2, 3]), contiguous=True)
+    """
+    made = as_nested_tensor(tensor_list, dtype=dtype, device=device).detach()
+    made.requires_grad = requires_grad
+    return made
+
+
+def as_nested_tensor(
+    ts: Any, dtype: DType | None = None, device: DeviceLike = None, layout: object = None
+) -> NestedTensor:
+    """As `nested_tensor`; gradients flow to the sequences."""
+    if isinstance(ts, NestedTensor):
+        return ts.to(dtype=dtype, device=device)  # type: ignore[no-any-return]
+    sequences = [as_tensor(t, dtype=dtype, device=device) for t in (ts.unbind() if isinstance(ts, Tensor) else ts)]
+    return joined(sequences, device)
+
+
+def nested_tensor_from_jagged(
+    values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None,
+    min_seqlen: int | None = None, max_seqlen: int | None = None,
+) -> NestedTensor:
+    """A nested tensor of the rows `values` (all, ..): sequences begin at `offsets` (batch + 1,), or are `lengths` long.
+
+    Offsets and lengths are looked at. With both, sequences are the first `lengths` rows from their offsets on.
+
+    >>> x = genesis.nested.nested_tensor_from_jagged(genesis.arange(5), genesis.tensor([0, 2, 5]))
+    >>> x.unbind()
+    (tensor([0, 1]), tensor([2, 3, 4]))
+    """
+    if jagged_dim not in (None, 1):
+        raise ArgumentError(f"nested_tensor_from_jagged: jagged_dim is {jagged_dim}; want 1")
+    if offsets is None:
+        if lengths is None:
+            raise ArgumentError("nested_tensor_from_jagged: wants offsets or lengths")
+        offsets, lengths = _rules.cat([lengths.new_zeros(1), lengths.cumsum(0)]), None
+    known = values_of(offsets)
+    if known.ndim != 1 or not len(known) or known[0] or (known[1:] < known[:-1]).any() or known[-1] > len(values):
+        met = f"offsets {known.tolist()} of {len(values)} rows"
+        raise ArgumentError(f"nested_tensor_from_jagged: {met}; want them to rise from 0")
+    if lengths is not None:
+        spans = zip(known[:-1].tolist(), values_of(lengths).tolist(), strict=True)
+        return joined([values[start : start + length] for start, length in spans])
+    sizes = tuple((known[1:] - known[:-1]).tolist())
+    return nested(values[: int(known[-1])].unsqueeze(0), offsets, sizes)
+
+
+def to_padded_tensor(input: Tensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+    """A dense tensor, as long as the longest sequence, with `padding` behind the others.
+
+    >>> genesis.nested.to_padded_tensor(genesis.nested.nested_tensor([[1.0, 2.0], [3.0]]), 0.0)
+    tensor([[1., 2.],
+            [3., 0.]])
+    """
+    if not isinstance(input, NestedTensor):
+        raise ArgumentError(f"to_padded_tensor: wants a nested tensor, got a dense one of shape {input.shape}")
+    return input.to_padded_tensor(padding, output_size)
+
+
+method(to_padded_tensor)
+
+
+def narrow(input: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: object = None) -> NestedTensor:
+    """The sequences `input[k, start[k] : start[k] + length[k]]` of a dense tensor (batch, longest, ..)."""
+    if dim != 1:
+        raise ArgumentError(f"narrow: along axis 1, got {dim}")
+    count = input.shape[0]
+    first, sizes = ([int(n)] * count if isinstance(n, int) else values_of(n).tolist() for n in (start, length))
+    return joined([input[k, at : at + size] for k, (at, size) in enumerate(zip(first, sizes, strict=True))])
+
+
+def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
+    """The elements where `mask` holds, of each row a sequence."""
+    return joined([row[chosen] for row, chosen in zip(tensor.unbind(), mask.expand(tensor.shape).unbind(), strict=True)])
+
+
+replayable_module(__name__)

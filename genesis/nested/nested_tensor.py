@@ -1,0 +1,306 @@
+"""Nested tensors: sequences of different lengths laid end to end, one of whose axes is ragged.
+
+They are held as one sequence of all: a dense tensor with an extent of 1 in the place of the batch, and the sum of the lengths
+in that of the ragged axis. What mixes neither batch nor sequences is then the same operation, on the same axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from genesis.functions.creation import full
+from genesis.functions.methods.table import functions_of
+from genesis.ir.annotations import Attributes
+from genesis.ir.dtypes import DType, as_dtype
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import normalize_axis
+from genesis.ir.sparse_layouts import NamedLayout
+from genesis.ops.registry import OPERATIONS, PRIMITIVES
+from genesis.runtime.devices import Device
+from genesis.sparse.sparse_tensor import rows_of
+from genesis.tensor.composite import CompositeTensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import CallArguments, Tensor
+
+jagged = NamedLayout("jagged")
+cat, stack = functions_of("cat", "stack")
+RULES: dict[str, Callable[..., Any]] = {}  # by the names of operations: what they mean where an argument is nested
+_BY_ELEMENT = {f"genesis.ops.{name}" for name in ("elementwise", "arithmetic", "activation", "special")}  # modules of rows
+_OTHERS = {"logsumexp", "softmin", "prelu", "mvlgamma"}  # rows of theirs with axes of their own
+
+
+class Ragged:
+    """The extent of a ragged axis: another for each sequence. Equal ones are of equal sequences."""
+
+    def __init__(self, lengths: tuple[int, ...]) -> None:
+        self.lengths = lengths
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ragged) and other.lengths == self.lengths
+
+    def __hash__(self) -> int:
+        return hash(self.lengths)
+
+    def __repr__(self) -> str:
+        return "j"
+
+
+class NestedTensor(CompositeTensor):
+    """A batch of sequences of different lengths, as `nested_tensor` and its kin make it.
+
+    The axes before the ragged one, if it has been transposed, and those after are equal in all. Gradients by it are nested.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = "_whole", "_starts"
+    hint: ClassVar[str] = "to_padded_tensor() and unbind() make some"
+
+    _whole: Tensor  # (1, .., all, ..)
+    _starts: Tensor  # (batch + 1,), where each sequence begins along the ragged axis
+    _lengths: tuple[int, ...]
+    _ragged: int  # the ragged axis
+
+    # ---- what it is ----
+
+    @property
+    def shape(self) -> Any:
+        """The extents: that of the ragged axis is no number."""
+        extents: list[Any] = [*self._whole.shape]
+        extents[0], extents[self._ragged] = len(self._lengths), Ragged(self._lengths)
+        return tuple(extents)
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._whole.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._whole.ndim
+
+    @property
+    def layout(self) -> Any:
+        """`genesis.nested.jagged`."""
+        return jagged
+
+    @property
+    def device(self) -> Device:
+        """Where its elements are."""
+        return self._whole.device
+
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_nested = property(lambda self: True)
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """The number of elements of all sequences."""
+        return self._whole.numel()
+
+    def size(self, dim: int | None = None) -> Any:  # type: ignore[override]
+        """The shape, or one extent of it."""
+        return self.shape if dim is None else self.shape[normalize_axis("size", dim, self.ndim)]
+
+    def is_contiguous(self, memory_format: object = None) -> bool:
+        """Whether the ragged axis has not been transposed."""
+        return self._ragged == 1
+
+    def described(self) -> str:
+        return f"a nested one of shape {self.shape}"
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.unbind())
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        more = f", grad_fn={self.grad_fn!r}" if self.grad_fn is not None else ", requires_grad=True" * self.requires_grad
+        return f"NestedTensor(size={self.shape}, offsets={self._starts!r}{more}, contiguous={self.is_contiguous()})"
+
+    __str__ = __repr__
+
+    # ---- gradients ----
+
+    @property
+    def _requires_grad(self) -> bool:  # type: ignore[override]
+        return self._whole._requires_grad
+
+    @property
+    def requires_grad(self) -> bool:
+        """True if gradients flow to (a leaf) or through (a result) its elements."""
+        return self._whole.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, enabled: bool) -> None:
+        if enabled and not self._whole.requires_grad:
+            self._whole = self._whole.detach()
+        self._whole.requires_grad = enabled
+
+    is_leaf = property(lambda self: self._whole.is_leaf)
+    grad_fn = property(lambda self: self._whole.grad_fn)
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of its elements, nested; or None."""
+        gradient = self._whole.grad
+        return None if gradient is None else self.gradient_of(gradient)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        self._whole.grad = value._whole if isinstance(value, NestedTensor) else value
+
+    @property
+    def derived_part(self) -> Tensor:
+        return self._whole
+
+    def gradient_of(self, gradient: Tensor) -> NestedTensor:
+        return self.with_whole(gradient)
+
+    def detach(self) -> NestedTensor:
+        """The same elements, without a derivation."""
+        return self.with_whole(self._whole.detach())
+
+    data = property(lambda self: self.detach())
+
+    # ---- others like it ----
+
+    def with_whole(self, whole: Tensor, ragged: int | None = None) -> NestedTensor:
+        """Other elements in sequences as long."""
+        return nested(whole, self._starts, self._lengths, self._ragged if ragged is None else ragged)
+
+    def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
+        rule = RULES.get(name)
+        if rule is not None:
+            return rule(*arguments, **attributes)
+        if is_by_element(name):
+            return by_element(self, name, arguments, attributes)
+        return super().computed(name, arguments, attributes)
+
+    def to(self, *targets: Any, **settings: Any) -> Any:
+        """The tensor in another dtype or on another device; itself where nothing changes."""
+        whole = self._whole.to(*[t._whole if isinstance(t, NestedTensor) else t for t in targets], **settings)
+        if whole is self._whole:
+            return self
+        return nested(whole, self._starts.to(whole.device), self._lengths, self._ragged)
+
+    def type(self, dtype: DType | str | None = None) -> Any:
+        """The tensor as `dtype`; without one, the name of its kind."""
+        return self._whole.type() if dtype is None else self.to(as_dtype("type", dtype))
+
+    def contiguous(self, memory_format: object = None) -> NestedTensor:
+        """The tensor itself."""
+        return self
+
+    # ---- sequences ----
+
+    def offsets(self) -> Tensor:
+        """Where each sequence begins among the values, and where the last ends, (batch + 1,)."""
+        return self._starts
+
+    def lengths(self) -> None:
+        """None: sequences lie side by side."""
+
+    def values(self) -> Tensor:
+        """The elements of all sequences, end to end: (all, ..)."""
+        return self.rows() if self._ragged == 1 else self._whole.squeeze(0)
+
+    def rows(self) -> Tensor:
+        """The elements with the ragged axis first, and without the batch."""
+        return self._whole.squeeze(0).movedim(self._ragged - 1, 0)
+
+    def row_numbers(self) -> Tensor:
+        """The sequence of each row."""
+        return rows_of(self._starts, sum(self._lengths))
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The sequences."""
+        if normalize_axis("unbind", dim, self.ndim) != 0:
+            raise ArgumentError(f"unbind: along axis 0 of a nested tensor, got {dim}")
+        flat, ends = self._whole.squeeze(0), np.cumsum(self._lengths).tolist()
+        return tuple([flat.narrow(self._ragged - 1, end - length, length)
+                      for end, length in zip(ends, self._lengths, strict=True)])
+
+    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
+        """A dense tensor, as long as the longest sequence, with `padding` behind the others."""
+        count, rows = len(self._lengths), self.rows()
+        longest = max(self._lengths, default=0) if output_size is None else output_size[self._ragged]
+        sequences = self.row_numbers()
+        places = sequences * longest + call(OPERATIONS["arange"], (0, 1, len(rows), self._starts.dtype)) - (
+            self._starts[sequences])
+        base = full((count * longest, *rows.shape[1:]), padding, dtype=rows.dtype, device=rows.device)
+        return base.index_copy(0, places, rows).reshape(count, longest, *rows.shape[1:]).movedim(1, self._ragged)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int):
+            return self.unbind()[index]
+        parts = index if isinstance(index, tuple) else (index,)
+        if Ellipsis in parts:
+            at = parts.index(Ellipsis)
+            parts = (*parts[:at], *[slice(None)] * (self.ndim - len(parts) + 1), *parts[at + 1 :])
+        if any(part != slice(None) for part in (parts[0], *parts[self._ragged : self._ragged + 1])):
+            raise ArgumentError(f"index: {index} of {self.described()}; want all of the batch and the ragged axis, or an int")
+        kept = sum(not isinstance(part, int) for part in parts[: self._ragged])
+        return self.with_whole(self._whole[parts], kept if len(parts) > self._ragged else None)
+
+
+def is_by_element(name: str) -> bool:
+    """Whether an operation makes each element of those in its place."""
+    primitive = PRIMITIVES.get(name)
+    if primitive is not None and primitive.kind == "elementwise":
+        return True
+    own = OPERATIONS[name].define.__module__ in _BY_ELEMENT and name not in _OTHERS
+    return own or name in ("dropout", "clone", "to_dtype", "stop_gradient")
+
+
+def nested(whole: Tensor, starts: Tensor, lengths: tuple[int, ...], ragged: int = 1) -> NestedTensor:
+    """The nested tensor of these parts, which fit each other."""
+    result = object.__new__(NestedTensor)
+    result._whole, result._starts, result._lengths, result._ragged = whole, starts, lengths, ragged
+    return result
+
+
+def joined(sequences: list[Tensor], device: Any = None) -> NestedTensor:
+    """Sequences (length, ..) end to end; gradients flow to them."""
+    shapes = [tuple(x.shape) for x in sequences]
+    if not sequences or any(not shape or shape[1:] != shapes[0][1:] for shape in shapes):
+        raise ArgumentError(f"nested_tensor: sequences of shapes {shapes}; want one at least, equal but for their first extent")
+    lengths = tuple([shape[0] for shape in shapes])
+    whole = cat(sequences).unsqueeze(0)
+    starts = from_data(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), device=device or whole.device)
+    return nested(whole if device is None else whole.to(device), starts, lengths)
+
+
+def beside(x: NestedTensor, other: Tensor) -> Tensor:
+    """An operand for the whole of `x`: of nested ones theirs, of dense ones those rows that its sequences meet."""
+    if isinstance(other, NestedTensor):
+        if other._lengths != x._lengths or other.ndim - other._ragged != x.ndim - x._ragged:
+            raise ArgumentError(f"nested tensors of shapes {x.shape} and {other.shape} do not fit: want equal sequences")
+        return other._whole
+    place = other.ndim - x.ndim + x._ragged  # of the ragged axis
+    if place >= 0 and other.shape[place] != 1:
+        raise ArgumentError(f"shape {other.shape} beside {x.described()}; want an extent of 1 in the place of the ragged one")
+    if other.ndim < x.ndim or other.shape[0] == 1:
+        return other
+    rows = other.select(x._ragged, 0)[x.row_numbers()]
+    return rows.unsqueeze(0).movedim(1, x._ragged)
+
+
+def by_element(x: NestedTensor, name: str, arguments: CallArguments, attributes: Attributes) -> NestedTensor:
+    """What a function of elements makes of all sequences."""
+    given = [beside(x, a) if isinstance(a, Tensor) else a for a in arguments]
+    named = {key: beside(x, a) if isinstance(a, Tensor) else a for key, a in attributes.items()}
+    return x.with_whole(call(OPERATIONS[name], given, named))
+
+
+
+
+replayable_module(__name__)

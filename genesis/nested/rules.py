@@ -1,0 +1,264 @@
+"""What operations mean for nested tensors: on the whole of all sequences, one by one, or along the ragged axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.functions.creation import full
+from genesis.ir.dtypes import int64
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import normalize_axis
+from genesis.nested.nested_tensor import RULES, NestedTensor, cat, joined
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.composite import NotDenseError
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+
+Rule = Callable[..., Any]
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Decorator: what the operations of these names mean where an argument is nested."""
+
+    def note(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return note
+
+
+def _axes(x: NestedTensor, name: str, dims: Any) -> list[int]:
+    return [normalize_axis(name, dim, x.ndim) for dim in ([dims] if isinstance(dims, int) else dims)]
+
+
+# ---- along axes that are neither the batch nor ragged ----
+def _within(name: str, changes_rank: int = 0) -> Rule:
+    """An operation along `dim` (its first argument), which is another axis than these."""
+
+    def function(input: NestedTensor, *arguments: Any, **attributes: Any) -> Tensor:
+        dim = attributes["dim"] if "dim" in attributes else arguments[0]
+        axis = normalize_axis(name, dim, input.ndim + (name == "unsqueeze"))
+        if name == "select" and axis == 0:
+            return input.unbind()[arguments[1]]
+        if axis == 0 or (axis == input._ragged and name != "unsqueeze"):
+            raise NotDenseError(input, f"{name} along axis {axis}")
+        whole = call(OPERATIONS[name], (input._whole, *arguments), attributes)
+        return input.with_whole(whole, input._ragged + (changes_rank if axis <= input._ragged else 0))
+
+    return function
+
+
+for _name, _change in {
+    "log_softmax": 0, "cumsum": 0, "narrow": 0, "select": -1, "unsqueeze": 1, "index_select": 0, "glu": 0, "flip": 0,
+}.items():
+    RULES[_name] = _within(_name, _change)
+
+
+def _normalized(name: str) -> Rule:
+    """Over the last axes, behind the ragged one."""
+
+    def function(input: NestedTensor, normalized_shape: Sequence[int], *arguments: Any, **attributes: Any) -> NestedTensor:
+        if len(normalized_shape) > input.ndim - input._ragged - 1:
+            raise NotDenseError(input, f"{name} over {len(normalized_shape)} axes, a ragged one among them,")
+        return input.with_whole(call(OPERATIONS[name], (input._whole, normalized_shape, *arguments), attributes))
+
+    return function
+
+
+RULES["layer_norm"], RULES["rms_norm"] = _normalized("layer_norm"), _normalized("rms_norm")
+
+
+@rule("linear")
+def linear(input: NestedTensor, weight: Tensor, bias: Tensor | None = None) -> NestedTensor:
+    """Over the last axis."""
+    if input._ragged == input.ndim - 1:
+        raise NotDenseError(input, "linear over a ragged axis")
+    return input.with_whole(call(OPERATIONS["linear"], (input._whole, weight, bias)))
+
+
+@rule("embedding")
+def embedding(input: NestedTensor, weight: Tensor) -> NestedTensor:
+    """Rows of a table for each element."""
+    return input.with_whole(call(OPERATIONS["embedding"], (input._whole, weight)))
+
+
+@rule("transpose")
+def transpose(input: NestedTensor, *dims: int, dim0: int = 0, dim1: int = 0) -> NestedTensor:
+    """Two axes exchanged, neither of them the batch."""
+    order = list(range(input.ndim))
+    a, b = _axes(input, "transpose", dims or (dim0, dim1))
+    order[a], order[b] = order[b], order[a]
+    return permute(input, order)
+
+
+@rule("permute")
+def permute(input: NestedTensor, *dims: Any) -> NestedTensor:
+    """The axes in another order, the batch first."""
+    order = _axes(input, "permute", dims[0] if len(dims) == 1 else dims)
+    if sorted(order) != list(range(input.ndim)) or order[0]:
+        raise ArgumentError(f"permute: axes {order} of {input.described()}; want each once, the batch first")
+    return input.with_whole(call(OPERATIONS["permute"], (input._whole, tuple(order))), order.index(input._ragged))
+
+
+@rule("unflatten")
+def unflatten(input: NestedTensor, dim: int, sizes: Sequence[int]) -> NestedTensor:
+    """An axis as several."""
+    axis = normalize_axis("unflatten", dim, input.ndim)
+    if axis in (0, input._ragged):
+        raise NotDenseError(input, f"unflatten of axis {axis}")
+    whole = input._whole.unflatten(axis, tuple(sizes))
+    return input.with_whole(whole, input._ragged + (len(sizes) - 1 if axis < input._ragged else 0))
+
+
+@rule("flatten")
+def flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> NestedTensor:
+    """Axes behind the ragged one, or before it, as one."""
+    first, last = _axes(input, "flatten", (start_dim, end_dim))
+    if first == 0 or first <= input._ragged <= last:
+        raise NotDenseError(input, "flatten of the batch or a ragged axis")
+    return input.with_whole(input._whole.flatten(first, last), input._ragged - (last - first if last < input._ragged else 0))
+
+
+@rule("squeeze")
+def squeeze(input: NestedTensor, dim: Any = None) -> NestedTensor:
+    """Without axes of extent 1, the batch and the ragged one apart."""
+    given = range(1, input.ndim) if dim is None else _axes(input, "squeeze", dim)
+    gone = [axis for axis in given if axis not in (0, input._ragged) and input._whole.shape[axis] == 1]
+    return input.with_whole(input._whole.squeeze(tuple(gone)), input._ragged - sum(axis < input._ragged for axis in gone))
+
+
+@rule("reshape", "view")
+def reshape(input: NestedTensor, *shape: Any) -> NestedTensor:
+    """The axes behind the ragged one, which is -1, otherwise."""
+    extents = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    if input._ragged != 1 or len(extents) < 2 or extents[0] not in (-1, len(input)) or (
+        extents[1] not in (-1, input.shape[1])
+    ):
+        raise ArgumentError(f"reshape: {input.described()} to {extents}; want the batch, -1 and other axes behind these")
+    return input.with_whole(input._whole.reshape(1, input._whole.shape[1], *extents[2:]))
+
+
+@rule("expand")
+def expand(input: NestedTensor, *shape: Any) -> NestedTensor:
+    """Axes of extent 1 repeated."""
+    extents = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    extents[0] = extents[input._ragged] = -1
+    extents = [own if extent == -1 else extent for own, extent in zip(input._whole.shape, extents, strict=True)]
+    return input.with_whole(input._whole.expand(tuple(extents)))
+
+
+@rule("cat")
+def concatenated(tensors: Sequence[NestedTensor], dim: int = 0) -> NestedTensor:
+    """End to end along an axis that is neither the batch nor ragged; along the batch, more sequences."""
+    first = tensors[0]
+    axis = normalize_axis("cat", dim, first.ndim)
+    if not all(isinstance(x, NestedTensor) and x._ragged == first._ragged for x in tensors):
+        raise NotDenseError(next(x for x in tensors if isinstance(x, NestedTensor)), "cat with others")
+    if axis == 0 and first._ragged == 1:
+        return joined([part for x in tensors for part in x.unbind()])
+    if axis in (0, first._ragged) or any(x._lengths != first._lengths for x in tensors):
+        raise NotDenseError(first, f"cat along axis {axis} of such sequences")
+    return first.with_whole(cat([x._whole for x in tensors], axis))
+
+
+# ---- along the ragged axis ----
+def _kept(x: NestedTensor, found: Tensor, keepdim: bool) -> Tensor:
+    """What there is of each sequence, its other axes behind the batch; an axis of 1 in the place of the ragged one."""
+    return found.unsqueeze(x._ragged) if keepdim else found
+
+
+def _reduction(name: str) -> Rule:
+    def function(input: NestedTensor, dim: Any = None, keepdim: bool = False, **attributes: Any) -> Tensor:
+        if dim is None:
+            return call(OPERATIONS[name], (input._whole,), attributes)  # type: ignore[no-any-return]
+        axes = _axes(input, name, dim)
+        if axes == [input._ragged]:
+            return _kept(input, _along(name, input, **attributes), keepdim)
+        if 0 in axes or input._ragged in axes:
+            raise NotDenseError(input, f"{name} over the batch, or over a ragged axis and others,")
+        whole = call(OPERATIONS[name], (input._whole, tuple(axes), keepdim), attributes)
+        return input.with_whole(whole, input._ragged - (0 if keepdim else sum(axis < input._ragged for axis in axes)))
+
+    return function
+
+
+for _name in ("sum", "mean", "amax", "amin"):
+    RULES[_name] = _reduction(_name)
+
+
+def _along(name: str, x: NestedTensor, dtype: Any = None) -> Tensor:
+    """The sums, means or extremes of each sequence: (batch, ..)."""
+    rows, sequences = x.rows() if dtype is None else x.rows().to(dtype), x.row_numbers()
+    shape = (len(x), *rows.shape[1:])
+    if name in ("amax", "amin"):
+        least = full(shape, -float("inf") if name == "amax" else float("inf"), dtype=rows.dtype, device=rows.device)
+        index = sequences.reshape(-1, *(1,) * (rows.ndim - 1)).expand(rows.shape)
+        return call(OPERATIONS["scatter_reduce"], (least, 0, index, rows, name))  # type: ignore[no-any-return]
+    rows = rows.to(int64) if rows.dtype.category < 2 else rows
+    total = rows.new_zeros(shape).index_add(0, sequences, rows)
+    if name == "sum":
+        return total
+    counts = (x._starts[1:] - x._starts[:-1]).to(total.dtype)
+    return total / counts.reshape(-1, *(1,) * (total.ndim - 1))
+
+
+@rule("softmax")
+def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None) -> NestedTensor:
+    """Along any axis but the batch."""
+    axis = normalize_axis("softmax", dim, input.ndim)
+    if axis != input._ragged:
+        return _within("softmax")(input, axis, dtype)  # type: ignore[no-any-return]
+    x = input if dtype is None else input.to(dtype)
+    powers = (x - RULES["amax"](x.detach(), axis, True)).exp()
+    return powers / RULES["sum"](powers, axis, True)  # type: ignore[no-any-return]
+
+
+# ---- one by one ----
+@rule("matmul")
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product of each sequence; with a matrix, of all at once."""
+    if isinstance(input, NestedTensor) and not isinstance(other, NestedTensor) and other.ndim == 2 and (
+        input._ragged < input.ndim - 1
+    ):
+        return input.with_whole(input._whole @ other)
+    parts = [x.unbind() for x in (input, other)]
+    products = [a @ b for a, b in zip(*parts, strict=True)]
+    kind = input if isinstance(input, NestedTensor) else other
+    assert isinstance(kind, NestedTensor)
+    if not isinstance(input, NestedTensor) or input._ragged == input.ndim - 1:
+        return _stacked(kind, products)
+    return _again(input, products)
+
+
+def _stacked(x: NestedTensor, products: Sequence[Tensor]) -> Tensor:
+    if any(product.shape != products[0].shape for product in products):
+        raise NotDenseError(x, "matmul whose results are of different shapes")
+    return cat([product.unsqueeze(0) for product in products])
+
+
+def _again(x: NestedTensor, parts: Sequence[Tensor]) -> NestedTensor:
+    """Results as long as the sequences of `x`, as its ragged axis."""
+    return x.with_whole(cat([*parts], x._ragged - 1).unsqueeze(0))
+
+
+@rule("scaled_dot_product_attention")
+def attention(query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Tensor | None = None,
+              *settings: Any) -> NestedTensor:
+    """Each sequence by itself: (batch, heads, ragged, ..), or (batch, ragged, ..)."""
+    if attn_mask is not None or not all(isinstance(x, NestedTensor) for x in (query, key, value)):
+        nested = next(x for x in (query, key, value) if isinstance(x, NestedTensor))
+        raise NotDenseError(nested, "attention with a mask or of nested and dense ones")
+    row = OPERATIONS["scaled_dot_product_attention"]
+    found = [call(row, (*parts, None, *settings)) for parts in zip(query.unbind(), key.unbind(), value.unbind(), strict=True)]
+    return _again(query, found)
+
+
+@rule("full_like")
+def full_like(input: NestedTensor, fill_value: float, **settings: Any) -> NestedTensor:
+    """One number everywhere, in sequences as long."""
+    return input.with_whole(full(tuple(input._whole.shape), fill_value, **settings))
+
+
+replayable_module(__name__)
