@@ -25,10 +25,13 @@ from genesis.distributions.normal import HalfNormal, Normal
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.uniform import Gumbel, Laplace, Uniform
 from genesis.distributions.utils import euler_constant, sum_rightmost
+from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import unseen
+
+deviance, gamma_divergence = functions_of("deviance", "gamma_divergence")
 
 
 # ---- of numbers ----
@@ -43,8 +46,7 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 @register_kl(Beta, Beta)
 def _beta(p: Beta, q: Beta) -> Tensor:
     a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
-    return (q._log_beta() - p._log_beta() + (a - c) * a.digamma() + (b - d) * b.digamma()
-            + (c + d - a - b) * (a + b).digamma())
+    return gamma_divergence(a, c, a) + gamma_divergence(b, d, b) - gamma_divergence(a + b, c + d, a + b)
 
 
 @register_kl(Binomial, Binomial)
@@ -68,14 +70,12 @@ def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Ten
 
 @register_kl(Exponential, Exponential)
 def _exponential(p: Exponential, q: Exponential) -> Tensor:
-    ratio = q.rate / p.rate
-    return ratio - 1 - ratio.log()
+    return deviance(1.0, q.rate / p.rate)
 
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    a, b = p.concentration, q.concentration
-    return b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + a * (q.rate / p.rate - 1)
+    return gamma_divergence(p.concentration, q.concentration, p.mean * q.rate)
 
 
 @register_kl(Geometric, Geometric)
@@ -115,7 +115,7 @@ def _pareto(p: Pareto, q: Pareto) -> Tensor:
 
 @register_kl(Poisson, Poisson)
 def _poisson(p: Poisson, q: Poisson) -> Tensor:
-    return p.rate.xlogy(p.rate) - p.rate.xlogy(q.rate) - (p.rate - q.rate)
+    return deviance(p.rate, q.rate)
 
 
 @register_kl(Uniform, Uniform)
@@ -140,9 +140,8 @@ def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 @register_kl(Dirichlet, Dirichlet)
 def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
-    total = a.sum(-1)
-    levels = total.lgamma() - b.sum(-1).lgamma() + (b.lgamma() - a.lgamma()).sum(-1)
-    return levels + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+    total, other = a.sum(-1), b.sum(-1)
+    return gamma_divergence(a, b, a).sum(-1) - gamma_divergence(total, other, total)
 
 
 def _of_factors(lower_p: Tensor, factors: Tensor) -> Tensor:

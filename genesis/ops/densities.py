@@ -14,6 +14,7 @@ from math import pi
 
 from genesis.ir.dtypes import float64
 from genesis.ir.graph import Value
+from genesis.ops.arithmetic import xlogy
 from genesis.ops.elementwise import abs, exp, log, log1p, where
 from genesis.ops.reduction import sum
 from genesis.ops.registry import Operation, cast, composite, promoted, widened
@@ -62,18 +63,34 @@ def _log_peak(a: Value) -> Value:
     return 0.5 * log(a) - HALF_LOG_TWO_PI - _stirling_error(a)
 
 
-def _density(a: Value, mean: Value, log_x: Value, log_at_peak: Value) -> Value:
-    """log(x^(a - 1) e^-mean / gamma(a)) - a log_at_peak, where log(x) is `log_at_peak` if `mean` is a.
-
-    That is the peak's height less the deviance a log(a / mean) - a + mean, which is a series of (a - mean) / (a + mean).
-    """
-    difference = a - mean
-    ratio = difference / (a + mean)
+def _near_deviance(x: Value, mean: Value) -> tuple[Value, Value]:
+    """Whether x is near its mean, and x log(x / mean) - x + mean if so: a series of (x - mean) / (x + mean)."""
+    difference = x - mean
+    ratio = difference / (x + mean)
     near = abs(ratio) < 0.3
     ratio = where(near, ratio, 0)
     square = ratio * ratio
-    deviance = difference * ratio + 2 * a * ratio * square * _series(_ATANH, square)
-    return _log_peak(a) + where(near, -deviance - log_x, (a - 1) * log_x - a * log_at_peak + difference)
+    return near, difference * ratio + 2 * x * ratio * square * _series(_ATANH, square)
+
+
+def _deviance(x: Value, mean: Value) -> Value:
+    zero = x == 0
+    near, series = _near_deviance(where(zero, 1, x), where(zero, 1, mean))
+    far = xlogy(x, where(near, 1, x / mean)) - x + mean
+    return where(zero, mean, where(near, series, far))
+
+
+def _gamma_divergence(a: Value, b: Value, mean: Value) -> Value:
+    return (_deviance(b, mean) - 0.5 * log(b / a) + _stirling_error(b) - _stirling_error(a) + (b - a) * _digamma_error(a))
+
+
+def _density(a: Value, mean: Value, log_x: Value, log_at_peak: Value) -> Value:
+    """log(x^(a - 1) e^-mean / gamma(a)) - a log_at_peak, where log(x) is `log_at_peak` if `mean` is a.
+
+    That is the peak's height less the deviance.
+    """
+    near, deviance = _near_deviance(a, mean)
+    return _log_peak(a) + where(near, -deviance - log_x, (a - 1) * log_x - a * log_at_peak + a - mean)
 
 
 def _on_edge(edge: Value, a: Value, at_one: Value, density: Value) -> Value:
@@ -116,6 +133,10 @@ def _row(name: str, expression: Callable[..., Value], doc: str) -> Operation:
 
 stirling_error = _row("stirling_error", _stirling_error, "lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2), of positive x.")
 digamma_error = _row("digamma_error", _digamma_error, "log(x) - digamma(x), of positive x.")
+deviance = _row("deviance", _deviance, "x log(x / mean) - x + mean, of x >= 0.")
+gamma_divergence = _row(
+    "gamma_divergence", _gamma_divergence,
+    "The divergence of gamma distributions of concentrations a and b, the first of this mean where the other's rate is 1.")
 log_beta = _row("log_beta", _log_beta, "lgamma(a) + lgamma(b) - lgamma(a + b), of positive numbers.")
 log_gamma_density = _row("log_gamma_density", _log_gamma_density, "log(x^(a - 1) e^-x / gamma(a)).")
 log_beta_density = _row(

@@ -97,6 +97,17 @@ def test_logarithms_of_gamma_functions_are_exact_for_arguments_of_any_size():
             np.testing.assert_allclose(to_numpy(found), wanted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["Beta", "Exponential", "Gamma", "Poisson"])
+def test_divergences_of_near_distributions_have_the_digits_of_float32(name):
+    first = [np.minimum(p, 300) if name == "Beta" else p for p in LARGE[name]]
+    second = [(p * (1 + RANDOM.normal(size=p.shape) / 10)).astype(np.float32) for p in first]
+    found, wanted = [
+        ours.kl_divergence(*[
+            getattr(ours, name)(*[genesis.tensor(p.astype(dtype)) for p in parameters]) for parameters in (first, second)
+        ]) for dtype in (np.float32, np.float64)]
+    close(found, wanted)
+
+
 @pytest.mark.parametrize(("name", "number"), KEYS)
 def test_gradients_of_densities_are_torchs(name, number):
     given = {key: np.asarray(x, np.float64) for key, x in CASES[name][number].items() if not isinstance(x, int)}

@@ -27,7 +27,7 @@ INTERNAL = {
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
     "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_places", "nonzero_places", "bits_xor",
     "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
-    "stirling_error", "digamma_error", "log_beta", "log_gamma_density", "log_beta_density",
+    "stirling_error", "digamma_error", "deviance", "gamma_divergence", "log_beta", "log_gamma_density", "log_beta_density",
     "log_dirichlet_density", "csr_matmul",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
@@ -247,6 +247,8 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "airy_ai": [Sample((values(2, 3),))],
     "stirling_error": [Sample((_LARGE,))], "digamma_error": [Sample((_LARGE,))],
     "log_beta": [Sample((_LARGE, _LARGE[::-1] + 1))],
+    "deviance": [Sample((_LARGE, _LARGE[::-1] + 20)), Sample((_LARGE, _LARGE * 1.1))],
+    "gamma_divergence": [Sample((_LARGE, _LARGE[::-1] + 20, _LARGE * 1.1))],
     "log_gamma_density": [Sample((_LARGE, _LARGE[::-1] / 2 + 3)), Sample((_LARGE, _LARGE * 1.1))],
     "log_beta_density": [Sample((_LARGE, _LARGE[::-1] + 1, np.log(_SHARES[0, :4]), np.log1p(-_SHARES[0, :4])))],
     "log_dirichlet_density": [Sample((_LARGE, np.log(_SHARES[:2, :4])))],
