@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.functions.creation import full
+from genesis.functions.random_draws import draws
 from genesis.ir.dtypes import int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
-from genesis.ir.shapes import normalize_axis
+from genesis.ir.shapes import normalize_axis, numel
 from genesis.nested.nested_tensor import RULES, NestedTensor, cat, joined
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import NotDenseError
@@ -244,14 +245,18 @@ def _again(x: NestedTensor, parts: Sequence[Tensor]) -> NestedTensor:
 
 
 @rule("scaled_dot_product_attention")
-def attention(query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Tensor | None = None,
-              *settings: Any) -> NestedTensor:
+def attention(
+    query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Tensor | None, dropout_p: float, *settings: Any
+) -> NestedTensor:
     """Each sequence by itself: (batch, heads, ragged, ..), or (batch, ragged, ..)."""
     if attn_mask is not None or not all(isinstance(x, NestedTensor) for x in (query, key, value)):
         nested = next(x for x in (query, key, value) if isinstance(x, NestedTensor))
         raise NotDenseError(nested, "attention with a mask or of nested and dense ones")
     row = OPERATIONS["scaled_dot_product_attention"]
-    found = [call(row, (*parts, None, *settings)) for parts in zip(query.unbind(), key.unbind(), value.unbind(), strict=True)]
+    found: list[Tensor] = []
+    for q, k, v in zip(query.unbind(), key.unbind(), value.unbind(), strict=True):
+        random = draws(numel((*q.shape[:-1], k.shape[-2]))) if dropout_p else (0, 0)
+        found.append(call(row, (q, k, v, None, dropout_p, *settings, *random)))
     return _again(query, found)
 
 

@@ -7,6 +7,7 @@ from genesis.functions.random_draws import draws
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
@@ -37,6 +38,9 @@ def scaled_dot_product_attention(
     """
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, got {dropout_p}")
+    if isinstance(query, CompositeTensor):
+        given = query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa
+        return query.computed("scaled_dot_product_attention", given, {})  # type: ignore[no-any-return]
     seed, start = 0, 0
     if dropout_p and query.ndim > 1 and key.ndim > 1:
         others = () if enable_gqa else (key.shape[:-2], value.shape[:-2])

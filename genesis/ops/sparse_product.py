@@ -30,6 +30,7 @@ def _grad(
 ) -> tuple[Value | None, ...]:
     """The transpose's product with `g`, added up where it belongs; and rows of `g` times rows of the dense factor."""
     shape = (columns.shape[0], dense.shape[1])
+    rows = check_index("matmul", rows, y.shape[0], wrap=False)  # the product itself goes by the pointers
     taken = gather_value(g, _spread(rows, shape[1]), 0)
     to_values = sum(taken * gather_value(dense, _spread(columns, shape[1]), 0), 1)
     to_dense = scatter_value(zeros_like(dense), _spread(columns, shape[1]), taken * _spread(values, shape[1]), 0, "add")
@@ -47,7 +48,6 @@ primitive("csr_matmul", "host", grad=_grad, reference=_reference)
 def csr_matmul(pointers: Value, rows: Value, columns: Value, values: Value, dense: Value) -> Value:
     """The matrix with `values` at `rows` and `columns` (n,), which begin at `pointers` in each row, times `dense`."""
     extent = pointers.shape[0] - 1
-    rows = check_index("matmul", rows, extent, wrap=False)
     columns = check_index("matmul", columns, dense.shape[0], wrap=False)
     return values.graph.add(
         "csr_matmul", (pointers, rows, columns, values, dense), (extent, dense.shape[1]), dense.dtype)

@@ -17,7 +17,7 @@ from genesis.sparse import methods as _methods
 from genesis.sparse import printing as _printing
 from genesis.sparse.creation import spdiags
 from genesis.sparse.invariants import check_sparse_tensor_invariants
-from genesis.sparse.products import matmul, sampled_addmm
+from genesis.sparse.products import matmul, reduced_product, sampled_addmm
 from genesis.sparse.reductions import log_softmax, softmax, sum_of
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
@@ -33,8 +33,19 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: fl
     return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
 
 
-def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, one of them sparse at least; sparse if both are."""
+def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
+    """The product of two matrices, one of them sparse at least; sparse if both are.
+
+    With a sparse and a dense one, `reduce` is how the products of elements become one: "sum", "mean" (of those that are
+    there), "amax" or "amin", which are 0 where there are none. Raises ValueError for another.
+
+    >>> x = genesis.tensor([[2.0, 3.0], [0.0, 0.0]]).to_sparse()
+    >>> genesis.sparse.mm(x, genesis.ones(2, 1), "amax")
+    tensor([[3.],
+            [0.]])
+    """
+    if reduce != "sum":
+        return reduced_product(mat1, mat2, reduce)
     return matmul(mat1, mat2) if isinstance(mat1, SparseTensor) or isinstance(mat2, SparseTensor) else mat1 @ mat2
 
 

@@ -62,6 +62,19 @@ def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
     return found.reshape(*batch, n, k) if batch else found
 
 
+def reduced_product(x: Tensor, y: Tensor, reduce: str) -> Tensor:
+    """The means or extremes of the products of a sparse matrix' elements with rows of a dense one."""
+    if reduce not in ("mean", "amax", "amin") or not isinstance(x, SparseTensor) or isinstance(y, SparseTensor):
+        raise ArgumentError(f"mm: reduce is {reduce!r}; want 'sum', 'mean', 'amax' or 'amin', of a sparse and a dense matrix")
+    _check(x, y)
+    x = coalesced(x)
+    rows, columns = x._positions
+    taken = y[columns] * x._elements.unsqueeze(1)
+    base = taken.new_zeros(x.shape[0], y.shape[1])
+    arguments = (base, 0, rows.unsqueeze(1).expand(taken.shape), taken, reduce)
+    return call(OPERATIONS["scatter_reduce"], arguments, {"include_self": False})  # type: ignore[no-any-return]
+
+
 def _of_sparse(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     """(n, m) @ (m, k): each element of x meets those of a row of y."""
     _check(x, y)

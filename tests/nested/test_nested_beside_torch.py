@@ -127,6 +127,13 @@ def test_a_block_of_a_transformer_and_its_gradients():
     assert_same(*found)
 
 
+def test_attention_drops_other_weights_in_each_sequence():
+    q = genesis.nested.nested_tensor([genesis.ones(40, 2, 8)] * 2).transpose(1, 2)
+    genesis.manual_seed(0)
+    first, second = genesis.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5).unbind()
+    assert 0.8 < first.mean().item() < 1.2 and not genesis.allclose(first, second)
+
+
 def test_gradients_flow_to_sequences():
     parts = [x.requires_grad_() for x in sequences(genesis, 2)]
     x = genesis.nested.as_nested_tensor(parts)

@@ -89,6 +89,8 @@ OF_ONE = {
     "sums of products": lambda F, x: (
         F.addmm(dense(F, 4, 2), x, dense(F, 3, 2), beta=2.0, alpha=0.5),
         F.sparse.addmm(dense(F, 4, 2), x, dense(F, 3, 2)), F.nn.functional.linear(dense(F, 2, 3), x)),
+    "reduced products": lambda F, x: [
+        F.sparse.mm(x.to_sparse_csr(), dense(F, 3, 2), reduce) for reduce in ("sum", "mean", "amax", "amin")],
     "sparse products": lambda F, x: (x @ x.t(), F.sparse.mm(x.t(), x), (x.to_sparse_csr() @ x.t().to_sparse_csr()).to_dense()),
     "batches": lambda F, x: F.bmm(F.stack([x, x * 2]), dense(F, 2, 3, 2)),
     "csr": lambda F, x: (x.to_sparse_csr() * 2, x.to_sparse_csr().relu(), x.to_sparse_csr() + x.to_sparse_csr(),
