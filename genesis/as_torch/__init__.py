@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from genesis.as_torch.constructor import derive_classes, take_sizes
+from genesis.as_torch.constructor import ask_other_classes, derive_classes, take_sizes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
@@ -37,6 +37,7 @@ def install() -> None:
         show_as("torch")
         take_sizes()
         derive_classes()
+        ask_other_classes()
         install_in_children()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
-from genesis.tensor.call_modes import ask, asking_none
+from genesis.tensor.call_modes import FunctionMode, ask, asking_none
 from genesis.tensor.handle import Tensor, spreads
 from genesis.tensor.views import detach
 
@@ -50,6 +51,19 @@ def take_sizes() -> None:
 
     Tensor.__new__ = staticmethod(new)  # type: ignore[assignment, method-assign]
     Tensor.__init__ = made  # type: ignore[method-assign, assignment]
+
+
+def ask_other_classes() -> None:
+    """Have classes that are no tensors' be asked too, if they are defined with a `__torch_function__`."""
+    plain = builtins.__build_class__
+
+    def build(*arguments: Any, **options: Any) -> Any:
+        cls = plain(*arguments, **options)
+        if "__torch_function__" in getattr(cls, "__dict__", ()) and not issubclass(cls, Tensor | FunctionMode):
+            ask(cls)
+        return cls
+
+    builtins.__build_class__ = build
 
 
 def derive_classes() -> None:

@@ -68,6 +68,24 @@ SCRIPT = """
             return torch.overrides.handle_torch_function(mine, (a,), a)
         return a
 
+    class Scaled:
+        def __init__(self, factor):
+            self.factor = factor
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            assert all(issubclass(kind, Scaled) for kind in types)
+            factors = [arg.factor if isinstance(arg, Scaled) else 1 for arg in args]
+            return func.__name__, [arg.tolist() if isinstance(arg, torch.Tensor) else arg for arg in factors], kwargs or {}
+
+    class More(Scaled):
+        pass
+
+    scaled = Scaled(3)
+    print(torch.clone(scaled), torch.matmul(scaled, x), torch.add(x, scaled), torch.linalg.solve(scaled, x)[1:])
+    print(torch.abs(scaled), torch.diagonal(scaled), torch.cat([x, scaled]), torch.sum(scaled, 0), torch.relu(More(2))[0])
+    print(x.matmul(scaled), torch.exp(x).equal(x.exp()))
+
     print(mine(Metadata(1)), mine(3), isinstance(torch.nn.Parameter(x) * 2, torch.nn.Parameter))
     print(type(torch.nn.Linear(2, 2).weight).__name__, type(torch.nn.Linear(2, 2).weight.detach()).__name__)
 """

@@ -11,7 +11,7 @@ from typing import SupportsIndex
 import numpy as np
 
 from genesis.execution.flush import realize
-from genesis.functions.overrides import function
+from genesis.functions.overrides import overridable_method
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
     NAMED,
@@ -238,8 +238,7 @@ for _name, _dtype in {
 
 
 # ---- copies ----
-@function()
-@method
+@overridable_method
 def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
     """A copy, through which gradients flow. A `memory_format` changes nothing."""
     return call(OPERATIONS["clone"], (self,))
