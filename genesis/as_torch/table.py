@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import io
 import math
 import multiprocessing
 from typing import Any
@@ -30,6 +31,7 @@ from genesis.autograd import hooks
 from genesis.nn import functional, init, parallel, utils
 from genesis.nn import parameter as nn_parameter
 from genesis.runtime import dlpack
+from genesis.serialization.names import Builder, functions_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.utils import checkpoint
@@ -219,6 +221,9 @@ NAMES: dict[str, Any] = {
     "torch._C.DispatchKey": Settings(),
     "torch._C.DispatchKeySet": operators.DispatchKeySet,
     "torch._C._ExcludeDispatchKeyGuard": no_effect,
+    **{f"{home}.{name}": function for (home, name), function in functions_of(Builder(None, None)).items()
+       if "_rebuild" in name},
+    "torch.storage._load_from_bytes": lambda b: genesis.load(io.BytesIO(b), weights_only=False),
     "torch.hub._get_torch_home": hub._get_torch_home,
     **{f"torch.jit.{name}": compilers.returned for name in ("_script_if_tracing", "_overload", "_overload_method")},
     "torch.onnx.is_in_onnx_export": no,
@@ -289,6 +294,7 @@ NAMES: dict[str, Any] = {
     "torch.compiler.config": compilers.config,
     "torch.profiler.record_function": no_effect,
     "torch.autograd.profiler.record_function": no_effect,
+    "torch.cuda._initialized": False,  # asked by who keeps the state of GPUs' generators: there is one for all devices
     "torch.cuda.nvtx.range_push": nothing,
     "torch.cuda.nvtx.range_pop": nothing,
     "torch.cuda.nvtx.range": no_effect,

@@ -88,6 +88,17 @@ def overridable_method(builtin: F) -> F:
     return method(overridable(builtin))
 
 
+def asked_method(builtin: F) -> F:
+    """Decorator: a method of Tensor that is no function, whose calls modes and classes see."""
+    name = builtin.__name__
+
+    @functools.wraps(builtin)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
+
+    return method(public)  # type: ignore[return-value]
+
+
 def function(*aliases: str) -> Callable[[F], F]:
     """Decorator: a method of Tensor, or what is overridable, is a function of `genesis` too. `aliases` name it in both."""
 

@@ -151,7 +151,8 @@ def einsum(equation: str, *operands: Any) -> Value:
         equation: "ij,jk->ik": the letters of each operand's axes, then those of the result. Without "->" the result has
             the letters that occur once, in alphabetical order. A letter twice in an operand takes its diagonal; "..."
             stands for any leading axes, which broadcast.
-        operands: tensors of one dtype, or a list of them; products are taken from left to right.
+        operands: tensors, or a list of them; products are taken from left to right. Where operands share a letter that is
+            summed, they have one dtype; elsewhere they promote.
 
     Raises ValueError for an equation that does not read so or does not fit the shapes, TypeError where dtypes differ.
 
@@ -165,9 +166,10 @@ def einsum(equation: str, *operands: Any) -> Value:
     for name in result:
         if name not in extents:
             raise ValueError(f"einsum: {equation!r} has {name!r} on the right and nowhere on the left")
-    dtype = promoted(*values)[0].dtype
-    if any(v.dtype is not dtype for v in values):
-        raise TypeError(f"einsum: dtypes differ: {', '.join(v.dtype.name for v in values)}; convert with .to(dtype)")
+    if len({v.dtype for v in values}) > 1:
+        if any(name not in result and len([term for term in terms if name in term]) > 1 for name in extents):
+            raise TypeError(f"einsum: dtypes differ: {', '.join(v.dtype.name for v in values)}; convert with .to(dtype)")
+        values = [*promoted(*values)]  # products of elements alone: nothing is contracted
     total, names = values[0], terms[0]
     for place, (value, term) in enumerate(zip(values, terms, strict=True)):
         wanted = {*result, *(name for later in terms[place + 1 :] for name in later)}

@@ -64,8 +64,8 @@ def _never(*args: Any) -> None:
 class FunctionMode:
     """A context in which what this thread calls goes to `intercept`, which may call it: operators, methods, functions.
 
-    What `intercept` calls goes to the mode around this one, if there is one. In-place operations and `genesis.compile` do not
-    come here: a compiled function is called each time.
+    What `intercept` calls goes to the mode around this one, if there is one. `x[..] = y` and `genesis.compile` do not come
+    here: a compiled function is called each time.
     """
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:

@@ -23,6 +23,11 @@ SCRIPT = """
         torch.add(x, y)
         x.sum()
         torch.nn.functional.linear(x, y.reshape(1, 2))
+        y.add_(2).mul_(other=3)
+        y += x
+        y.fill_(1).zero_()
+        y.copy_(x)
+        y.relu_()
 
     class Asked(torch.Tensor):
         @classmethod
@@ -33,6 +38,8 @@ SCRIPT = """
     asked = x.as_subclass(Asked)
     doubled = asked * 2
     print(type(doubled).__name__, type(torch.stack([asked, asked])).__name__)
+    doubled += 1
+    print(doubled.mul_(2) is doubled, type(doubled).__name__)
 
     class Plain(torch.Tensor):
         pass

@@ -66,3 +66,17 @@ def test_statistics_of_norms_are_differentiated():
     gradcheck(lambda x: genesis.native_batch_norm(x, None, None, None, None, True, 0.1, 0.1), (x,))
     with pytest.raises(ValueError, match=r"input has shape \(3, 4, 2\); want \(3, 4, \.\.\) of 5 elements each"):
         genesis.native_group_norm(x, None, None, 3, 4, 5, 2, 0.1)
+
+
+def test_the_gradient_of_batch_norm_does_not_depend_on_how_that_of_its_result_lies():
+    torch = pytest.importorskip("torch")
+    values, given = (np.random.RandomState(seed).randn(1, 3, 2, 2) for seed in (0, 1))
+    found = []
+    for library, lies in ((genesis, (0, 2, 3, 1)), (genesis, (0, 1, 2, 3)), (torch, (0, 1, 2, 3))):
+        x = library.tensor(values).requires_grad_(True)
+        y = library.nn.functional.batch_norm(x, None, None, training=True)
+        laid = library.tensor(np.ascontiguousarray(given.transpose(lies))).permute(*np.argsort(lies).tolist())
+        y.backward(laid)
+        found.append(np.array(x.grad.tolist()))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+    np.testing.assert_allclose(found[0], found[2], atol=1e-12)

@@ -93,8 +93,10 @@ def functions_of(*names: str) -> tuple[AnyFunction, ...]:
 
 
 def public_function(name: str) -> AnyFunction:
-    """The public function that is called by this name."""
-    return FUNCTIONS[name] if name in FUNCTIONS else function_of(OPERATIONS[name])
+    """The public function that is called by this name; the method of one that writes in place."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    return function_of(OPERATIONS[name]) if name in OPERATIONS else getattr(Tensor, name)
 
 
 PUBLIC.append(public_function)
@@ -131,14 +133,17 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
 
 
 def _in_place_method(operation: Operation) -> AnyFunction:
-    name, placed = operation.name, _placing(operation)
+    name, written, placed = operation.name, operation.name + "_", _placing(operation)
+
+    def builtin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return in_place(self, name, *args, **kwargs)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kwargs:
             args, kwargs = placed(args, kwargs)
-        return in_place(self, name, *args, **kwargs)
+        return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else in_place(self, name, *args, **kwargs)
 
-    method.__name__ = name + "_"
+    method.__name__ = written
     method.__doc__ = f"`{name}`, in place."
     return method
 

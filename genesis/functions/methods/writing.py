@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from genesis.functions.overrides import function
+from genesis.functions.overrides import asked_method, function
 from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import float64, refuse_complex_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
@@ -19,7 +19,7 @@ from genesis.tensor.views import detach, view
 from genesis.tracing.tensor_state import SHOWN
 
 
-@method
+@asked_method
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `source`, broadcast and converted, into this tensor."""
     if not isinstance(source, Tensor):
@@ -31,7 +31,7 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return write(self, value)
 
 
-@method
+@asked_method
 def fill_(self: Tensor, value: Operand) -> Tensor:
     """Write `value` everywhere."""
     if isinstance(value, Tensor):
@@ -46,7 +46,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
     return self
 
 
-@method
+@asked_method
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
     return self.fill_(0)
@@ -67,13 +67,13 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     return result.to(self.dtype)
 
 
-@method
+@asked_method
 def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """Write `value` where `mask` (broadcast) holds."""
     return write(self, self.masked_fill(mask, value))
 
 
-@method
+@asked_method
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
     if not low <= high:
@@ -81,7 +81,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device, generator=generator))
 
 
-@method
+@asked_method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal random numbers. Raises ValueError for a negative `std`."""
     if std < 0:
@@ -89,14 +89,14 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device, generator=generator))
 
 
-@method
+@asked_method
 def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
     dtype = self.dtype if self.is_floating_point() else None
     return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
 
 
-@method
+@asked_method
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Fill with random integers of [low, high)."""
     if high is None:
@@ -114,7 +114,7 @@ def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = 
     return drawn("uniform", tensor.shape, dtype, device=tensor.device, generator=generator).clamp(min=least)
 
 
-@method
+@asked_method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of the density lambd * exp(-lambd * x)."""
     if lambd <= 0:
@@ -122,7 +122,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return self.copy_((-_even("exponential_", self, generator)).log1p() / -lambd)
 
 
-@method
+@asked_method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
     if not 0 < p < 1:
@@ -130,7 +130,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     return self.copy_((_even("geometric_", self, generator, whole=True).log() / math.log1p(-p)).ceil())
 
 
-@method
+@asked_method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
     if std <= 0 or not self.is_floating_point():
@@ -139,7 +139,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     return self.copy_(drawn_wide.exp())
 
 
-@method
+@asked_method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
     if sigma <= 0:
