@@ -13,6 +13,7 @@ from typing import Any
 from genesis.autograd.custom import Context, plain, record_custom
 from genesis.ir.annotations import AnyFunction, Arguments
 from genesis.ir.replayable import replayable_module
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, result_class
 from genesis.tracing.state import recording, thread_state
@@ -61,7 +62,9 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
         """Run `forward` and record its results as this function's. Gradients flow to tensors among `args`, not `kwargs`."""
         context = Context()
         context.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        given = {id(a): (a, array_of(a)) for a in args if isinstance(a, Tensor)}
+        given = {
+            id(a): (a, array_of(a)) for a in args
+            if isinstance(a, Tensor) and (a.requires_grad or not isinstance(a, CompositeTensor))}
         with recording(False) as again, again:
             if cls.setup_context is Function.setup_context:
                 results = cls.forward(context, *args, **kwargs)

@@ -14,6 +14,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
+from genesis.tensor.size import Size
 
 
 @overridable_method
@@ -53,13 +54,13 @@ def is_tensor(obj: object) -> bool:
 # ---- of shapes and dtypes ----
 
 
-def broadcast_shapes(*shapes_: Extents) -> tuple[int, ...]:
+def broadcast_shapes(*shapes_: Extents) -> Size:
     """The shape that all broadcast to.
 
     >>> genesis.broadcast_shapes((2, 1), (3,))
-    (2, 3)
+    genesis.Size([2, 3])
     """
-    return shapes.broadcast_shapes("broadcast_shapes", *[(s,) if isinstance(s, int) else tuple(s) for s in shapes_])
+    return Size(shapes.broadcast_shapes("broadcast_shapes", *[(s,) if isinstance(s, int) else tuple(s) for s in shapes_]))
 
 
 def result_type(tensor1: Tensor | Scalar, tensor2: Tensor | Scalar) -> DType:

@@ -284,3 +284,7 @@ def test_numbers_are_taken_apart_at_powers_of_two(dtype):
 def test_polygamma_is_a_method_too():
     x = genesis.tensor([0.5, 2.0])
     assert_close(x.polygamma(1), torch.tensor([0.5, 2.0]).polygamma(1))
+
+
+def test_shapes_that_others_broadcast_to_are_sizes():
+    assert genesis.broadcast_shapes((2, 1), 3, (1,)).numel() == 6

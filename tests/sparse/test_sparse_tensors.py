@@ -178,3 +178,22 @@ def test_hooks_are_given_sparse_gradients():
     (x @ genesis.ones(3, 1)).sum().backward()
     assert seen[0].layout is genesis.sparse_coo
     assert_close(x.grad.to_dense(), 2 * (made().to_dense() != 0).float())
+
+
+def test_custom_functions_take_it_without_its_gradient():
+    class Product(genesis.Function):
+        @staticmethod
+        def forward(ctx, sparse, dense):
+            ctx.sparse = sparse
+            return sparse @ dense
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None, ctx.sparse.t() @ grad
+
+    sparse = genesis.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+    dense = genesis.ones(3, 2, requires_grad=True)
+    Product.apply(sparse, dense).sum().backward()
+    assert dense.grad.tolist() == [[4.0, 4.0], [0.0, 0.0], [3.0, 3.0]]
+    with pytest.raises(TypeError, match="sparse_coo"):
+        Product.apply(sparse.requires_grad_(), dense)
