@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -29,47 +30,38 @@ def call_host(plan: Caller, call: HostCall, slots: Sequence[Any], device: Device
     bound = plan.host_calls.get(call.node)
     if bound is None:
         bound = plan.host_calls[call.node] = BoundCall(plan, call)
-    with np.errstate(all="ignore"):
-        if device.memory.is_host:
-            bound.run(slots)
-        else:
-            bound.run_apart(slots, device)
+    if device.memory.is_host:
+        bound.run(slots)
+    else:
+        bound.run_apart(slots, device)
 
 
 class _Place:
-    """Where an operand or a result lies: a slot of each run, and the array that begins in bytes behind it."""
+    """Where an operand or a result lies: a slot of each run, and the array that is found in bytes behind it."""
 
-    __slots__ = ("dtype", "layout", "offset", "shown", "slot", "strides")
+    __slots__ = ("dtype", "first", "layout", "lowest", "memory", "slot", "strides")
 
     def __init__(self, plan: Caller, value: int, layout: Layout) -> None:
         lowered, outputs_at = plan.lowered, len(plan.inputs)
-        node = lowered.nodes[value]
-        place = lowered.schedule.locations[value]
+        node, place = lowered.nodes[value], lowered.schedule.locations[value]
         size, self.dtype, self.layout = node.dtype.itemsize, node.dtype.numpy, layout
-        first = {"input": place.place, "output": outputs_at + place.place, "arena": outputs_at + len(plan.sizes)}
-        self.slot = first[place.kind]
-        self.offset = layout.offset * size + (place.place if place.kind == "arena" else 0)
-        kind = self.dtype.str if self.dtype.kind != "V" else f"<V{size}"
+        slots = {"input": place.place, "output": outputs_at + place.place, "arena": outputs_at + len(plan.sizes)}
+        self.slot = slots[place.kind]
         self.strides = tuple([s * size for s in layout.strides])
-        self.shown = {"shape": layout.shape, "typestr": kind, "strides": self.strides, "version": 3}
+        steps = [(e - 1) * s for e, s in zip(layout.shape, self.strides, strict=True)] if 0 not in layout.shape else []
+        self.first = -sum([min(step, 0) for step in steps])  # in what lies between the lowest and the highest element
+        self.memory = ctypes.c_char * (self.first + sum([max(step, 0) for step in steps]) + size)
+        self.lowest = layout.offset * size - self.first + (place.place if place.kind == "arena" else 0)
 
     def array(self, slots: Sequence[Any]) -> np.ndarray:
         """The memory of the host in this run."""
-        array = np.asarray(_Address({**self.shown, "data": (slots[self.slot] + self.offset, False)}))
-        return array if array.dtype == self.dtype else array.view(self.dtype)
+        memory = self.memory.from_address(slots[self.slot] + self.lowest)
+        return np.ndarray(self.layout.shape, self.dtype, memory, self.first, self.strides)  # type: ignore[arg-type]
 
     def fetched(self, slots: Sequence[Any], device: Device) -> np.ndarray:
         """A copy of the memory of a device."""
-        return fetched(device, slots[self.slot] + self.offset, self.dtype, self.layout.shape, self.strides)
-
-
-class _Address:
-    """Memory at an address, in NumPy's array interface."""
-
-    __slots__ = ("__array_interface__",)
-
-    def __init__(self, interface: dict[str, Any]) -> None:
-        self.__array_interface__ = interface
+        address = slots[self.slot] + self.lowest + self.first
+        return fetched(device, address, self.dtype, self.layout.shape, self.strides)
 
 
 class BoundCall:
@@ -88,13 +80,15 @@ class BoundCall:
     def run(self, slots: Sequence[Any]) -> None:
         """Compute in the memory of the host."""
         operands, out = [place.array(slots) for place in self.operands], self.result.array(slots)
-        if self.into is None:
-            out[...] = self.reference(self.node, *operands)
-        else:
+        if self.into is not None:
             self.into(self.node, out, *operands)
+            return
+        with np.errstate(all="ignore"):
+            out[...] = self.reference(self.node, *operands)
 
     def run_apart(self, slots: Sequence[Any], device: Device) -> None:
         """Compute what lies in the memory of a device, and copy the result there."""
-        result = self.reference(self.node, *[place.fetched(slots, device) for place in self.operands])
+        with np.errstate(all="ignore"):
+            result = self.reference(self.node, *[place.fetched(slots, device) for place in self.operands])
         whole = np.ascontiguousarray(np.broadcast_to(result, self.node.shape), self.node.dtype.numpy)
-        device.memory.write(slots[self.result.slot] + self.result.offset, whole)
+        device.memory.write(slots[self.result.slot] + self.result.lowest, whole)

@@ -18,8 +18,8 @@ from genesis.runtime.team import get_num_threads
 
 Axes = Sequence[int]
 _NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}  # SciPy's names of scales
-_THREADED = 1 << 14  # places from which threads pay
-_LONG, _LONGEST = 1 << 14, 1 << 22  # an axis between them is transformed as a matrix: fewer places are in cache anyway
+_THREADED = 1 << 15  # places from which threads pay
+_LONG, _LONGEST = 1 << 15, 1 << 22  # an axis between them is transformed as a matrix: fewer places are in cache anyway
 _FEW = 8  # transforms side by side, from which pocketfft computes several by one vector
 
 

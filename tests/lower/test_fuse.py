@@ -41,9 +41,17 @@ FUSED = {
 }
 
 
+@pytest.fixture
+def one_thread():
+    before = genesis.get_num_threads()
+    genesis.set_num_threads(1)
+    yield
+    genesis.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", FUSED)
 def test_is_one_kernel(name):
-    genesis.set_num_threads(1)
     y = FUSED[name](normal(200, 100))
     assert [len(stage) for stage in stages(y)] == [1]
 
