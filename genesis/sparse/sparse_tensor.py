@@ -252,7 +252,9 @@ def sparse(
 
 
 def flat_positions(positions: Tensor, extents: Shape) -> Tensor:
-    """The place of each position when all elements are counted, in row-major order."""
+    """The place of each position when all elements are counted, in row-major order. Raises ValueError past 2^63 of them."""
+    if numel(extents) >= 1 << 63:
+        raise ArgumentError(f"sparse tensors: sparse axes of extents {tuple(extents)} have more elements than 2^63 - 1")
     if not extents:
         return positions.new_zeros(positions.shape[1])
     flat = positions[0]
