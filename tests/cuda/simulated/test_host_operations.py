@@ -33,6 +33,8 @@ CALLS = {
     "cumsum": (lambda x: x.cumsum(1), vectors), "cumprod": (lambda x: x.cumprod(1), vectors),
     "cummax": (lambda x: x.cummax(1), vectors), "cummin": (lambda x: x.cummin(0), vectors),
     "logcumsumexp": (lambda x: x.logcumsumexp(1), vectors),
+    "irfft": (lambda x: genesis.fft.irfft(genesis.fft.rfft(x.mT) * 2j, n=2), vectors),
+    "fft": (lambda x: genesis.fft.fft(x.flip(0), norm="ortho").abs(), vectors),
     "scatter_reduce": (
         lambda x: x.scatter_reduce(1, genesis.tensor([[0, 1, 0], [2, 2, 0]], device=x.device), x * 2, "prod"), vectors),
     "searchsorted": (lambda x: genesis.searchsorted(x.sort(1).values, x), vectors),
