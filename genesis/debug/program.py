@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
+from genesis.codegen.cpu.program import NATIVE
 from genesis.debug.graph import Line, RecordedGraph
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
@@ -91,8 +92,9 @@ def instruction(nodes: Sequence[Node], call: Call) -> str:
         head = f"kernel  {call.kernel.name} over {list(call.extents)}"
     elif isinstance(call, Product):
         head = f"product {nodes[call.node].dtype.name}"
-    else:  # Python computes it, unless the backend has a kernel of its own
-        head = f"host    {nodes[call.node].op}"
+    else:
+        op = nodes[call.node].op
+        head = ("native  " if op in NATIVE else "host    ") + op
     return f"{head}: {', '.join(_value(nodes, i) for i in call.reads)} -> {', '.join(_value(nodes, i) for i in call.writes)}"
 
 

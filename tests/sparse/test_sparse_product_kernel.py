@@ -80,6 +80,7 @@ def test_one_program_computes_it_with_what_surrounds_it():
     x = genesis.ones(150, 4)
     y = (ours @ (x * 2)).relu()
     assert len(plan_for(current_trace()).segments) == 1
+    assert "native  csr_matmul: " in str(genesis.debug.program(y))
     assert_close(y, np.maximum(theirs @ np.full((150, 4), 2, np.float32), 0), scale=10)
 
 
