@@ -21,10 +21,11 @@ from genesis.runtime.devices import DeviceLike
 from genesis.sparse.invariants import checked
 from genesis.sparse.sparse_tensor import SparseTensor, in_layout, rows_of, sparse, stack
 from genesis.tensor.handle import Tensor
+from genesis.tensor.size import Size
 
 
 def sparse_coo_tensor(
-    indices: ArrayLike | Tensor, values: Any = None, size: Sequence[int] | None = None, *, dtype: DType | None = None,
+    indices: Any = None, values: Any = None, size: Sequence[int] | None = None, *, dtype: DType | None = None,
     device: DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> SparseTensor:
@@ -45,8 +46,10 @@ def sparse_coo_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
+    if indices is None and size is None:
+        raise TypeError("sparse_coo_tensor: wants indices and values, or a size alone")
     if values is None:  # the argument is the size
-        extents: Shape = tuple(indices if size is None else size)  # type: ignore[arg-type]
+        extents: Shape = Size(indices if size is None else size)
         none = as_tensor(np.zeros((len(extents), 0), np.int64), device=device)
         elements = empty(0, dtype=dtype, device=device)
         return _leaf(sparse(none, elements, extents, True), requires_grad)

@@ -198,3 +198,13 @@ def test_custom_functions_take_it_without_its_gradient():
     assert dense.grad.tolist() == [[4.0, 4.0], [0.0, 0.0], [3.0, 3.0]]
     with pytest.raises(TypeError, match="sparse_coo"):
         Product.apply(sparse.requires_grad_(), dense)
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_size_alone_may_be_named(lib):
+    x = lib.sparse_coo_tensor(size=(2, 3))
+    assert x.shape == (2, 3) and x.to_dense().tolist() == [[0.0] * 3] * 2
+    with pytest.raises(TypeError):
+        lib.sparse_coo_tensor()
+    with pytest.raises(TypeError):
+        lib.sparse_coo_tensor([[0]])
