@@ -135,8 +135,17 @@ def keep_everything() -> None:
         setattr(torch.nn.functional, name, lambda input, *_, **k: input)
     for name in ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"):
         getattr(torch.nn, name).forward = lambda self, input: input
-    torch.nn.functional.scaled_dot_product_attention = lambda query, key, value, attn_mask=None, dropout_p=0.0, **k: attention(
-        query, key, value, attn_mask, 0.0, **k)
+    torch.nn.functional.scaled_dot_product_attention = lambda query, key, value, mask=None, p=0.0, *others, **k: attention(
+        query, key, value, k.pop("attn_mask", mask), k.pop("dropout_p", p) * 0, *others, **k)
+
+    def whole(forward: Any) -> Any:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            self.dropout = 0.0
+            return forward(self, *args, **kwargs)
+        return call
+
+    for kind in (torch.nn.MultiheadAttention, torch.nn.RNN, torch.nn.LSTM, torch.nn.GRU):
+        kind.forward = whole(kind.forward)
 
 
 def run(program: Path, folder: Path, python: str, door: bool, limit: float) -> tuple[str, str, float]:
