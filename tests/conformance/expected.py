@@ -48,7 +48,6 @@ _SOME: dict[str, dict[str, str]] = {
         **dict.fromkeys(("special.bessel_y1", "special.bessel_j0"), "PyTorch's is 1e-5 off in float64"),
         "nn.functional.interpolate.bicubic": "PyTorch's weights have 15 bits: one element in 100 of uint8 is 1 off",
     },
-    "operators in-place": {"addbmm": "PyTorch gives its input the shape of the result"},
     "operators errors": {"cov": "that weights are negative is seen in their values, which a call does not wait for"},
     "operators vmap": dict.fromkeys(("bincount", "argwhere"), LOOKS),
     **{kind: {
