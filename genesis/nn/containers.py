@@ -273,6 +273,7 @@ class ModuleDict(_Named[Module]):
 
 class ParameterDict(_Named[Parameter]):
     """A dictionary, in the order of insertion, whose parameters belong to the module that holds it; tensors become parameters.
+    Other values, such as None, are held as they are.
 
     >>> weights = genesis.nn.ParameterDict({"a": genesis.zeros(2), "b": genesis.ones(1)})
     >>> list(weights.state_dict()), weights["b"].requires_grad
@@ -280,6 +281,7 @@ class ParameterDict(_Named[Parameter]):
     """
 
     _kind, _what = Parameter, "parameter"
+    _plain: frozenset[str] = frozenset()  # the names of values that are no parameters
 
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
         super().__init__()
@@ -291,8 +293,17 @@ class ParameterDict(_Named[Parameter]):
         for name, value in dict(parameters).items():
             self[name] = value
 
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        plain = self._plain - {name} if isinstance(value, Tensor) else self._plain | {name}
+        if plain != self._plain:
+            self._plain = plain
+
+    def _held(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if isinstance(value, Parameter) or name in self._plain}
+
     def _admitted(self, value: Any) -> Any:
-        return value if isinstance(value, Parameter) else Parameter(value)
+        return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
     def get(self, name: str, default: Any = None) -> Any:
         """The parameter of that name; `default` if there is none."""

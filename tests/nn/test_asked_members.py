@@ -164,3 +164,15 @@ def test_a_module_does_not_initialize_what_stands_behind_it_unless_it_is_asked_t
     assert not hasattr(Plain(), "size") and Calling(size=3).size == 3
     with pytest.raises(TypeError):
         Plain(3)
+
+
+@BOTH
+def test_a_parameter_dict_holds_what_is_no_tensor_as_it_is(library):
+    held = library.nn.ParameterDict({"scale": library.ones(2), "gate": None, "note": "x"})
+    assert sorted(held) == ["gate", "note", "scale"] and held["gate"] is None and held["note"] == "x" and len(held) == 3
+    assert [name for name, _ in held.named_parameters()] == list(held.state_dict()) == ["scale"]
+    held["gate"] = library.zeros(1)
+    held["scale"] = None
+    assert [name for name, _ in held.named_parameters()] == ["gate"] and "scale" in held and held["scale"] is None
+    del held["note"]
+    assert "note" not in held and copy.deepcopy(held)["scale"] is None
