@@ -14,7 +14,7 @@ def tensor(data, **settings):
 def reason_for_none():
     """Why there is no such device; empty if there is one."""
     try:
-        genesis.device(DEVICE)
+        genesis.empty(0, device=DEVICE)
     except (ValueError, RuntimeError) as refused:
         return cuda.reason_for_none() or str(refused)
     return ""

@@ -155,7 +155,7 @@ def test_parameters_by_name():
     weights = nn.ParameterDict({"a": genesis.zeros(2)})
     weights["b"] = nn.Parameter(genesis.ones(1))
     weights.update([("c", genesis.ones(3))])
-    assert list(weights) == weights.keys() == ["a", "b", "c"] and len(weights) == 3 and "b" in weights
+    assert [*weights] == [*weights.keys()] == ["a", "b", "c"] and len(weights) == 3 and "b" in weights
     assert [name for name, _ in nn.Sequential(weights).named_parameters()] == ["0.a", "0.b", "0.c"]
     assert weights.pop("b").shape == (1,) and "b" not in weights and [p.shape for p in weights.values()] == [(2,), (3,)]
     del weights["a"]
