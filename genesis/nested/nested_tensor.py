@@ -20,7 +20,6 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ir.sparse_layouts import NamedLayout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from genesis.runtime.devices import Device
 from genesis.sparse.sparse_tensor import rows_of
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
@@ -74,11 +73,6 @@ class NestedTensor(CompositeTensor):
         return tuple(extents)
 
     @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._whole.dtype
-
-    @property
     def ndim(self) -> int:
         """The number of axes."""
         return self._whole.ndim
@@ -88,13 +82,6 @@ class NestedTensor(CompositeTensor):
         """`genesis.nested.jagged`."""
         return jagged
 
-    @property
-    def device(self) -> Device:
-        """Where its elements are."""
-        return self._whole.device
-
-    is_cpu = property(lambda self: self.device.type == "cpu")
-    is_cuda = property(lambda self: self.device.type == "cuda")
     is_nested = property(lambda self: True)
 
     def dim(self) -> int:
@@ -128,54 +115,14 @@ class NestedTensor(CompositeTensor):
 
     __str__ = __repr__
 
-    # ---- gradients ----
-
-    @property
-    def _requires_grad(self) -> bool:  # type: ignore[override]
-        return self._whole._requires_grad
-
-    @property
-    def requires_grad(self) -> bool:
-        """True if gradients flow to (a leaf) or through (a result) its elements."""
-        return self._whole.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, enabled: bool) -> None:
-        if enabled and not self._whole.requires_grad:
-            self._whole = self._whole.detach()
-        self._whole.requires_grad = enabled
-
-    is_leaf = property(lambda self: self._whole.is_leaf)
-    grad_fn = property(lambda self: self._whole.grad_fn)
-
-    @property
-    def grad(self) -> Any:
-        """The gradient of its elements, nested; or None."""
-        gradient = self._whole.grad
-        return None if gradient is None else self.gradient_of(gradient)
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        self._whole.grad = value._whole if isinstance(value, NestedTensor) else value
-
-    @property
-    def derived_part(self) -> Tensor:
-        return self._whole
-
-    def gradient_of(self, gradient: Tensor) -> NestedTensor:
-        return self.with_whole(gradient)
-
-    def detach(self) -> NestedTensor:
-        """The same elements, without a derivation."""
-        return self.with_whole(self._whole.detach())
-
-    data = property(lambda self: self.detach())
-
     # ---- others like it ----
 
     def with_whole(self, whole: Tensor, ragged: int | None = None) -> NestedTensor:
         """Other elements in sequences as long."""
         return nested(whole, self._starts, self._lengths, self._ragged if ragged is None else ragged)
+
+    def with_elements(self, elements: Tensor) -> NestedTensor:
+        return self.with_whole(elements)
 
     def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
         rule = RULES.get(name)

@@ -7,18 +7,18 @@ in order. Operations are written with ordinary ones on positions and elements, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar
 
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import unique
-from genesis.ir.annotations import Arguments, Attributes
+from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, as_dtype, bool_, int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, numel
-from genesis.ir.sparse_layouts import SparseLayout, layout_named, sparse_coo, sparse_csr
-from genesis.runtime.devices import Device, DeviceLike
+from genesis.ir.sparse_layouts import SparseLayout, sparse_coo, sparse_csr
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tracing.state import thread_state
@@ -35,7 +35,7 @@ class SparseTensor(CompositeTensor):
     together. Gradients by it are sparse tensors with its positions.
     """
 
-    parts: ClassVar[tuple[str, ...]] = "_positions", "_elements", "_pointers"
+    parts: ClassVar[tuple[str, ...]] = "_elements", "_positions", "_pointers"
     hint: ClassVar[str] = "to_dense() makes one, values() and indices() are what it is made of"
 
     _positions: Tensor  # (sparse_dim, nnz), int64
@@ -53,11 +53,6 @@ class SparseTensor(CompositeTensor):
         return self._extents
 
     @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._elements.dtype
-
-    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self._extents)
@@ -67,13 +62,6 @@ class SparseTensor(CompositeTensor):
         """How it says where its elements are: `sparse_coo`, `sparse_csr` or `sparse_csc`."""
         return self._kind
 
-    @property
-    def device(self) -> Device:
-        """Where its elements are."""
-        return self._elements.device
-
-    is_cpu = property(lambda self: self.device.type == "cpu")
-    is_cuda = property(lambda self: self.device.type == "cuda")
     is_sparse = property(lambda self: self._kind is sparse_coo)
     is_sparse_csr = property(lambda self: self._kind is sparse_csr)
 
@@ -95,45 +83,6 @@ class SparseTensor(CompositeTensor):
 
     # ---- gradients ----
 
-    @property
-    def _requires_grad(self) -> bool:  # type: ignore[override]
-        return self._elements._requires_grad
-
-    @property
-    def requires_grad(self) -> bool:
-        """True if gradients flow to (a leaf) or through (a result) its elements."""
-        return self._elements.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, enabled: bool) -> None:
-        if enabled and not self._elements.requires_grad:
-            self._elements = self._elements.detach()  # a leaf of its own, not the tensor that it was made of
-        self._elements.requires_grad = enabled
-
-    @property
-    def is_leaf(self) -> bool:
-        """True unless an operation that carries gradients made it."""
-        return self._elements.is_leaf
-
-    @property
-    def grad_fn(self) -> Any:
-        """That of its elements."""
-        return self._elements.grad_fn
-
-    @property
-    def grad(self) -> Any:
-        """The gradient of its elements, as a sparse tensor; or None."""
-        gradient = self._elements.grad
-        return None if gradient is None else self.gradient_of(gradient)
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        self._elements.grad = value._elements if isinstance(value, SparseTensor) else value
-
-    @property
-    def derived_part(self) -> Tensor:
-        return self._elements
-
     def gradient_of(self, gradient: Tensor) -> SparseTensor:
         """The gradient by it whose elements are `gradient`: each position counts once."""
         found = self.with_elements(gradient)
@@ -142,25 +91,6 @@ class SparseTensor(CompositeTensor):
         often = coalesced(self.with_elements(gradient.new_ones(gradient.shape)))
         found = coalesced(found)
         return found.with_elements(found._elements / often._elements)
-
-    def detach(self) -> SparseTensor:
-        """The same elements, without a derivation."""
-        return self.with_elements(self._elements.detach())
-
-    data = property(lambda self: self.detach())
-
-    def retain_grad(self) -> None:
-        """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
-        self._elements.retain_grad()
-
-    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
-        """Call `hook` with the gradient by it, a sparse tensor, when that is computed; what it returns takes its place."""
-
-        def of_elements(gradient: Tensor) -> Tensor | None:
-            changed = hook(self.with_elements(gradient))
-            return changed._elements if isinstance(changed, SparseTensor) else changed
-
-        return self._elements.register_hook(of_elements)
 
     # ---- others like it ----
 
@@ -215,26 +145,8 @@ class SparseTensor(CompositeTensor):
             return str(self._elements.type()).replace(".", ".sparse.", 1)
         return self.to(as_dtype("type", dtype))
 
-    def __deepcopy__(self, memo: dict[int, object]) -> SparseTensor:
-        result = object.__new__(SparseTensor)
-        memo[id(self)] = result
-        vars(result).update(vars(self))
-        for name, part in self.part_tensors():
-            vars(result)[name] = part.__deepcopy__(memo)
-        return result
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Arguments:
-        return _rebuilt, ({**vars(self), "_kind": self._kind.name},)
-
     def __iter__(self) -> Iterator[Any]:
         return iter([self[place] for place in range(len(self))])
-
-
-def _rebuilt(attributes: dict[str, Any]) -> SparseTensor:
-    """The tensor that a pickle holds."""
-    result = object.__new__(SparseTensor)
-    vars(result).update(attributes, _kind=layout_named(attributes["_kind"]))
-    return result
 
 
 def sparse(

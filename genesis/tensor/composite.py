@@ -5,12 +5,14 @@ Dispatch finds out where it would read the array: dense tensors pay nothing for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, SupportsIndex
 
-from genesis.ir.annotations import Attributes
+from genesis.ir.annotations import Arguments, Attributes
+from genesis.ir.dtypes import DType
 from genesis.ir.replayable import Described, replayable_module
+from genesis.runtime.devices import Device
 from genesis.tensor.handle import CallArguments, Tensor
 
 
@@ -41,7 +43,7 @@ class CompositeTensor(Tensor, Described):
     """A tensor that is made of others. A subclass says what operations mean for it, and overrides what reads the array.
 
     Attributes:
-        parts: the attributes that hold the tensors that it is made of.
+        parts: the attributes that hold the tensors that it is made of; gradients flow through the first.
         hint: what to do where an operation has no meaning for it.
     """
 
@@ -64,14 +66,9 @@ class CompositeTensor(Tensor, Described):
         """The tensor itself, which holds `value` from now on."""
         raise NotDenseError(self, "in-place")
 
-    @property
-    def derived_part(self) -> Tensor:
-        """The tensor through which gradients flow to it."""
-        raise NotDenseError(self, "grad")
-
-    def gradient_of(self, gradient: Tensor) -> Tensor:
-        """The gradient by it, of that by its `derived_part`."""
-        raise NotDenseError(self, "grad")
+    def with_elements(self, elements: Tensor) -> Self:
+        """Another tensor in the place of its `derived_part`."""
+        raise NotDenseError(self)
 
     def part_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The tensors that it is made of, by the names of their attributes."""
@@ -79,6 +76,106 @@ class CompositeTensor(Tensor, Described):
             part = vars(self)[name]
             if part is not None:
                 yield name, part
+
+    # ---- what its elements are ----
+
+    @property
+    def derived_part(self) -> Tensor:
+        """The tensor through which gradients flow to it."""
+        return vars(self)[self.parts[0]]  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.derived_part.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where its elements are."""
+        return self.derived_part.device
+
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_cuda = property(lambda self: self.device.type == "cuda")
+
+    # ---- gradients ----
+
+    @property
+    def _requires_grad(self) -> bool:  # type: ignore[override]
+        return self.derived_part._requires_grad
+
+    @property
+    def requires_grad(self) -> bool:
+        """True if gradients flow to (a leaf) or through (a result) its elements."""
+        return self.derived_part.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, enabled: bool) -> None:
+        if enabled and not self.derived_part.requires_grad:  # a leaf of its own, not the tensor that it was made of
+            vars(self)[self.parts[0]] = self.derived_part.detach()
+        self.derived_part.requires_grad = enabled
+
+    @property
+    def is_leaf(self) -> bool:
+        """True unless an operation that carries gradients made it."""
+        return self.derived_part.is_leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        """That of its elements."""
+        return self.derived_part.grad_fn
+
+    @property
+    def grad(self) -> Any:
+        """The gradient by it, a tensor of its kind; or None."""
+        gradient = self.derived_part.grad
+        return None if gradient is None else self.gradient_of(gradient)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        self.derived_part.grad = value.derived_part if isinstance(value, type(self)) else value
+
+    def gradient_of(self, gradient: Tensor) -> Tensor:
+        """The gradient by it, of that by its `derived_part`."""
+        return self.with_elements(gradient)
+
+    def detach(self) -> Self:
+        """The same elements, without a derivation."""
+        return self.with_elements(self.derived_part.detach())
+
+    data = property(lambda self: self.detach())
+
+    def retain_grad(self) -> None:
+        """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
+        self.derived_part.retain_grad()
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call `hook` with the gradient by it, of its kind, when that is computed; what it returns takes its place."""
+
+        def of_elements(gradient: Tensor) -> Tensor | None:
+            changed = hook(self.with_elements(gradient))
+            return changed.derived_part if isinstance(changed, type(self)) else changed
+
+        return self.derived_part.register_hook(of_elements)
+
+    # ---- copies ----
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        result = object.__new__(type(self))
+        memo[id(self)] = result
+        vars(result).update(vars(self))
+        for name, part in self.part_tensors():
+            vars(result)[name] = part.__deepcopy__(memo)
+        return result
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Arguments:
+        return _rebuilt, (type(self), vars(self))
+
+
+def _rebuilt(kind: type[CompositeTensor], attributes: dict[str, Any]) -> CompositeTensor:
+    """The tensor that a pickle holds."""
+    result = object.__new__(kind)
+    vars(result).update(attributes)
+    return result
 
 
 replayable_module(__name__)
