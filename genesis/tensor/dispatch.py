@@ -138,11 +138,23 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
             thread_state.multi_device = trace.closed = True
         if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
             _snapshot(trace, array)
+        elif tensor._base is not None and thread_state.recorder is None and array is tensor._array:
+            _enter_in_root(trace, tensor, tensor._base)
     leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
     index = trace.enter_variable(tensor, array) if leaf else trace.enter_array(array)
     if thread_state.recorder is not None and array.trace is not trace:
         thread_state.recorder.input_entered(trace, tensor, array)
     return index
+
+
+def _enter_in_root(trace: Trace, view: Tensor, root: Tensor) -> None:
+    """Have a call read a view where it lies in its root, whose writes backward minds: a flush has computed it elsewhere."""
+    array, whole, layout = view._array, root._array.memory, view._layout
+    if whole is None or layout is None or view._seen != root._changes or array in trace.entered:
+        return
+    if whole.buffer is not array.memory.buffer and not whole.buffer.shared:  # type: ignore[union-attr]
+        memory = whole.at(layout, array.node.dtype, root.dtype)
+        trace.entered[array] = trace.enter_array(Array(array.trace, array.index, array.node, memory))
 
 
 def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:

@@ -70,8 +70,37 @@ def index_assignment(lib, x):
     return y.sum()
 
 
+def looked_at_with_its_root(lib, x):
+    root = x * 2
+    half = root[:1]
+    half.tolist()
+    y = half * half
+    root.add_(1)
+    return y.sum()
+
+
+def looked_at_after_its_root(lib, x):
+    root = x.exp()
+    root.tolist()
+    turned = root.view(2, 1).t()
+    turned.tolist()
+    y = turned.log()
+    y.tolist()
+    with lib.no_grad():
+        root[:1].zero_()
+    return y.sum()
+
+
+def a_sibling_is_written(lib, x):
+    first, second = (root := x * 2)[:1], root.expand(2, 2)
+    second.tolist()
+    y = second * x
+    first.mul_(3)
+    return y.sum()
+
+
 RAISING = [result_of_exp, operand_of_mul, through_a_view, through_the_base, through_detach, a_parameter_step, after_a_look,
-           index_assignment]
+           index_assignment, looked_at_with_its_root, looked_at_after_its_root, a_sibling_is_written]
 
 
 def its_own_operand(lib, x):
@@ -145,8 +174,18 @@ def a_quotient(lib, x):
     return (h + k).sum()
 
 
-SILENT = [its_own_operand, looked_at_between, a_quotient, activation_in_place, a_value_nobody_reads, a_sum_in_a_loop,
-          chained_assignments, after_a_clone, a_step_between, through_data]
+def a_view_nobody_has_written(lib, x):
+    root = x * 2
+    half = root[1:]
+    half.tolist()
+    y = half * half
+    (root + 1).zero_()
+    root[:1].tolist()
+    return y.sum() + half.exp().sum()
+
+
+SILENT = [a_view_nobody_has_written, its_own_operand, looked_at_between, a_quotient, activation_in_place,
+          a_value_nobody_reads, a_sum_in_a_loop, chained_assignments, after_a_clone, a_step_between, through_data]
 
 
 @pytest.mark.parametrize("program", RAISING)
@@ -174,6 +213,17 @@ def test_both_lines_and_both_operations_are_named():
     y.add_(1)
     with pytest.raises(RuntimeError, match=r"ExpBackward \(at .*checks.py:\d+\).*, add \(at .*checks.py:\d+\)"):
         (z + y).sum().backward()
+
+
+@pytest.mark.parametrize("parts", [lambda x: x.split(1), lambda x: x.chunk(2), lambda x: x.unbind(0)])
+def test_a_part_of_several_can_be_written_to(parts):
+    with pytest.raises(RuntimeError, match="returns multiple views"):
+        parts(leaf(torch) * 2)[0].mul_(3)
+    x = leaf(genesis)
+    y = x * 2
+    parts(y)[0].mul_(3)
+    y.sum().backward()
+    assert x.grad.tolist() == [6, 2]
 
 
 def test_what_a_custom_function_saved():
