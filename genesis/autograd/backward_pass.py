@@ -180,7 +180,7 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool, watched: b
 
 
 def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
-    """`.grad = gradient`, or `.grad += gradient` in the tensor that is there."""
+    """`.grad = gradient`, or `.grad += gradient`: of a leaf in the tensor that is there, of a result in a new one."""
     with LOCK:
         if thread_state.recorder is not None:
             touched_gradient(tensor, True)
@@ -188,7 +188,7 @@ def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
         if before is None:
             hold_gradient(tensor, gradient)
             gradient._keeps_derivation = True
-        elif create_graph or array_of(before).node.differentiable:
+        elif create_graph or tensor._retains_grad or array_of(before).node.differentiable:
             tensor._grad = summed(before, gradient, True)
         else:
             write(before, summed(before, gradient, False))

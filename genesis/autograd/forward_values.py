@@ -10,7 +10,8 @@ from operator import attrgetter
 
 from genesis.autograd.derivation import node_name
 from genesis.execution.flush import flush, readable
-from genesis.ir.graph import Graph, Node
+from genesis.ir.graph import Graph
+from genesis.ops.registry import Operation
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
@@ -18,7 +19,7 @@ from genesis.tracing.state import recorded, thread_state
 from genesis.tracing.trace import LOCK, Array, Change, Trace
 from genesis.tracing.trie import Step
 
-_SHARING = {"custom", "detach", "variable", "view"}  # their results share the storage of their first input
+_SHARING = {"custom", "detach", "variable"}  # their results share the storage of their first input
 _version_of = attrgetter("memory.buffer.version")  # of a realized array
 
 
@@ -132,18 +133,26 @@ def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
     if not changed:
         return
     for reader, indices in reads.items():
-        for stored in (value for index in indices for value in _sharing_storage(source.nodes, index)):
+        for stored in (value for index in indices for value in _sharing_storage(source, index, reader)):
             # `x.mul_(w)` itself reads the x before the write.
             if stored in changed and not _is_by(changed[stored], source, reader):
                 raise ChangedError(_message(source, reader, changed[stored]))
 
 
-def _sharing_storage(nodes: Sequence[Node], index: int) -> Iterator[int]:
-    """A value, and those that it is a view of."""
+def _sharing_storage(source: Trace, index: int, reader: int) -> Iterator[int]:
+    """A value, and those in whose storage `reader` finds it."""
     yield index
-    while nodes[index].op in _SHARING:
-        index = nodes[index].inputs[0]
+    while source.nodes[index].op in _SHARING or (source.nodes[index].op == "view" and _is_seen_through(source, index, reader)):
+        index = source.nodes[index].inputs[0]
         yield index
+
+
+def _is_seen_through(source: Trace, view: int, reader: int) -> bool:
+    """Whether `reader` reads a view's input: not if the view is the result of another call, one that copies, as `flip` does."""
+    call = source.call_at(view)
+    if call is None or not isinstance(operation := call[-1][0], Operation):
+        return True
+    return operation.is_view or call is source.call_at(reader)
 
 
 def _is_by(change: Change | None, source: Trace, reader: int) -> bool:

@@ -114,7 +114,7 @@ def view_operation(name: str, rule: Callable[..., Layout | None], is_view: bool 
     composite(name, 1, is_view=is_view, **names)(define)
 
 
-@composite("view_at", 1, method=False, public=False)
+@composite("view_at", 1, is_view=True, method=False, public=False)
 def view_at(input: Value, at: Layout) -> Value:
     """The elements of `input` at a layout of its row-major elements."""
     return view_value(input, at, "view")
@@ -136,6 +136,7 @@ view_operation(
     "transpose", transpose_layout, aliases=("swapaxes", "swapdims"), keywords={"axis0": "dim0", "axis1": "dim1"})
 view_operation("flip", flip_layout, is_view=False)
 view_operation("narrow_copy", narrow_layout, is_view=False)
+view_operation("reshape_copy", LAYOUT_RULES["reshape"], is_view=False, method=False, public=False)
 
 
 @composite("put", 2, method=False, public=False)

@@ -37,7 +37,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
         return tensor.written(value)
     array = array_of(tensor)
     if value._array.node.shape != array.node.shape:
-        raise ArgumentError(f"in-place: the result has shape {value.shape}, which does not fit into {tensor.shape}")
+        raise _misfit(tensor, value._array)
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
     if thread_state.multi_device and value._array.device is not array.device:
@@ -102,10 +102,17 @@ def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return changed
 
 
+def _misfit(tensor: Tensor, array: Array) -> ArgumentError:
+    return ArgumentError(f"in-place: the result has shape {array.node.shape}, which does not fit into {tensor.shape}")
+
+
 def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
     """`write`, for results of one call that go into a tensor each. Hot: what most have in common is checked once."""
     if not values:
         return
+    for tensor, array in zip(tensors, values, strict=True):  # before any is written
+        if array.node.shape != tensor._array.node.shape:
+            raise _misfit(tensor, array)
     state, trace = thread_state, values[0].trace
     change = last_change(tensor_of(values[0]))
     alike = trace is not None and not (state.grad_enabled or state.multi_device or state.recorder is not None)

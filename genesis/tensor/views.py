@@ -46,7 +46,8 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
                     f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as "
                     f"{arguments}; use reshape, which copies"
                 )
-            return call(OPERATIONS[name], (tensor, *arguments), attributes)
+            copied = rule(contiguous_layout(tensor.shape), *arguments, **attributes)
+            return call(OPERATIONS["reshape_copy"], (tensor, copied.shape))
         memory = array.memory
         at = None
         if memory is not None and not (tensor._requires_grad and thread_state.grad_enabled):

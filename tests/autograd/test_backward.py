@@ -256,3 +256,21 @@ def test_clearing_a_gradient_keeps_its_derivation():
     x.grad.zero_()
     grad_x.backward()
     assert x.grad.item() == 12
+
+
+def test_retained_gradients_accumulate_in_new_tensors():
+    def grown(lib, wrap):
+        w, chain = lib.tensor([2.0, 3.0, -1.0], requires_grad=True), [lib.ones(3, requires_grad=True)]
+
+        @wrap
+        def step():
+            chain.append(chain[-1] * w)
+            chain[-1].retain_grad()
+            chain[-1].sum().backward(retain_graph=True)
+            return chain[-1].grad
+
+        first = [step() for _ in range(4)]
+        return [grad.tolist() for grad in first], [result.grad.tolist() for result in chain[1:]], w.grad.tolist()
+
+    want = grown(torch, lambda step: step)
+    assert grown(genesis, lambda step: step) == want and grown(genesis, genesis.compile) == want

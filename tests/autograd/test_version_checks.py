@@ -41,6 +41,13 @@ def through_the_base(lib, x):
     return y.sum()
 
 
+def through_what_a_call_reads(lib, x):
+    w = lib.ones(2, 2)
+    y = w.t().unsqueeze(0)[0] @ x
+    w.zero_()
+    return y.sum()
+
+
 def through_detach(lib, x):
     y = x.exp()
     z = y * y
@@ -99,8 +106,9 @@ def a_sibling_is_written(lib, x):
     return y.sum()
 
 
-RAISING = [result_of_exp, operand_of_mul, through_a_view, through_the_base, through_detach, a_parameter_step, after_a_look,
-           index_assignment, looked_at_with_its_root, looked_at_after_its_root, a_sibling_is_written]
+RAISING = [result_of_exp, operand_of_mul, through_a_view, through_the_base, through_what_a_call_reads, through_detach,
+           a_parameter_step, after_a_look, index_assignment, looked_at_with_its_root, looked_at_after_its_root,
+           a_sibling_is_written]
 
 
 def its_own_operand(lib, x):
@@ -184,7 +192,16 @@ def a_view_nobody_has_written(lib, x):
     return y.sum() + half.exp().sum()
 
 
-SILENT = [a_view_nobody_has_written, its_own_operand, looked_at_between, a_quotient, activation_in_place,
+def copies_of_operands(lib, x):
+    w = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+    copies = [w.flip(0), w.rot90(), w.roll(1), w.repeat(1, 1), w.tile(1, 1), w.diag(), w.t().reshape(4)[:2],
+              w.t().flatten()[1:3], w.narrow_copy(0, 0, 2), w.flip(0)[1:].squeeze(0), lib.stack([w])]
+    y = sum((copy * x).sum() for copy in copies)
+    w.add_(1)
+    return y
+
+
+SILENT = [copies_of_operands, a_view_nobody_has_written, its_own_operand, looked_at_between, a_quotient, activation_in_place,
           a_value_nobody_reads, a_sum_in_a_loop, chained_assignments, after_a_clone, a_step_between, through_data]
 
 

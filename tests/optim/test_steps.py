@@ -1,5 +1,7 @@
 """What a training step records: one path through the trie, taken again by every step."""
 
+import contextlib
+
 import pytest
 
 import genesis
@@ -122,3 +124,17 @@ def test_an_optimizer_says_what_it_lacks():
     parameter.sum().backward()
     with pytest.raises(NotImplementedError, match=r"Still has neither settings\(group, age\), .* nor a step\(\) of its own"):
         Still([parameter], {"lr": 0.1}).step()
+
+
+@pytest.mark.parametrize("mode", [contextlib.nullcontext, genesis.eager])
+def test_a_step_whose_state_has_another_shape_writes_nothing(mode):
+    with mode():
+        w = genesis.tensor([1.0], requires_grad=True)
+        optimizer = optim.SGD([w], lr=1.0, momentum=0.9)
+        (w * w).sum().backward()
+        optimizer.step()
+        w.grad, w.data = None, genesis.tensor([3.0, -3.0])
+        (w * w).sum().backward()
+        with pytest.raises(ValueError, match=r"shape \(2,\), which does not fit into \(1,\)"):
+            optimizer.step()
+        assert w.tolist() == [3.0, -3.0]

@@ -64,11 +64,14 @@ class Results:
 
     Attributes:
         gradients: the sources of tensors whose `.grad` is new, and its Recipe, or None.
+        held: the sources of gradients among the results, which the call itself may replace: they are found before it runs.
         is_new: whether the return value can be built before the program runs, and before tensors are overwritten.
     """
 
     def __init__(self, recorder: Recorder, result: Tree, containers: set[int]) -> None:
         self._recorder: Any = recorder
+        self._given = len(recorder.arguments.leaves)
+        self.held: list[Source] = []
         self._recipes: dict[int, Recipe] = {}
         self._containers = containers
         self.gradients: list[tuple[Source, Recipe | None]] = []
@@ -108,7 +111,7 @@ class Results:
                 source = recorder.source_of(value)
                 if source is None:
                     recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
-                return "found", source
+                return "found", self._lasting(source)
             return "made", self._recipe(value)
         # Asked for by `type`: `isinstance` takes a Number for the number that it stands for.
         if type(value) is Number and value.source[0] == "item":
@@ -147,6 +150,7 @@ class Results:
         if base is not None:
             root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
             recorder.wholes.add(root)  # guards compare the whole layout, offsets included
+            root = self._lasting(root) if base in recorder.states else root
             if root is None:
                 recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
         value: Source | None = None
@@ -167,6 +171,16 @@ class Results:
         self._recipes[id(tensor)] = recipe
         return recipe
 
+    def _lasting(self, source: Source | None) -> Source | None:
+        """`source`, or the leaf that stands for it if it leads through a gradient."""
+        step = source
+        while step is not None and step[0] in ("gradient", "base"):
+            if step[0] == "gradient":
+                self.held.append(source)
+                return "leaf", self._given + len(self.held) - 1
+            step = step[1]
+        return source
+
     def keys(self, gradients: bool) -> list[tuple[int, int]]:
         """The programs and positions of the values that `build` needs; with `gradients`, of theirs too.
 
@@ -178,6 +192,10 @@ class Results:
             if recipe.value is not None and recipe.value[0] == "output" and recipe not in others]))
 
     # ---- building ----
+
+    def with_held(self, leaves: Leaves) -> Leaves:
+        """The leaves of a call that is about to be replayed, and behind them what results are found by."""
+        return (*leaves, *[find(source, leaves) for source in self.held]) if self.held else leaves
 
     def build(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
         """The return value."""

@@ -114,6 +114,7 @@ class Entry:
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
         undo: Undo = []
+        leaves = self._results.with_held(leaves)
         start, single = None, None if FLUSH_HOOKS else self._single  # hooks want to see traces
         commit = single or Commit()
         commit.done = False

@@ -325,3 +325,39 @@ def test_a_call_that_computes_nothing_sets_gradients(gradient):
             run(genesis.full((4,), float(k)))
             found.append(None if w.grad is None else w.grad.tolist())
     assert found[:4] == found[4:]
+
+
+def dropped(w):
+    w.grad = None
+
+
+def replaced(w):
+    w.grad = None
+    (w * 3).sum().backward()
+
+
+@pytest.mark.parametrize("view", [lambda grad: grad, lambda grad: grad.unsqueeze(0), lambda grad: (grad, grad[1:])])
+@pytest.mark.parametrize("replaces", [dropped, replaced])
+def test_a_gradient_that_is_returned_is_that_of_before_the_call_replaced_it(view, replaces):
+    def run(wrap):
+        w = genesis.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+        @wrap
+        def f(x):
+            grad = w.grad
+            (w * x).sum().backward()  # accumulates in it
+            before = view(grad)
+            replaces(w)
+            return before
+
+        found = []
+        for k in range(4):
+            w.grad = None
+            (w * (k + 1)).sum().backward()
+            before = f(genesis.full((3,), 2.0 + k))
+            before = before if isinstance(before, tuple) else (before,)
+            found.append(([part.tolist() for part in before], None if w.grad is None else w.grad.tolist()))
+        return found, f
+
+    (got, f), (want, _) = run(genesis.compile), run(lambda f: f)
+    assert got == want and f.entries and f.entries[0].replays == 3, (f.refusals, f.entries)
