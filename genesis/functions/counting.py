@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import float64
-from genesis.ir.errors import ArgumentError, OutOfRangeError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -50,7 +51,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """
     if max < min or bins < 1:
         raise ArgumentError(f"histc: {bins} bins from {min} to {max}; want one at least, and max to be greater")
-    return call(OPERATIONS["histogram_values"], (input, None, None, bins, (min, max), False))[:bins]
+    return call(OPERATIONS["histogram_values"], (input, None, None, (bins,), None if min == max else (min, max), False))[:bins]
 
 
 class Histogram(NamedTuple):
@@ -65,15 +66,33 @@ def histogram(
     input: Tensor, bins: int | Tensor, *, range: tuple[float, float] | None = None, weight: Tensor | None = None,
     density: bool = False,
 ) -> Histogram:
-    """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor."""
-    edges, count = (bins, len(bins) - 1) if isinstance(bins, Tensor) else (None, bins)
-    if count < 1 or (range is not None and range[1] < range[0]):
-        raise ArgumentError(f"histogram: {count} bins in range {range}; want one at least, and ends in order")
-    if (edges is not None and edges.ndim != 1) or (weight is not None and weight.shape != input.shape):
-        met = f"edges {None if edges is None else edges.shape} and weight {None if weight is None else weight.shape}"
+    """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor.
+
+    The arguments are those of `histogramdd`, for one axis.
+    """
+    if (isinstance(bins, Tensor) and bins.ndim != 1) or (weight is not None and weight.shape != input.shape):
+        met = f"edges {bins.shape if isinstance(bins, Tensor) else None} and weight {None if weight is None else weight.shape}"
         raise ArgumentError(f"histogram: {met} for input {input.shape}; want (n,) and the input's shape")
-    found = call(OPERATIONS["histogram_values"], (input, edges, weight, count, range, density))
-    return Histogram(found[:count], found[count:])
+    counts, (edges,) = _in_cells("histogram", input, [bins], range, weight, density)
+    return Histogram(counts, edges)
+
+
+def _in_cells(
+    name: str, input: Tensor, bins: Sequence[int | Tensor], range: Sequence[float] | None, weight: Tensor | None, density: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The counts in the cells of a grid, and the edges of each axis. Raises for what is neither numbers of bins nor edges."""
+    given = [b for b in bins if isinstance(b, Tensor)]
+    counts = [b.numel() - 1 if isinstance(b, Tensor) else b for b in bins]
+    if len(given) not in (0, len(counts)) or min(counts, default=0) < 1:
+        raise ArgumentError(f"{name}: bins are {bins}; want one at least of each axis, or two edges of each in tensors")
+    if range is not None and any(high < low for low, high in zip(range[::2], range[1::2], strict=True)):
+        raise ArgumentError(f"{name}: range is {range}; want the lower end of each axis before its upper end")
+    if not input.dtype.is_floating_point:
+        raise ArgumentTypeError(f"{name}: wants floats, got {input.dtype.name}")
+    edges = call(OPERATIONS["cat"], ([b.reshape(-1) for b in given],)) if given else None
+    found = call(OPERATIONS["histogram_values"], (input, edges, weight, tuple(counts), range, density))
+    cells, *ends = found.split([math.prod(counts), *[count + 1 for count in counts]])
+    return cells.reshape(tuple(counts)), tuple(ends)
 
 
 class HistogramDD(NamedTuple):
@@ -97,28 +116,23 @@ def histogramdd(
         weight: (..), what each point counts; 1, if None.
         density: divide by the whole weight and by the cells' volumes.
 
-    Raises ValueError for other shapes.
+    Edges that are in no order are searched as PyTorch does, by halves. Raises ValueError for other shapes.
 
     >>> points = genesis.tensor([[0.0, 0.0], [1.0, 0.25], [0.9, 1.0]])
     >>> genesis.histogramdd(points, [2, 2]).hist
     tensor([[1., 0.],
             [1., 1.]])
     """
-    if input.ndim < 2 or not input.dtype.is_floating_point:
-        raise ArgumentError(f"histogramdd: wants points (.., d) of floats, got {input.dtype.name} of shape {input.shape}")
-    axes, points = input.shape[-1], values_of(input).reshape(-1, input.shape[-1]).astype(np.float64)
+    if input.ndim < 2:
+        raise ArgumentError(f"histogramdd: wants points (.., d), got shape {input.shape}")
+    axes = input.shape[-1]
     given = [bins] * axes if isinstance(bins, int) else list(bins)
     if len(given) != axes or (range is not None and len(range) != 2 * axes):
         met = f"{len(given)} bins and range {range} of shape {input.shape}"
         raise ArgumentError(f"histogramdd: {met}; want {axes} bins, and twice as many ends")
     if weight is not None and weight.shape != input.shape[:-1]:
         raise ArgumentError(f"histogramdd: weight has shape {weight.shape}; want {input.shape[:-1]}")
-    edges: list[Any] = [values_of(b).astype(np.float64) if isinstance(b, Tensor) else b for b in given]
-    between = None if range is None else [*zip(range[::2], range[1::2], strict=True)]
-    weights = None if weight is None else values_of(weight).reshape(-1).astype(np.float64)
-    counts, found = np.histogramdd(points, edges, between, density, weights)
-    hist, *ends = [from_data(a.astype(input.dtype.numpy), device=input.device) for a in (counts, *found)]
-    return HistogramDD(hist, tuple(ends))
+    return HistogramDD(*_in_cells("histogramdd", input, given, range, weight, density))
 
 
 class Mode(NamedTuple):

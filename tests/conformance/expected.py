@@ -2,7 +2,6 @@
 
 COMPLEX = "there is no complex32"
 INTERNAL = "a function of PyTorch's own insides"
-UNSORTED = "edges that are not in order are refused"
 NARROW = "PyTorch sums weights of float32 in float32"
 OVERWRITTEN = "PyTorch gives the one element that is overwritten a gradient"
 ROUNDED = "sums that cancel are rounded to float32, in another order"
@@ -14,7 +13,6 @@ _NONE = {
         "chalf",
     ), COMPLEX),
     **dict.fromkeys(("max_pool2d_with_indices_backward", "native_dropout_backward"), INTERNAL),
-    "histogramdd": UNSORTED,
 }
 _SOME: dict[str, dict[str, str]] = {
     "operators references": {

@@ -42,11 +42,27 @@ def test_results_are_torchs(name):
 
 
 def test_a_histogram_has_edges():
-    for bins, keywords in ((4, {}), (3, {"range": (-1.0, 1.0), "density": True}), (np.float32([-1, 0, 2]), {"weight": X * X})):
+    tenths, same = np.arange(11) / 10, X * 0 + 3
+    for x, bins, keywords in (
+        (X, 4, {}), (X, 3, {"range": (-1.0, 1.0), "density": True}), (X, np.float32([-1, 0, 2]), {"weight": X * X}),
+        (tenths, 10, {}), (tenths.astype(np.float32), 10, {}), (same, 2, {}), (same, 3, {"range": (3.0, 3.0)}),
+    ):
         ours, theirs = (
-            lib.histogram(of(lib, X), of(lib, bins), **{k: of(lib, v) for k, v in keywords.items()}) for lib in (genesis, torch)
+            lib.histogram(of(lib, x), of(lib, bins), **{k: of(lib, v) for k, v in keywords.items()}) for lib in (genesis, torch)
         )
         assert_close(ours, theirs)
+
+
+def test_histograms_of_points_are_counted_anew_by_replays_and_for_each_example():
+    def count(points):
+        return genesis.histogramdd(points, [2, 3], range=[-1.0, 1.0, -1.0, 1.0]).hist
+
+    compiled = genesis.compile(count)
+    for points in POINTS:
+        assert_close(compiled(genesis.tensor(points)), torch.histogramdd(
+            torch.tensor(points), [2, 3], range=[-1.0, 1.0, -1.0, 1.0]).hist)
+    assert len(compiled.entries) == 1
+    assert_close(genesis.vmap(count)(genesis.tensor(POINTS)), torch.stack([to_torch(count(genesis.tensor(p))) for p in POINTS]))
 
 
 POINTS, WEIGHTS = np.random.default_rng(1).normal(size=(2, 3, 5, 2)).astype(np.float32), np.arange(15, dtype=np.float32)
@@ -69,8 +85,11 @@ def test_histograms_of_points_are_torchs(name):
 
 def test_histograms_of_points_between_given_edges_are_torchs():
     edges = [np.array([-2.0, 0, 0.5, 2], np.float32), np.array([-1.0, 1], np.float32)]
-    found = [m.histogramdd(of(m, POINTS[0]), [of(m, e) for e in edges]) for m in (genesis, torch)]
-    assert_close(*found)
+    in_no_order = [np.array([-2.0, 1, 0.5, -1, 0, 2], np.float32), np.array([-1.0, 1, 0, 2], np.float32)]
+    for given in (edges, in_no_order, [e[::-1].copy() for e in edges]):
+        found = [m.histogramdd(of(m, POINTS[0]), [of(m, e) for e in given], density=given is edges) for m in (genesis, torch)]
+        assert_close(*found)
+    assert_close(*[m.histogram(of(m, X), of(m, in_no_order[0])) for m in (genesis, torch)])
     with pytest.raises(ValueError, match=r"3 bins and range None of shape \(3, 5, 2\); want 2 bins, and twice as many ends"):
         genesis.histogramdd(of(genesis, POINTS[0]), [1, 2, 3])
     with pytest.raises(ValueError, match=r"weight has shape \(2,\); want \(3, 5\)"):
@@ -107,6 +126,10 @@ def test_limits_of_integers_are_torchs(name):
 
 REFUSED = [
     (lambda x: genesis.bincount(x), r"bincount: wants a vector of ints"),
+    (lambda x: genesis.histogram(x, 2, range=(1.0, 0.0)), r"histogram: range is \(1.0, 0.0\); want the lower end"),
+    (lambda x: genesis.histogram(x, 0), r"histogram: bins are \[0\]; want one at least"),
+    (lambda x: genesis.histogram(x / 0, 2).hist.tolist(), r"the bins are to be between -inf and inf; want finite numbers"),
+    (lambda x: genesis.histogramdd(x, [1, x[0]] + [1] * 4), r"histogramdd: bins are .*; want one at least of each axis"),
     (lambda x: genesis.hsplit(x, 4), r"extent 6 of dim 1 is not divisible by 4; use tensor_split"),
     (lambda x: genesis.vsplit(x[0], 2), r"shape \(6,\) has 1 axes; want 2 at least"),
     (lambda x: x.repeat_interleave(genesis.tensor([1, 2]), 0), r"repeats have shape \(2,\); want one count, or \(4,\)"),

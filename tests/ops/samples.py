@@ -254,8 +254,10 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "log_beta_density": [Sample((_LARGE, _LARGE[::-1] + 1, np.log(_SHARES[0, :4]), np.log1p(-_SHARES[0, :4])))],
     "log_dirichlet_density": [Sample((_LARGE, np.log(_SHARES[:2, :4])))],
     "histogram_values": [
-        Sample((values(6), None, values(6, seed=1), 4, None, False)), Sample((values(2, 3), None, None, 2, (-1, 1), True)),
-        Sample((values(5), np.array([-1.0, 0, 2]), None, 2, None, False)),
+        Sample((values(6), None, values(6, seed=1), (4,), None, False)),
+        Sample((values(2, 3), None, None, (2,), (-1, 1), True)),
+        Sample((values(5), np.array([-1.0, 0, 2]), None, (2,), None, False)),
+        Sample((values(5, 2), np.array([-1.0, 0, 2, -1, 1]), None, (2, 1), None, True)),
     ],
     "csr_matmul": [Sample((
         np.array([0, 2, 2, 3]), np.array([0, 0, 2]), np.array([1, 3, 0]), values(3), values(4, 2, seed=1)))],
