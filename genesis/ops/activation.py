@@ -22,9 +22,11 @@ from genesis.ops.views import reshape_value, slice_value
 
 # ---- activations ----
 def _activation(
-    name: str, expression: AnyFunction, doc: str, wide: bool = True, method: bool = False, in_place: bool = True
+    name: str, expression: AnyFunction, doc: str, wide: bool = True, method: bool = False, in_place: bool = True,
+    takes_complex: bool = False,
 ) -> Operation:
-    return formula(name, expression, doc, wide=wide, method=method, in_place=in_place, namespace="nn.functional")
+    return formula(name, expression, doc, wide=wide, method=method, in_place=in_place, namespace="nn.functional",
+                   takes_complex=takes_complex)
 
 
 @composite("gelu", namespace="nn.functional")
@@ -82,7 +84,8 @@ def prelu(input: Value, weight: Value) -> Value:
     return where(input > 0, input, weight * input)
 
 
-silu = _activation("silu", lambda input: input * sigmoid(input), "x * sigmoid(x) (Hendrycks and Gimpel, 2016).", method=True)
+silu = _activation("silu", lambda input: input * sigmoid(input), "x * sigmoid(x) (Hendrycks and Gimpel, 2016).", method=True,
+                   takes_complex=True)
 leaky_relu = _activation(
     "leaky_relu", lambda input, negative_slope=0.01: where(input > 0, input, input * negative_slope),
     "x where positive, `negative_slope` * x elsewhere.", wide=False,
@@ -106,8 +109,9 @@ logsigmoid = _activation(
 mish = _activation("mish", lambda input: input * tanh(softplus(input)), "x * tanh(softplus(x)) (Misra, 2020).")
 softsign = _activation(  # integers are added up as integers, as in PyTorch
     "softsign", lambda input: cast(widened(input) / (1 + abs(widened(input))), floating_dtype(input.dtype)), "x / (1 + |x|).",
-    wide=False, in_place=False)
-tanhshrink = _activation("tanhshrink", lambda input: input - tanh(input), "x - tanh(x).", wide=False, in_place=False)
+    wide=False, in_place=False, takes_complex=True)
+tanhshrink = _activation("tanhshrink", lambda input: input - tanh(input), "x - tanh(x).", wide=False, in_place=False,
+                         takes_complex=True)
 relu6 = _activation("relu6", lambda input: hardtanh(input, 0, 6), "x held within [0, 6].", wide=False)
 hardsigmoid = _activation("hardsigmoid", lambda input: hardtanh(input + 3, 0.0, 6.0) / 6, "(x + 3) / 6 held within [0, 1].")
 hardswish = _activation(
@@ -128,7 +132,7 @@ def _shifted(name: str, input: Value, dim: int, dtype: DType | None) -> tuple[Va
     return x if x.ndim and not x.shape[axis] else x - stop_gradient(amax(x, axis, True)), axis, dtype
 
 
-@composite("softmax", autocast="float32", namespace=("special", "nn.functional"))
+@composite("softmax", autocast="float32", namespace=("special", "nn.functional"), takes_complex=True)
 def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """exp(x) / sum(exp(x)) along `dim`.
 
@@ -143,7 +147,7 @@ def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     return cast(e * (1 / sum(e, axis, True)), result)  # one division for each row
 
 
-@composite("log_softmax", autocast="float32", namespace=("special", "nn.functional"))
+@composite("log_softmax", autocast="float32", namespace=("special", "nn.functional"), takes_complex=True)
 def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """log(softmax(x)) along `dim`, without overflow.
 
@@ -154,7 +158,7 @@ def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Valu
     return cast(shifted - log(sum(exp(shifted), axis, True)), result)
 
 
-@composite("logsumexp", autocast="float32", namespace="special")
+@composite("logsumexp", autocast="float32", namespace="special", takes_complex=True)
 @rounded_once
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
     """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements.
@@ -181,7 +185,7 @@ def glu(input: Value, dim: int = -1) -> Value:
     return cast(widened(first) * sigmoid(widened(second)), input.dtype)
 
 
-@composite("softmin", method=False, namespace="nn.functional")
+@composite("softmin", method=False, namespace="nn.functional", takes_complex=True)
 def softmin(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """softmax(-x) along `dim`."""
     return softmax(-input, dim, dtype)

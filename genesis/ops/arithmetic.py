@@ -66,6 +66,7 @@ fmin = binary(
 logaddexp = binary(
     "logaddexp", grad=lambda g, z, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)), ref=log_add_exp, emit=_logaddexp,
     floating=True, cost=30, in_place=False, doc="log(exp(x) + exp(y)), which overflows nowhere; complex numbers too.",
+    takes_complex=True,
 )
 logaddexp2 = binary(
     "logaddexp2", grad=lambda g, z, x, y: (g / (1 + exp2(y - x)), g / (1 + exp2(x - y))), ref=np.logaddexp2,
@@ -88,7 +89,7 @@ def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
 
 
 # ---- products and quotients that are added ----
-@composite("addcmul", 4, autocast="widest", in_place=True)
+@composite("addcmul", 4, autocast="widest", in_place=True, takes_complex=True)
 def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
 
@@ -100,7 +101,7 @@ def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     return cast(widened(x) + value * widened(a) * widened(b), x.dtype)
 
 
-@composite("addcdiv", 4, autocast="widest", in_place=True)
+@composite("addcdiv", 4, autocast="widest", in_place=True, takes_complex=True)
 def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
     x, a, b = promoted(input, tensor1, tensor2)
@@ -109,7 +110,7 @@ def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     return cast(widened(x) + value * widened(a) / widened(b), x.dtype)
 
 
-@composite("lerp", 3, in_place=True)
+@composite("lerp", 3, in_place=True, takes_complex=True)
 def lerp(input: Value, end: Value, weight: Value) -> Value:
     """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`.
 
@@ -135,14 +136,15 @@ def _floats(name: str, x: Value) -> None:
 
 rsub = formula(
     "rsub", lambda input, other, alpha=1: other - scaled(other, input, alpha), "`other - alpha * input`.", 3, method=False,
+    takes_complex=True,
 )
 float_power = formula(
     "float_power", lambda input, exponent: _in_float64(input) ** _in_float64(exponent),
-    "`input ** exponent` in float64, of complex numbers in complex128.", 2, static_scalars=True,
+    "`input ** exponent` in float64, of complex numbers in complex128.", 2, static_scalars=True, takes_complex=True,
 )
 
 
-@composite("ldexp", 2, in_place=True)
+@composite("ldexp", 2, in_place=True, takes_complex=True)
 def ldexp(input: Value, other: Value) -> Value:
     """`input * 2 ** other`."""
     x, exponent = promoted(input, other, floating=True)
@@ -163,13 +165,13 @@ def _floating(input: Value) -> Value:
 deg2rad = formula("deg2rad", lambda input: _floating(input) * (pi / 180), ref=np.deg2rad, in_place=True)
 rad2deg = formula("rad2deg", lambda input: _floating(input) * (180 / pi), ref=np.rad2deg, in_place=True)
 frac = formula("frac", lambda input: input - trunc(input), "The part behind the point, `x - trunc(x)`.", in_place=True)
-positive = formula("positive", lambda input: input, "`input` as it is.")
+positive = formula("positive", lambda input: input, "`input` as it is.", takes_complex=True)
 isposinf = formula("isposinf", lambda input: input == float("inf"), "Whether x is inf.")
 isneginf = formula("isneginf", lambda input: input == float("-inf"), "Whether x is -inf.")
 isreal = formula(
     "isreal", lambda input: imag_value(input) == 0 if input.dtype.is_complex else expand(
         input.graph.constant(True, bool_), input.shape),
-    "Whether the imaginary part is 0, as that of real numbers is.", ref=np.isreal,
+    "Whether the imaginary part is 0, as that of real numbers is.", ref=np.isreal, takes_complex=True,
 )
 signbit = formula(
     "signbit", lambda input: (copysign(1.0, input) if input.dtype.is_floating_point else input) < 0,
@@ -177,7 +179,7 @@ signbit = formula(
 )
 
 
-@composite("angle")
+@composite("angle", takes_complex=True)
 def angle(input: Value) -> Value:
     """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
     if input.dtype.is_complex:
@@ -186,7 +188,7 @@ def angle(input: Value) -> Value:
     return where(isnan(x), x, where(x < 0, pi, zeros_like(x)))
 
 
-@composite("sinc", namespace="special", in_place=True)
+@composite("sinc", namespace="special", in_place=True, takes_complex=True)
 def sinc(input: Value) -> Value:
     """sin(pi x) / (pi x), and 1 at 0."""
     x = _floating(input)
@@ -208,7 +210,7 @@ def logit(input: Value, eps: float | None = None) -> Value:
     return _logit(input if eps is None else clamp(_floating(input), eps, 1 - eps))
 
 
-@composite("nan_to_num", static_scalars=True, in_place=True)
+@composite("nan_to_num", static_scalars=True, in_place=True, takes_complex=True)
 def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Value:
     """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities.
 
@@ -246,7 +248,7 @@ def heaviside(input: Value, values: Value) -> Value:
     return where(x == 0, y, cast(x > 0, x.dtype))
 
 
-@composite("isclose", 2, static_scalars=True)
+@composite("isclose", 2, static_scalars=True, takes_complex=True)
 def isclose(input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`.
 

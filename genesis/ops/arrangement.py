@@ -18,8 +18,8 @@ from genesis.ops.source import iota
 from genesis.ops.views import diagonal_value, flip_value, permute_value, put_value, reshape_value, slice_value
 
 # ---- turned round ----
-fliplr = formula("fliplr", lambda input: _flipped("fliplr", input, 1), "Axis 1 walked backwards.")
-flipud = formula("flipud", lambda input: _flipped("flipud", input, 0), "Axis 0 walked backwards.")
+fliplr = formula("fliplr", lambda input: _flipped("fliplr", input, 1), "Axis 1 walked backwards.", takes_complex=True)
+flipud = formula("flipud", lambda input: _flipped("flipud", input, 0), "Axis 0 walked backwards.", takes_complex=True)
 
 
 def _flipped(name: str, input: Value, axis: int) -> Value:
@@ -28,7 +28,7 @@ def _flipped(name: str, input: Value, axis: int) -> Value:
     return flip_value(input, axis)
 
 
-@composite("rot90")
+@composite("rot90", takes_complex=True)
 def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
     """`input` turned by `k` quarters from the first of two axes towards the second.
 
@@ -48,7 +48,7 @@ def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
 
 
 # ---- diagonals ----
-@composite("diag_embed")
+@composite("diag_embed", takes_complex=True)
 def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
     """Matrices, on the axes `dim1` and `dim2`, with the last axis of `input` as their diagonals and zeros elsewhere.
 
@@ -67,7 +67,7 @@ def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return put_value(None, input, at, tuple(shape)) if numel(shape) else reshape_value(input, tuple(shape))
 
 
-@composite("diag")
+@composite("diag", takes_complex=True)
 def diag(input: Value, diagonal: int = 0) -> Value:
     """The matrix with the vector `input` as its diagonal, or the diagonal of a matrix."""
     if input.ndim not in (1, 2):
@@ -77,11 +77,11 @@ def diag(input: Value, diagonal: int = 0) -> Value:
 
 diagflat = formula(
     "diagflat", lambda input, offset=0: diag_embed(reshape_value(input, (numel(input.shape),)), offset),
-    "The matrix with all elements of `input`, row by row, as its diagonal.",
+    "The matrix with all elements of `input`, row by row, as its diagonal.", takes_complex=True,
 )
 
 
-@composite("trace")
+@composite("trace", takes_complex=True)
 def trace(input: Value) -> Value:
     """The sum of a matrix' diagonal.
 
@@ -101,13 +101,13 @@ def _put(name: str, input: Value, src: Value, rule: Callable[..., Layout], *wher
     return put_value(input, cast(src, input.dtype), at, input.shape)
 
 
-@composite("select_scatter", 2)
+@composite("select_scatter", 2, takes_complex=True)
 def select_scatter(input: Value, src: Value, dim: int, index: int) -> Value:
     """`input` with `src` at position `index` along `dim`."""
     return _put("select_scatter", input, src, select_layout, dim, index)
 
 
-@composite("slice_scatter", 2)
+@composite("slice_scatter", 2, takes_complex=True)
 def slice_scatter(
     input: Value, src: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Value:
@@ -118,12 +118,12 @@ def slice_scatter(
 diagonal_scatter = formula(
     "diagonal_scatter",
     lambda input, src, offset=0, dim1=0, dim2=1: _put("diagonal_scatter", input, src, diagonal_layout, offset, dim1, dim2),
-    "`input` with `src` on a diagonal, as `diagonal` takes it.", 2,
+    "`input` with `src` on a diagonal, as `diagonal` takes it.", 2, takes_complex=True,
 )
 
 
 # ---- along an axis ----
-@composite("take_along_dim", 2)
+@composite("take_along_dim", 2, takes_complex=True)
 def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
     """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row.
 
@@ -144,7 +144,7 @@ def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Valu
     return gather_value(expand(input, wide[0]), expand(at, wide[1]), axis)
 
 
-@composite("diff", (0, 3, 4))
+@composite("diff", (0, 3, 4), takes_complex=True)
 def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Value | None = None) -> Value:
     """The differences of neighbours along `dim`, `n` times over, of `input` with what stands before and behind it.
 
@@ -166,11 +166,11 @@ def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, 
 # ---- triangles ----
 tril = formula(
     "tril", lambda input, diagonal=0: _triangle(input, diagonal, lower=True),
-    "The lower triangle of the last two axes, zeros above.", in_place=True,
+    "The lower triangle of the last two axes, zeros above.", in_place=True, takes_complex=True,
 )
 triu = formula(
     "triu", lambda input, diagonal=0: _triangle(input, diagonal, lower=False),
-    "The upper triangle of the last two axes, zeros below.", in_place=True,
+    "The upper triangle of the last two axes, zeros below.", in_place=True, takes_complex=True,
 )
 
 

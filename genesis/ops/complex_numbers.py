@@ -1,7 +1,4 @@
-"""Complex numbers from their parts and the other way, and the operations that take them.
-
-What is not in `TAKES_COMPLEX` refuses them, at the user's line.
-"""
+"""Complex numbers from their parts and the other way, and the nodes that take them."""
 
 from __future__ import annotations
 
@@ -20,19 +17,19 @@ from genesis.ops.registry import PRIMITIVES, broadcast, composite
 from genesis.ops.views import put_value, view_node, view_value
 
 
-@composite("real_parts", ref=np.real, method=False, public=False)
+@composite("real_parts", ref=np.real, method=False, public=False, takes_complex=True)
 def real_parts(input: Value) -> Value:
     """The real parts."""
     return real_value(input)
 
 
-@composite("imaginary_parts", ref=np.imag, method=False, public=False)
+@composite("imaginary_parts", ref=np.imag, method=False, public=False, takes_complex=True)
 def imaginary_parts(input: Value) -> Value:
     """The imaginary parts."""
     return imag_value(input)
 
 
-@composite("conjugates", ref=np.conj, method=False, public=False)
+@composite("conjugates", ref=np.conj, method=False, public=False, takes_complex=True)
 def conjugates(input: Value) -> Value:
     """The conjugates."""
     return conjugate(input)
@@ -69,7 +66,7 @@ def polar(abs: Value, angle: Value) -> Value:
     return complex_value(size * cos(turn), size * sin(turn))
 
 
-@composite("view_as_real", method=False, public=False)
+@composite("view_as_real", method=False, public=False, takes_complex=True)
 def view_as_real(input: Value) -> Value:
     """Real and imaginary parts along a new last axis."""
     return stack([real_value(input), imag_value(input)], -1)
@@ -88,7 +85,7 @@ def in_parts(at: Layout) -> Layout:
     return Layout((*at.shape, 2), (*[2 * s for s in at.strides], 1), 2 * at.offset)
 
 
-@composite("part_at", method=False, public=False)
+@composite("part_at", method=False, public=False, takes_complex=True)
 def part_at(input: Value, at: Layout, dtype: DType) -> Value:
     """What lies in `input` at the layout of a view of the given dtype: real of complex numbers, or the other way round."""
     if dtype.is_complex:
@@ -96,7 +93,7 @@ def part_at(input: Value, at: Layout, dtype: DType) -> Value:
     return view_value(view_as_real(input), at, "view")
 
 
-@composite("put_part", 2, method=False, public=False)
+@composite("put_part", 2, method=False, public=False, takes_complex=True)
 def put_part(base: Value, value: Value, at: Layout) -> Value:
     """`base` once `value` has been written to the layout of a view of its dtype."""
     if value.dtype.is_complex:
@@ -106,31 +103,6 @@ def put_part(base: Value, value: Value, at: Layout) -> Value:
 
 
 # ---- what takes complex numbers ----
-TAKES_COMPLEX = frozenset((
-    "abs", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "all", "angle", "any", "asin",
-    "asinh", "atan", "atanh", "baddbmm", "block_diag", "bmm", "cartesian_prod", "cat", "channel_shuffle", "cholesky",
-    "cholesky_ex", "cholesky_inverse", "cholesky_solve", "clip_to_norm", "clone", "column_stack", "combinations",
-    "conjugates", "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
-    "cumulative_trapezoid", "det", "diag", "diag_embed", "diagflat", "diagonal_scatter", "diff", "dist", "div", "dot",
-    "dstack", "eig", "eigh", "eigvals", "eigvalsh", "einsum", "embedding", "eq", "exp", "exp2", "expm1", "fft", "fft2",
-    "fftn", "fill", "flip", "fliplr", "flipud", "float_power", "full", "gather", "geqrf", "hfft", "hfft2", "hfftn", "hstack",
-    "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "im2col", "imaginary_parts", "index", "index_put", "index_select",
-    "inner", "inv", "inv_ex", "irfft", "irfft2", "irfftn", "isclose", "isfinite", "isinf", "isnan", "isreal", "istft",
-    "kron", "l1_loss", "ldexp", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lerp", "linalg_lu", "linalg_lu_solve",
-    "linalg_qr", "linalg_svd", "linear", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logcumsumexp",
-    "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lu", "lu_factor", "lu_factor_ex",
-    "lu_solve", "lu_unpack", "matmul", "matrix_exp", "matrix_norm", "mean", "mm", "mul", "mv", "nan_to_num", "nansum",
-    "narrow_copy", "ne", "neg", "nonzero_places", "norm", "normalize", "optimization_barrier", "orgqr", "ormqr", "outer",
-    "pad", "pairwise_distance", "part_at", "pinv", "pixel_shuffle", "pixel_unshuffle", "positive", "pow", "prod", "put",
-    "put_part", "qr", "real_parts", "reciprocal", "renorm", "reshape", "rfft", "rfft2", "rfftn", "rms_norm", "roll", "rot90",
-    "rsqrt", "rsub", "scatter", "scatter_add", "select_scatter", "sgn", "sigmoid", "silu", "sin", "sinc", "sinh",
-    "slice_scatter", "slogdet", "softmax", "softmin", "softsign", "solve", "solve_ex", "solve_triangular", "sqrt", "square",
-    "stack", "std", "std_mean", "stft", "stop_gradient", "sub", "sum", "sum_to_size", "svd", "svdvals", "take_along_dim",
-    "tan", "tanh", "tanhshrink", "tensordot", "tile", "to_dtype", "trace", "trapezoid", "triangular_solve", "tril",
-    "triplet_margin_loss", "triu", "var", "var_mean", "vdot", "vecdot", "vector_norm", "view_as_real", "view_at", "vstack",
-    "where", "with_value",
-))
 _MOVED = frozenset(("gather", "put", "cat", "source", "view"))  # kinds of primitives that know nothing of what they move
 _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "rewritten", "with_value"))
 # Host calls whose references take complex numbers.

@@ -55,7 +55,7 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 primitive("matmul", "contract", grad=_gradients, reference=_reference)
 
 
-@composite("matmul", 2, operator="matmul", ref=np.matmul, autocast="low", namespace="linalg")
+@composite("matmul", 2, operator="matmul", ref=np.matmul, autocast="low", namespace="linalg", takes_complex=True)
 def matmul(input: Value, other: Value) -> Value:
     """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast.
 
@@ -105,7 +105,7 @@ def multiplied(input: Value, other: Value, only: str = "", wide: bool = False) -
     return reshape_value(y, shape)
 
 
-@composite("linear", 3, method=False, autocast="low", namespace="nn.functional")
+@composite("linear", 3, method=False, autocast="low", namespace="nn.functional", takes_complex=True)
 def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
     """`input @ weight.T + bias` for `input` (.., in), `weight` (out, in) and `bias` (out,).
 
@@ -143,7 +143,7 @@ Names = tuple[str, ...]  # of axes: letters; those that dots stand for are .., "
 
 
 # ---- sums of products by the letters of their axes (Einstein, 1916): diagonals, sums, matrix products two by two ----
-@composite("einsum", (), method=False, autocast="low")
+@composite("einsum", (), method=False, autocast="low", takes_complex=True)
 def einsum(equation: str, *operands: Any) -> Value:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result.
 

@@ -25,7 +25,7 @@ primitive("custom", "elementwise", grad=_custom_grad, reference=lambda node, raw
           emit=lambda k, raw, *rest: raw, cost=0)  # a result of a custom Function: the value, its inputs, what it saved
 
 
-@composite("to_dtype", 1, method=False, public=False)
+@composite("to_dtype", 1, method=False, public=False, takes_complex=True)
 def to_dtype(input: Value, dtype: DType) -> Value:
     """`input` converted to `dtype`."""
     return cast(input, dtype)
@@ -34,14 +34,15 @@ def to_dtype(input: Value, dtype: DType) -> Value:
 primitive("clone", "elementwise", grad=lambda g, y, x: g, reference=lambda node, x: x.copy(), emit=lambda k, x: x, cost=0)
 clone = formula(
     "clone", lambda input: input.graph.add("clone", (input,), input.shape, input.dtype), "A copy of `input`.", method=False,
+    takes_complex=True,
 )
 stop_gradient = formula(
     "stop_gradient", lambda input: input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False),
-    "`input`, as a constant for derive.", method=False, public=False,
+    "`input`, as a constant for derive.", method=False, public=False, takes_complex=True,
 )
 
 
-@composite("with_value", 2, method=False, public=False)
+@composite("with_value", 2, method=False, public=False, takes_complex=True)
 def with_value(old: Value, new: Value) -> Value:
     """`new`, with the derivation of `old`: what writing through `.data` does."""
     return old.graph.add("with_value", (old, expand(cast(new, old.dtype), old.shape)), old.shape, old.dtype)

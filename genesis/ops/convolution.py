@@ -136,7 +136,7 @@ genesis.ones({', '.join(['3', '2'] + ['3'] * axes)}))
     >>> y.shape, y.flatten()[0].item()
     ({(1, 3) + (3,) * axes}, {float(2 * 3 ** axes)})
     """
-    return composite(name, (), method=False, namespace="nn.functional", autocast="low")(define)
+    return composite(name, (), method=False, namespace="nn.functional", autocast="low", takes_complex=True)(define)
 
 
 def _transposed_convolution(axes: int) -> object:
@@ -152,7 +152,7 @@ def _transposed_convolution(axes: int) -> object:
     `weight` is (in, out / groups, ..). `padding` is cut off around the result, `output_padding` added after it; other
     arguments and errors as those of `conv{axes}d`.
     """
-    return composite(name, (), method=False, namespace="nn.functional", autocast="low")(define)
+    return composite(name, (), method=False, namespace="nn.functional", autocast="low", takes_complex=True)(define)
 
 
 conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))

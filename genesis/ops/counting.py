@@ -148,7 +148,7 @@ def mode_places(input: Value, dim: int) -> Value:
     return _node("mode_places", [input], shape, int64, along=dim - input.ndim)
 
 
-@composite("nonzero_places", method=False, public=False)
+@composite("nonzero_places", method=False, public=False, takes_complex=True)
 def nonzero_places(input: Value, size: int, fill: int) -> Value:
     """The places of the first `size` elements that are not zero; rows of `fill` where there are fewer."""
     return _node("nonzero_places", [input], (size, input.ndim), int64, size=size, fill=fill)

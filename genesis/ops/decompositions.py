@@ -69,7 +69,7 @@ primitive("qr", "host", grad=_qr_grad,
           reference=lambda node, a: packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2))
 
 
-@composite("linalg_qr", method=False, aliases=("linalg.qr",), public=False)
+@composite("linalg_qr", method=False, aliases=("linalg.qr",), public=False, takes_complex=True)
 def linalg_qr(A: Value, mode: str = "reduced") -> QR:
     """(Q, R): orthonormal columns and an upper triangle whose product is `A` (.., m, n).
 
@@ -85,7 +85,7 @@ def linalg_qr(A: Value, mode: str = "reduced") -> QR:
     return QR(slice_value(reshape_value(q, (numel(q.shape),)), 0, 0, 0) if mode == "r" else q, r)
 
 
-@composite("qr")
+@composite("qr", takes_complex=True)
 def qr(input: Value, some: bool = True) -> QR:
     """(Q, R) as `linalg.qr`: with `some` in mode "reduced", else "complete"."""
     return linalg_qr(input, "reduced" if some else "complete")
@@ -104,7 +104,7 @@ def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
 primitive("eigh", "host", grad=_eigh_grad, reference=lambda node, a: packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2))
 
 
-@composite("eigh", method=False, namespace="linalg")
+@composite("eigh", method=False, namespace="linalg", takes_complex=True)
 def eigh(A: Value, UPLO: str = "L") -> Eigen:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns.
 
@@ -135,7 +135,7 @@ def _eig_grad(g: Value, y: Value, a: Value) -> Value:
 primitive("eig", "host", grad=_eig_grad, reference=lambda node, a: packed(np.linalg.eig(a), a.ndim - 2))
 
 
-@composite("eig", method=False, namespace="linalg", public=False)
+@composite("eig", method=False, namespace="linalg", public=False, takes_complex=True)
 def eig(A: Value) -> Eigen:
     """(eigenvalues, eigenvectors), complex, of matrices (.., n, n), in no order; vectors are columns of length 1.
 
@@ -153,7 +153,7 @@ def eig(A: Value) -> Eigen:
 
 eigvals = formula(
     "eigvals", lambda A: eig(A).eigenvalues, "The eigenvalues, complex, of matrices (.., n, n), in no order.", method=False,
-    namespace="linalg", public=False,
+    namespace="linalg", public=False, takes_complex=True,
 )
 
 
@@ -197,7 +197,7 @@ def svd_value(A: Value, full: bool) -> list[Value]:
     return [cast(u, A.dtype), cast(real_value(s), A.dtype.real), cast(vh, A.dtype)]
 
 
-@composite("linalg_svd", method=False, aliases=("linalg.svd",), public=False)
+@composite("linalg_svd", method=False, aliases=("linalg.svd",), public=False, takes_complex=True)
 def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """(U, S, Vh) of matrices (.., m, n): `A` is U @ diag(S) @ Vh, S descending. Without `full_matrices`, min(m, n) vectors.
     LAPACK is asked in one way, whatever `driver` says.
@@ -207,14 +207,14 @@ def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = Non
     return SVD(*svd_value(A, full_matrices))
 
 
-@composite("svd")
+@composite("svd", takes_complex=True)
 def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Transposed:
     """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.mH, S descending; with `some`, min(m, n) vectors."""
     u, s, vh = svd_value(input, not some)
     return Transposed(u, s, adjoint(vh)) if compute_uv else Transposed(u * 0, s, adjoint(vh) * 0)
 
 
-@composite("svdvals", method=False, namespace="linalg")
+@composite("svdvals", method=False, namespace="linalg", takes_complex=True)
 def svdvals(A: Value, *, driver: str | None = None) -> Value:
     """The singular values of matrices (.., m, n), descending, whatever `driver` says.
 
@@ -226,5 +226,5 @@ def svdvals(A: Value, *, driver: str | None = None) -> Value:
 
 eigvalsh = formula(
     "eigvalsh", lambda A, UPLO="L": eigh(A, UPLO).eigenvalues,
-    "The eigenvalues of symmetric matrices (.., n, n), ascending.", method=False, namespace="linalg",
+    "The eigenvalues of symmetric matrices (.., n, n), ascending.", method=False, namespace="linalg", takes_complex=True,
 )

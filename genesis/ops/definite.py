@@ -40,7 +40,7 @@ def _solve_reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 primitive("solve_triangular", "host", grad=_solve_grad, reference=_solve_reference)
 
 
-@composite("solve_triangular", 2, method=False, namespace="linalg")
+@composite("solve_triangular", 2, method=False, namespace="linalg", takes_complex=True)
 def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Value:
     """The X with T @ X = `B` for the upper or the lower triangle T of `A` (with ones on its diagonal, if `unitriangular`).
 
@@ -60,7 +60,7 @@ def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unit
     return cast(swapped(triangular_value(a, b, not upper, unitriangular)), first.dtype)
 
 
-@composite("triangular_solve", 2)
+@composite("triangular_solve", 2, takes_complex=True)
 def triangular_solve(
     b: Value, A: Value, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Triangular:
@@ -102,7 +102,7 @@ def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
 primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_reference)
 
 
-@composite("cholesky_ex", method=False, namespace="linalg")
+@composite("cholesky_ex", method=False, namespace="linalg", takes_complex=True)
 def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite.
 
@@ -117,7 +117,7 @@ def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) ->
     return Cholesky(cast(adjoint(found) if upper else found, A.dtype), cast(info, int32))
 
 
-@composite("cholesky", namespace="linalg")
+@composite("cholesky", namespace="linalg", takes_complex=True)
 def cholesky(A: Value, upper: bool = False) -> Value:
     """The lower triangular L with L @ L.mH = `A`, Hermitian and positive definite (.., n, n); with `upper`, its adjoint.
 
@@ -130,14 +130,14 @@ def cholesky(A: Value, upper: bool = False) -> Value:
     return cholesky_ex(A, upper=upper, check_errors=True).L
 
 
-@composite("cholesky_solve", 2, keywords={"input2": "L"})
+@composite("cholesky_solve", 2, keywords={"input2": "L"}, takes_complex=True)
 def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
     """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
     y = solve_triangular(adjoint(L) if upper else L, B, upper=False)
     return solve_triangular(L if upper else adjoint(L), y, upper=True)
 
 
-@composite("cholesky_inverse")
+@composite("cholesky_inverse", takes_complex=True)
 def cholesky_inverse(L: Value, upper: bool = False) -> Value:
     """The inverses of the matrices (.., n, n) whose lower factor `L`, or upper one, `cholesky` gives."""
     x = matrices("cholesky_inverse", L, square=True)

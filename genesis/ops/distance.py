@@ -25,7 +25,7 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
     return cast(sum(x * y, dim) / (sqrt(squares[0]) * sqrt(squares[1])), a.dtype)
 
 
-@composite("pairwise_distance", 2, method=False, namespace="nn.functional")
+@composite("pairwise_distance", 2, method=False, namespace="nn.functional", takes_complex=True)
 def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Value:
     """The p-norm of x1 - x2 + eps along the last axis.
 
@@ -152,7 +152,7 @@ def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: f
     return cast(reduced("cosine_embedding_loss", losses, reduction), floating_dtype(x.dtype))
 
 
-@composite("triplet_margin_loss", 3, method=False, autocast="float32", namespace="nn.functional")
+@composite("triplet_margin_loss", 3, method=False, autocast="float32", namespace="nn.functional", takes_complex=True)
 def triplet_margin_loss(
     anchor: Value, positive: Value, negative: Value, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",

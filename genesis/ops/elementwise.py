@@ -28,7 +28,7 @@ def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> tup
 primitive("where", "elementwise", exact=True, grad=_where_grad, reference=lambda node, c, a, b: np.where(c, a, b))
 
 
-@composite("where", 3, ref=np.where, method=False, public=False)
+@composite("where", 3, ref=np.where, method=False, public=False, takes_complex=True)
 def where(condition: Value, input: Value, other: Value) -> Value:
     """`input` where `condition` holds, `other` elsewhere.
 
@@ -47,9 +47,11 @@ def where(condition: Value, input: Value, other: Value) -> Value:
 # ---- arithmetic ----
 _add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
 _sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract, bools="use logical_xor, a ^ b")
-mul = binary("mul", operator="mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply, aliases=("multiply",))
+mul = binary("mul", operator="mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply, aliases=("multiply",),
+             takes_complex=True)
 div = binary(
     "div", operator="truediv", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4,
+    takes_complex=True,
 )
 floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8, bools=_AS_INT)
 remainder = binary(
@@ -65,19 +67,19 @@ atan2 = binary(
 )
 add = formula(
     "add", lambda input, other, alpha=1: _add(input, scaled(input, other, alpha)), "`input + alpha * other`.", 3,
-    operator="add", ref=np.add, in_place=True,
+    operator="add", ref=np.add, in_place=True, takes_complex=True,
 )
 sub = formula(
     "sub", lambda input, other, alpha=1: _sub(input, scaled(input, other, alpha)), "`input - alpha * other`.", 3,
-    operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True,
+    operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True, takes_complex=True,
 )
 neg = unary(
     "neg", exact=True, operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",
-    aliases=("negative",),
+    aliases=("negative",), takes_complex=True,
 )
 abs: Operation = unary(
     "abs", exact=True, operator="abs", grad=lambda g, y, x: g * _direction(x), ref=np.abs, floating=False,
-    aliases=("absolute",),
+    aliases=("absolute",), takes_complex=True,
 )
 sign: Operation = unary(
     "sign", exact=True, grad=lambda g, y, x: zeros_like(g), floating=False, doc="-1, 0 or 1; 0 of NaN.",
@@ -89,7 +91,7 @@ def _direction(x: Value) -> Value:
     return sgn(x)  # type: ignore[has-type]
 
 
-@composite("sgn", in_place=True)
+@composite("sgn", in_place=True, takes_complex=True)
 def sgn(input: Value) -> Value:
     """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
     if not input.dtype.is_complex:
@@ -144,7 +146,7 @@ def _power_reference(x: np.ndarray, p: np.ndarray) -> np.ndarray | np.generic:
 _pow = binary("pow", grad=_pow_grad, ref=_power_reference, cost=30, vector="logarithm", bools=_AS_INT)
 
 
-@composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True)
+@composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True, takes_complex=True)
 def pow(input: Value, exponent: Value) -> Value:
     """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
     literal = isinstance(exponent, Value) and exponent.is_scalar and exponent.node.op == "constant"
@@ -164,62 +166,74 @@ def pow(input: Value, exponent: Value) -> Value:
     return _pow(input, exponent)
 
 
-sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
+sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5, takes_complex=True)
 rsqrt = unary(
     "rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, vector="error_function",
-    cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).", autocast="float32",
+    cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).", autocast="float32", takes_complex=True,
 )
-square = formula("square", lambda input: pow(input, 2), "x * x.", ref=np.square, autocast="float32", in_place=True)
-reciprocal = formula("reciprocal", lambda input: 1 / input, "1 / x.", ref=np.reciprocal, autocast="float32", in_place=True)
+square = formula("square", lambda input: pow(input, 2), "x * x.", ref=np.square, autocast="float32", in_place=True,
+                 takes_complex=True)
+reciprocal = formula("reciprocal", lambda input: 1 / input, "1 / x.", ref=np.reciprocal, autocast="float32", in_place=True,
+                     takes_complex=True)
 
 # ---- exponentials and logarithms ----
-exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, vector="exponential", autocast="float32")
+exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, vector="exponential", autocast="float32",
+            takes_complex=True)
 exp2 = unary(
     "exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10, vector="exponential", cuda="libdevice.exp2{f}({0})",
-    namespace="special",
+    namespace="special", takes_complex=True,
 )
 expm1 = unary(
     "expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, vector="exponential", autocast="float32",
-    namespace="special",
+    namespace="special", takes_complex=True,
 )
-log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, vector="logarithm", autocast="float32")
-log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, vector="logarithm", autocast="float32")
-log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, vector="logarithm", autocast="float32")
+log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, vector="logarithm", autocast="float32", takes_complex=True)
+log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, vector="logarithm", autocast="float32",
+             takes_complex=True)
+log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, vector="logarithm", autocast="float32",
+              takes_complex=True)
 log1p = unary(
     "log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, vector="logarithm", autocast="float32",
-    namespace="special",
+    namespace="special", takes_complex=True,
 )
 
 # ---- trigonometry ----
-sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16, vector="trigonometric")
-cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16, vector="trigonometric")
-tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, vector="trigonometric", autocast="float32")
+sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16, vector="trigonometric", takes_complex=True)
+cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16, vector="trigonometric", takes_complex=True)
+tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, vector="trigonometric", autocast="float32",
+            takes_complex=True)
 asin = unary(
     "asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, vector="inverse_trigonometric",
-    autocast="float32", aliases=("arcsin",),
+    autocast="float32", aliases=("arcsin",), takes_complex=True,
 )
 acos = unary(
     "acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, vector="inverse_trigonometric",
-    autocast="float32", aliases=("arccos",),
+    autocast="float32", aliases=("arccos",), takes_complex=True,
 )
 atan = unary(
     "atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16, vector="inverse_trigonometric",
-    aliases=("arctan",),
+    aliases=("arctan",), takes_complex=True,
 )
-sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, vector="exponential", autocast="float32")
+sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, vector="exponential", autocast="float32",
+             takes_complex=True)
 cosh: Operation = unary(
     "cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16, vector="exponential", autocast="float32",
+    takes_complex=True,
 )
 tanh = unary(
     "tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14, vector="exponential", namespace="nn.functional",
+    takes_complex=True,
 )
 asinh = unary(
     "asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20, vector="logarithm", aliases=("arcsinh",),
+    takes_complex=True,
 )
 acosh = unary(
     "acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20, vector="logarithm", aliases=("arccosh",),
+    takes_complex=True,
 )
-atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20, vector="logarithm", aliases=("arctanh",))
+atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20, vector="logarithm", aliases=("arctanh",),
+              takes_complex=True)
 
 # ---- error function, sigmoid, relu ----
 erf = unary(
@@ -239,7 +253,7 @@ def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
 sigmoid = unary(
     "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=_sigmoid_reference, cost=12, vector="exponential",
     cuda="{t}(1) / ({t}(1) + math.exp(-{0}))", doc="1 / (1 + exp(-x)).",
-    namespace="nn.functional", aliases=("special.expit",),
+    namespace="nn.functional", aliases=("special.expit",), takes_complex=True,
 )
 relu = unary(
     "relu", exact=True, grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
@@ -255,20 +269,20 @@ trunc: Operation = unary(
 round = unary("round", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.rint, floating=False)
 
 # ---- comparisons and predicates ----
-eq = compare("eq", np.equal)
-ne = compare("ne", np.not_equal, aliases=("not_equal",))
+eq = compare("eq", np.equal, takes_complex=True)
+ne = compare("ne", np.not_equal, aliases=("not_equal",), takes_complex=True)
 lt = compare("lt", np.less, aliases=("less",))
 le = compare("le", np.less_equal, aliases=("less_equal",))
 gt = compare("gt", np.greater, aliases=("greater",))
 ge = compare("ge", np.greater_equal, aliases=("greater_equal",))
-isnan = unary("isnan", ref=np.isnan, result=bool_)
-isinf = unary("isinf", ref=np.isinf, result=bool_)
-isfinite = unary("isfinite", ref=np.isfinite, result=bool_)
+isnan = unary("isnan", ref=np.isnan, result=bool_, takes_complex=True)
+isinf = unary("isinf", ref=np.isinf, result=bool_, takes_complex=True)
+isfinite = unary("isfinite", ref=np.isfinite, result=bool_, takes_complex=True)
 
 # ---- truth values and bits ----
-logical_and = logical("logical_and", np.logical_and, emit=lambda k, x, y: k.bitwise_and(x, y))
-logical_or = logical("logical_or", np.logical_or, emit=lambda k, x, y: k.bitwise_or(x, y))
-logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitwise_xor(x, y))
+logical_and = logical("logical_and", np.logical_and, emit=lambda k, x, y: k.bitwise_and(x, y), takes_complex=True)
+logical_or = logical("logical_or", np.logical_or, emit=lambda k, x, y: k.bitwise_or(x, y), takes_complex=True)
+logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitwise_xor(x, y), takes_complex=True)
 bitwise_and = integral("bitwise_and", np.bitwise_and, operator="and")
 bitwise_or = integral("bitwise_or", np.bitwise_or, operator="or")
 bitwise_xor = integral("bitwise_xor", np.bitwise_xor, operator="xor")
@@ -285,7 +299,8 @@ def bitwise_not(input: Value) -> Value:
     return x.graph.add("bitwise_not", (x,), x.shape, x.dtype)
 
 
-logical_not = formula("logical_not", lambda input: bitwise_not(cast(input, bool_)), ref=np.logical_not, in_place=True)
+logical_not = formula("logical_not", lambda input: bitwise_not(cast(input, bool_)), ref=np.logical_not, in_place=True,
+                      takes_complex=True)
 
 
 # ---- clamping ----

@@ -123,7 +123,7 @@ def _triangles(lu: Value) -> tuple[Value, Value]:
 primitive("lu_factor_ex", "host", grad=_grad, reference=_reference)
 
 
-@composite("lu_factor_ex", method=False, namespace="linalg")
+@composite("lu_factor_ex", method=False, namespace="linalg", takes_complex=True)
 def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) -> FactoredInfo:
     """(LU, pivots, info) of matrices (.., m, n): both factors in one matrix, min(m, n) pivots, int32, counted from 1.
 
@@ -139,19 +139,19 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
     return FactoredInfo(cast(lu, A.dtype), *[cast(real_value(v), int32) for v in (pivots, info)])
 
 
-@composite("lu_factor", method=False, namespace="linalg")
+@composite("lu_factor", method=False, namespace="linalg", takes_complex=True)
 def lu_factor(A: Value, *, pivot: bool = True) -> Factored:
     """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when it is computed, where the diagonal of U has a zero."""
     return Factored(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
 
-@composite("lu")
+@composite("lu", takes_complex=True)
 def lu(A: Value, pivot: bool = True, get_infos: bool = False) -> Factored | FactoredInfo:
     """As `lu_factor`, or as `lu_factor_ex` with `get_infos`."""
     return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
 
 
-@composite("lu_unpack", method=False)
+@composite("lu_unpack", method=False, takes_complex=True)
 def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True) -> PLU:
     """(P, L, U) of what `lu_factor` gives: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n).
 
@@ -169,7 +169,7 @@ def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack
     return PLU(order, *(_triangles(LU_data) if unpack_data else (none, none)))
 
 
-@composite("linalg_lu", method=False, aliases=("linalg.lu",), public=False)
+@composite("linalg_lu", method=False, aliases=("linalg.lu",), public=False, takes_complex=True)
 def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
     """(P, L, U) with P @ L @ U = `A` (.., m, n): a permutation, and a lower (ones on its diagonal) and an upper triangle.
 
@@ -184,7 +184,7 @@ def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
 
 
 # ---- equations ----
-@composite("linalg_lu_solve", (0, 2), method=False, aliases=("linalg.lu_solve",), public=False)
+@composite("linalg_lu_solve", (0, 2), method=False, aliases=("linalg.lu_solve",), public=False, takes_complex=True)
 def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False) -> Value:
     """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of.
 
@@ -216,13 +216,13 @@ def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, ad
     return cast(x if left else swapped(x), first.dtype)
 
 
-@composite("lu_solve", (0, 1))
+@composite("lu_solve", (0, 1), takes_complex=True)
 def lu_solve(b: Value, LU_data: Value, LU_pivots: Value) -> Value:
     """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
-@composite("solve_ex", 2, method=False, namespace="linalg")
+@composite("solve_ex", 2, method=False, namespace="linalg", takes_complex=True)
 def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = False) -> Solved:
     """(result, info) as `solve`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the result."""
     first, second = promoted(A, B)
@@ -234,7 +234,7 @@ def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = Fals
     return Solved(cast(linalg_lu_solve(data, pivots, b, left=left), first.dtype), info)
 
 
-@composite("inv_ex", method=False, namespace="linalg")
+@composite("inv_ex", method=False, namespace="linalg", takes_complex=True)
 def inv_ex(A: Value, *, check_errors: bool = False) -> Inverse:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse.
 

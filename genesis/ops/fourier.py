@@ -211,7 +211,7 @@ def _rows(kind: str) -> None:
     two.__doc__ = f"{capital} over two axes, cut or filled with zeros to `s` places; `norm` as that of `{kind}`."
     several.__doc__ = f"{capital} over `dim`, all axes if None or as many as `s` has; `norm` as that of `{kind}`."
     for define, name in (one, kind), (two, f"{kind}2"), (several, f"{kind}n"):
-        composite(name, method=False, public=False, namespace="fft")(define)
+        composite(name, method=False, public=False, namespace="fft", takes_complex=True)(define)
 
 
 for _kind in _KINDS:

@@ -35,7 +35,7 @@ def _factor_reference(node: Node, a: np.ndarray) -> np.ndarray:
 primitive("ldl_factor_ex", "host", reference=_factor_reference)
 
 
-@composite("ldl_factor_ex", method=False, namespace="linalg")
+@composite("ldl_factor_ex", method=False, namespace="linalg", takes_complex=True)
 def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = False) -> IndefiniteInfo:
     """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones, of which the lower triangle is read; no gradient.
 
@@ -51,7 +51,7 @@ def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = Fal
     return IndefiniteInfo(cast(data, A.dtype), *[cast(real_value(v), int32) for v in (pivots, info)])
 
 
-@composite("ldl_factor", method=False, namespace="linalg")
+@composite("ldl_factor", method=False, namespace="linalg", takes_complex=True)
 def ldl_factor(A: Value, *, hermitian: bool = False) -> Indefinite:
     """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
     return Indefinite(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2])
@@ -85,7 +85,7 @@ def _solve_reference(node: Node, data: np.ndarray, pivots: np.ndarray, b: np.nda
 primitive("ldl_solve", "host", reference=_solve_reference, grad=_solve_grad)
 
 
-@composite("ldl_solve", (0, 2), method=False, namespace="linalg")
+@composite("ldl_solve", (0, 2), method=False, namespace="linalg", takes_complex=True)
 def ldl_solve(LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) -> Value:
     """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, as `hermitian`, made `LD` and `pivots` of.
 

@@ -115,7 +115,7 @@ def _with_axes(input: Value, dim: int, index: Value) -> tuple[Value, int, Value]
     return _with_axis(input), dim, _with_axis(index)
 
 
-@composite("gather", (0, 2))
+@composite("gather", (0, 2), takes_complex=True)
 def gather(input: Value, dim: int, index: Value) -> Value:
     """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others.
 
@@ -156,7 +156,7 @@ def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float
     return written if input.ndim else reshape_value(written, ())
 
 
-@composite("scatter_add", (0, 2, 3), autocast="widest", in_place=True)
+@composite("scatter_add", (0, 2, 3), autocast="widest", in_place=True, takes_complex=True)
 def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     """`input` with `src[i]` added at `index[i]` along `dim`.
 
@@ -169,7 +169,7 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     return _scatter("scatter_add", input, dim, index, src, "add")
 
 
-@composite("scatter", (0, 2, 3), in_place=True, keywords={"value": "src"})
+@composite("scatter", (0, 2, 3), in_place=True, keywords={"value": "src"}, takes_complex=True)
 def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | None = None) -> Value:
     """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds.
 
@@ -190,7 +190,7 @@ def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | N
     return _scatter("scatter", input, dim, index, src, "add" if reduce else "set")
 
 
-@composite("index_select", (0, 2))
+@composite("index_select", (0, 2), takes_complex=True)
 def index_select(input: Value, dim: int, index: Value) -> Value:
     """The slices of `input` at the positions `index` (1-d) along `dim`.
 
@@ -211,7 +211,7 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
     return gather_value(input, expand(reshape_value(index, place), shape), axis)
 
 
-@composite("embedding", 2, method=False)
+@composite("embedding", 2, method=False, takes_complex=True)
 def embedding(input: Value, weight: Value) -> Value:
     """The rows of `weight` (entries, width) at the positions `input` (any shape).
 
@@ -249,7 +249,7 @@ def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tupl
     return merged, expand(flat, (numel(shape), *merged.shape[1:])), shape, axes[0] if adjacent else 0
 
 
-@composite("index", 1, method=False, public=False)
+@composite("index", 1, method=False, public=False, takes_complex=True)
 def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
     merged, place, shape, at = _places(input, axes, indices)
@@ -257,7 +257,7 @@ def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     return permute_value(rows, [*range(rank, rank + at), *range(rank), *range(rank + at, rows.ndim)])
 
 
-@composite("index_put", 2, method=False)
+@composite("index_put", 2, method=False, takes_complex=True)
 def index_put(input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, *indices: Value) -> Value:
     """`input` with `values` written (or added) at `input[.., indices, ..]`."""
     merged, place, own, at = _places(input, axes, indices)

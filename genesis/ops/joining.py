@@ -26,7 +26,7 @@ def _cat_grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
 primitive("cat", "cat", grad=_cat_grad, reference=lambda node, *arrays: np.concatenate(arrays, axis=node.attrs["dim"]))
 
 
-@composite("cat", 1, variadic=True, method=False, autocast="widest", aliases=("concat", "concatenate"))
+@composite("cat", 1, variadic=True, method=False, autocast="widest", aliases=("concat", "concatenate"), takes_complex=True)
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors one after the other along `dim`.
 
@@ -55,7 +55,7 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     return first.graph.add("cat", values, shape, first.dtype, {"dim": axis})
 
 
-@composite("stack", 1, variadic=True, method=False, autocast="widest")
+@composite("stack", 1, variadic=True, method=False, autocast="widest", takes_complex=True)
 def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors of one shape along a new axis `dim`.
 
@@ -74,7 +74,7 @@ def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     return cat([reshape_value(v, (*shape[:axis], 1, *shape[axis:])) for v in tensors], axis)
 
 
-@composite("roll")
+@composite("roll", takes_complex=True)
 def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
     """The elements moved by `shifts` along `dims`, those that leave at one end entering at the other.
 
@@ -121,7 +121,7 @@ def _ranked(x: Value, rank: int) -> Value:
     return reshape_value(x, ranked(x.shape, rank))
 
 
-@composite("hstack", 1, variadic=True, method=False)
+@composite("hstack", 1, variadic=True, method=False, takes_complex=True)
 def hstack(tensors: Sequence[Value]) -> Value:
     """The tensors side by side: vectors one after the other, others along axis 1.
 
@@ -133,7 +133,7 @@ def hstack(tensors: Sequence[Value]) -> Value:
     return cat(values, 1 if values and values[0].ndim > 1 else 0)
 
 
-@composite("vstack", 1, variadic=True, method=False, aliases=("row_stack",))
+@composite("vstack", 1, variadic=True, method=False, aliases=("row_stack",), takes_complex=True)
 def vstack(tensors: Sequence[Value]) -> Value:
     """The tensors one below the other; a vector is a row.
 
@@ -144,19 +144,19 @@ def vstack(tensors: Sequence[Value]) -> Value:
     return cat([_ranked(x, 2) for x in tensors], 0)
 
 
-@composite("dstack", 1, variadic=True, method=False)
+@composite("dstack", 1, variadic=True, method=False, takes_complex=True)
 def dstack(tensors: Sequence[Value]) -> Value:
     """The tensors one behind the other, along axis 2."""
     return cat([_ranked(x, 3) for x in tensors], 2)
 
 
-@composite("column_stack", 1, variadic=True, method=False)
+@composite("column_stack", 1, variadic=True, method=False, takes_complex=True)
 def column_stack(tensors: Sequence[Value]) -> Value:
     """The tensors side by side; a vector is a column."""
     return cat([reshape_value(x, (numel(x.shape), 1)) if x.ndim < 2 else x for x in tensors], 1)
 
 
-@composite("block_diag", (), method=False)
+@composite("block_diag", (), method=False, takes_complex=True)
 def block_diag(*tensors: Value) -> Value:
     """A matrix with the given ones along its diagonal, and zeros elsewhere; a vector is a row.
 
@@ -176,7 +176,7 @@ def block_diag(*tensors: Value) -> Value:
     return cat(rows, 0)
 
 
-@composite("cartesian_prod", (), method=False)
+@composite("cartesian_prod", (), method=False, takes_complex=True)
 def cartesian_prod(*tensors: Value) -> Value:
     """All rows with an element of each vector; of one vector, itself.
 
@@ -192,7 +192,7 @@ def cartesian_prod(*tensors: Value) -> Value:
     return stack([reshape_value(expand(x, extents), (numel(extents),)) for x in spread], 1)
 
 
-@composite("combinations")
+@composite("combinations", takes_complex=True)
 def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Value:
     """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too.
 
@@ -231,7 +231,7 @@ def tiled(x: Value, counts: Sequence[int]) -> Value:
     return reshape_value(spread, tuple(c * e for c, e in zip(counts, extents, strict=True)))
 
 
-@composite("tile", 1)
+@composite("tile", 1, takes_complex=True)
 def tile(input: Value, *dims: int) -> Value:
     """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer.
 

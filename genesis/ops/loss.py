@@ -49,7 +49,7 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
 
 l1_loss = formula(
     "l1_loss", lambda input, target, reduction="mean": reduced("l1_loss", abs(input - target), reduction),
-    "|input - target|.", 2, method=False, autocast="float32", namespace="nn.functional",
+    "|input - target|.", 2, method=False, autocast="float32", namespace="nn.functional", takes_complex=True,
 )
 
 

@@ -164,7 +164,7 @@ def layer_norm(
     return _scaled(input, normalized(widened(input), axes, eps), weight, bias)
 
 
-@composite("rms_norm", (), method=False, autocast="float32", namespace="nn.functional")
+@composite("rms_norm", (), method=False, autocast="float32", namespace="nn.functional", takes_complex=True)
 def rms_norm(input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None) -> Value:
     """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019).
 

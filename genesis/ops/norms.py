@@ -61,7 +61,7 @@ def _float(name: str, input: Value, dtype: DType | None) -> Value:
 
 
 # ---- norms ----
-@composite("vector_norm", method=False, namespace="linalg")
+@composite("vector_norm", method=False, namespace="linalg", takes_complex=True)
 def vector_norm(x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """sum(|x|^ord)^(1/ord) over `dim` (all axes, if None), whatever the shape.
 
@@ -77,7 +77,7 @@ def vector_norm(x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = Fals
     return cast(_norm("vector_norm", widened(given), ord, axes, keepdim), given.dtype.real)
 
 
-@composite("norm")
+@composite("norm", takes_complex=True)
 def norm(
     input: Value, p: float | str | None = "fro", dim: Axes = None, keepdim: bool = False, dtype: DType | None = None
 ) -> Value:
@@ -97,7 +97,7 @@ def norm(
     return vector_norm(_float("norm", input, dtype), order, dim, keepdim)
 
 
-@composite("matrix_norm", method=False, namespace="linalg")
+@composite("matrix_norm", method=False, namespace="linalg", takes_complex=True)
 def matrix_norm(
     A: Value, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None
 ) -> Value:
@@ -131,7 +131,7 @@ def matrix_norm(
     return cast(extreme, given.dtype.real)
 
 
-@composite("normalize", method=False, namespace="nn.functional")
+@composite("normalize", method=False, namespace="nn.functional", takes_complex=True)
 def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -> Value:
     """`input` over its p-norm along `dim`, which counts as `eps` at least.
 
@@ -142,7 +142,7 @@ def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -
     return cast(x / clamp(_norm("normalize", x, p, normalize_axes("normalize", dim, x.ndim), True), min=eps), input.dtype)
 
 
-@composite("renorm", autocast="float32", in_place=True)
+@composite("renorm", autocast="float32", in_place=True, takes_complex=True)
 def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
     """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater.
 
@@ -159,7 +159,7 @@ def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
 
 
 # ---- distances ----
-@composite("dist", 2, autocast="float32")
+@composite("dist", 2, autocast="float32", takes_complex=True)
 def dist(input: Value, other: Value, p: float = 2) -> Value:
     """The p-norm of input - other, taken as one vector."""
     a, b = promoted(input, other)

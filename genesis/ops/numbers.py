@@ -82,7 +82,8 @@ def round(input: Value, *, decimals: int = 0) -> Value:
     return cast(nearest(wide * power) / power if decimals > 0 else nearest(wide / power) * power, x.dtype)
 
 
-@composite("div", 2, operator="truediv", ref=np.true_divide, aliases=("divide", "true_divide"), in_place=True)
+@composite("div", 2, operator="truediv", ref=np.true_divide, aliases=("divide", "true_divide"), in_place=True,
+           takes_complex=True)
 def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
     """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" towards zero,
     as C does, "floor" downwards, as Python's `//` does.

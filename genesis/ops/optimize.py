@@ -24,7 +24,7 @@ def _like(values: Values, models: Values) -> tuple[Value, ...]:
     return tuple(cast(v, m.dtype) for v, m in zip(values, models, strict=True))
 
 
-@composite("clip_to_norm", (1,), method=False, public=False)
+@composite("clip_to_norm", (1,), method=False, public=False, takes_complex=True)
 def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, ...]:
     """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
     grads = [widened(g) for g in gradients]

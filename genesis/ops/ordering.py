@@ -82,7 +82,7 @@ primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
 
 
 # ---- the operations ----
-@composite("cumsum", autocast="float32", in_place=True)
+@composite("cumsum", autocast="float32", in_place=True, takes_complex=True)
 def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     """The sums of the elements up to each place along `dim`. Integers and bools sum to int64."""
     axis = normalize_axis("cumsum", dim, input.ndim)
@@ -90,7 +90,7 @@ def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     return _cumsum_value(x, axis) if x.ndim else x
 
 
-@composite("cumprod", autocast="float32", in_place=True)
+@composite("cumprod", autocast="float32", in_place=True, takes_complex=True)
 def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     """The products of the elements up to each place along `dim`. Integers and bools multiply to int64.
 

@@ -28,19 +28,19 @@ def _ranked(name: str, *ranks: int, **operands: Value) -> list[Value]:
 # ---- two operands ----
 mm = formula(
     "mm", lambda input, mat2: matmul(*_ranked("mm", 2, 2, input=input, mat2=mat2)),
-    "The product of two matrices, (m, k) and (k, n).", 2, autocast="low",
+    "The product of two matrices, (m, k) and (k, n).", 2, autocast="low", takes_complex=True,
 )
 mv = formula(
     "mv", lambda input, vec: matmul(*_ranked("mv", 2, 1, input=input, vec=vec)),
-    "The product of a matrix (m, k) and a vector (k,).", 2, autocast="low",
+    "The product of a matrix (m, k) and a vector (k,).", 2, autocast="low", takes_complex=True,
 )
 vdot = formula(
     "vdot", lambda input, other: matmul(conjugate(input), *_ranked("vdot", 1, 1, input=input, other=other)[1:]),
-    "As `dot`, with the conjugate of `input`.", 2, autocast="widest",
+    "As `dot`, with the conjugate of `input`.", 2, autocast="widest", takes_complex=True,
 )
 
 
-@composite("bmm", 2, autocast="low")
+@composite("bmm", 2, autocast="low", takes_complex=True)
 def bmm(input: Value, mat2: Value) -> Value:
     """The products of matrices pair by pair, (b, m, k) and (b, k, n).
 
@@ -55,7 +55,7 @@ def bmm(input: Value, mat2: Value) -> Value:
     return matmul(input, mat2)
 
 
-@composite("dot", 2, autocast="widest")
+@composite("dot", 2, autocast="widest", takes_complex=True)
 def dot(input: Value, tensor: Value) -> Value:
     """The sum of the products of two vectors.
 
@@ -65,7 +65,7 @@ def dot(input: Value, tensor: Value) -> Value:
     return matmul(*_ranked("dot", 1, 1, input=input, tensor=tensor))
 
 
-@composite("inner", 2)
+@composite("inner", 2, takes_complex=True)
 def inner(input: Value, other: Value) -> Value:
     """The sums of products along the last axes of both: (.., k) and (.., k) -> (.., ..)."""
     if not input.ndim or not other.ndim:
@@ -73,7 +73,7 @@ def inner(input: Value, other: Value) -> Value:
     return contracted("inner", input, other, (input.ndim - 1,), (other.ndim - 1,))
 
 
-@composite("outer", 2, aliases=("ger",))
+@composite("outer", 2, aliases=("ger",), takes_complex=True)
 def outer(input: Value, vec2: Value) -> Value:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n).
 
@@ -85,7 +85,7 @@ def outer(input: Value, vec2: Value) -> Value:
     return reshape_value(input, (*input.shape, 1)) * vec2
 
 
-@composite("tensordot", 2, method=False, autocast="widest", keywords={"axes": "dims"})
+@composite("tensordot", 2, method=False, autocast="widest", keywords={"axes": "dims"}, takes_complex=True)
 def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Value:
     """The sums of products over the last `dims` axes of `a` and the first of `b`, or over the axes in a pair of lists.
 
@@ -109,7 +109,7 @@ def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Va
     return contracted("tensordot", a, b, left, right)
 
 
-@composite("vecdot", 2, method=False, namespace="linalg")
+@composite("vecdot", 2, method=False, namespace="linalg", takes_complex=True)
 def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
     """The sums of the products of `x`, conjugated, and `y` along `dim`, after broadcasting.
 
@@ -137,7 +137,7 @@ def _added(name: str, product: Value, input: Value, beta: float, alpha: float) -
     return cast(total, product.dtype)
 
 
-@composite("addmm", 3, autocast="low", in_place=True)
+@composite("addmm", 3, autocast="low", in_place=True, takes_complex=True)
 def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat1 @ mat2, for matrices.
 
@@ -150,25 +150,25 @@ def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: flo
     return _added("addmm", mm(mat1, mat2), input, beta, alpha)
 
 
-@composite("addmv", 3, autocast="low", in_place=True)
+@composite("addmv", 3, autocast="low", in_place=True, takes_complex=True)
 def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat @ vec, for a matrix and a vector."""
     return _added("addmv", mv(mat, vec), input, beta, alpha)
 
 
-@composite("addr", 3, autocast="low", in_place=True)
+@composite("addr", 3, autocast="low", in_place=True, takes_complex=True)
 def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * outer(vec1, vec2)."""
     return _added("addr", outer(vec1, vec2), input, beta, alpha)
 
 
-@composite("baddbmm", 3, autocast="low", in_place=True)
+@composite("baddbmm", 3, autocast="low", in_place=True, takes_complex=True)
 def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * bmm(batch1, batch2)."""
     return _added("baddbmm", bmm(batch1, batch2), input, beta, alpha)
 
 
-@composite("addbmm", 3, autocast="low", in_place=True)
+@composite("addbmm", 3, autocast="low", in_place=True, takes_complex=True)
 def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
     products = bmm(batch1, batch2)
@@ -176,7 +176,7 @@ def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha
 
 
 # ---- other products ----
-@composite("kron", 2)
+@composite("kron", 2, takes_complex=True)
 def kron(input: Value, other: Value) -> Value:
     """The Kronecker product: each element of `input` times all of `other`, in its place.
 
@@ -192,7 +192,7 @@ def kron(input: Value, other: Value) -> Value:
     return reshape_value(left * right, tuple(m * n for m, n in zip(*shapes, strict=True)))
 
 
-@composite("cross", 2, autocast="widest")
+@composite("cross", 2, autocast="widest", takes_complex=True)
 def cross(input: Value, other: Value, dim: int | None = None) -> Value:
     """The cross products of vectors of three elements along `dim` (the first axis with three, if None).
 

@@ -75,7 +75,7 @@ primitive("argmin", "reduce", reference=lambda node, x: np.argmin(x, axis=node.a
 
 
 # ---- the operations ----
-@composite("sum", ref=np.sum, autocast="float32")
+@composite("sum", ref=np.sum, autocast="float32", takes_complex=True)
 def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` (all axes, if None). Integers and bools sum to int64.
 
@@ -89,7 +89,7 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
     return reduce_value("sum", cast(input, wanted), normalize_axes("sum", dim, input.ndim), keepdim)
 
 
-@composite("sum_to_size")
+@composite("sum_to_size", takes_complex=True)
 def sum_to_size(input: Value, *size: int | Sequence[int]) -> Value:
     """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not.
 
@@ -107,7 +107,7 @@ def sum_to_size(input: Value, *size: int | Sequence[int]) -> Value:
     return reshape_value(sum.define(input, tuple(axes)), shape) if axes else input
 
 
-@composite("prod", ref=np.prod, autocast="float32")
+@composite("prod", ref=np.prod, autocast="float32", takes_complex=True)
 def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The product over `dim` (all axes, if None). Integers and bools multiply to int64.
 
@@ -120,7 +120,7 @@ def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType 
     return reduce_value("prod", cast(input, wanted), normalize_axes("prod", dim, input.ndim), keepdim)
 
 
-@composite("mean", ref=np.mean)
+@composite("mean", ref=np.mean, takes_complex=True)
 def mean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The mean over `dim` (all axes, if None) of a floating tensor.
 
@@ -223,7 +223,7 @@ def _truth(name: str, ref: Reference, what: str, example: str) -> Operation:
     >>> genesis.{name}(genesis.tensor({example}), dim=1)
     tensor([ True, False])
     """
-    return composite(name, ref=ref)(define)
+    return composite(name, ref=ref, takes_complex=True)(define)
 
 
 any = _truth("any", np.any, "any element over `dim` is", "[[0, 2], [0, 0]]")
@@ -241,7 +241,8 @@ def corrected(name: str, dim: Axes, unbiased: bool | None, correction: float | N
     return dim, correction if correction is not None else int(unbiased is not False)
 
 
-@composite("var", ref=lambda x, dim=None, correction=1, keepdim=False: np.var(x, axis=dim, ddof=correction, keepdims=keepdim))
+@composite("var", ref=lambda x, dim=None, correction=1, keepdim=False: np.var(x, axis=dim, ddof=correction, keepdims=keepdim),
+           takes_complex=True)
 def var(
     input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
 ) -> Value:
@@ -269,7 +270,8 @@ def var(
     return cast(total / freedom if freedom > 0 else total * float("nan"), input.dtype.real)
 
 
-@composite("std", ref=lambda x, dim=None, correction=1, keepdim=False: np.std(x, axis=dim, ddof=correction, keepdims=keepdim))
+@composite("std", ref=lambda x, dim=None, correction=1, keepdim=False: np.std(x, axis=dim, ddof=correction, keepdims=keepdim),
+           takes_complex=True)
 def std(
     input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
 ) -> Value:

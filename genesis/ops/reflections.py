@@ -35,7 +35,7 @@ def _reference(node: Node, a: np.ndarray) -> np.ndarray:
 primitive("geqrf", "host", reference=_reference)
 
 
-@composite("geqrf")
+@composite("geqrf", takes_complex=True)
 def geqrf(input: Value) -> Reflected:
     """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections that make Q
     below it, and their min(m, n) factors; `linalg.householder_product` gives Q. Without gradient, as in PyTorch.
@@ -65,7 +65,7 @@ def _vectors(name: str, a: Value, tau: Value) -> tuple[Value, Value]:
     return v, t
 
 
-@composite("orgqr", 2, aliases=("linalg.householder_product",), keywords={"A": "input", "input2": "tau"})
+@composite("orgqr", 2, aliases=("linalg.householder_product",), keywords={"A": "input", "input2": "tau"}, takes_complex=True)
 def orgqr(input: Value, tau: Value) -> Value:
     """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of `geqrf`.
 
@@ -83,7 +83,7 @@ def orgqr(input: Value, tau: Value) -> Value:
     return cast(eye - matmul(v, matmul(t, adjoint(first))), input.dtype)
 
 
-@composite("ormqr", 3, keywords={"input2": "tau", "input3": "other"})
+@composite("ormqr", 3, keywords={"input2": "tau", "input3": "other"}, takes_complex=True)
 def ormqr(input: Value, tau: Value, other: Value, left: bool = True, transpose: bool = False) -> Value:
     """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.H for Q.
 

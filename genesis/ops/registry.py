@@ -83,14 +83,14 @@ class Operation:
     public: bool = True
     is_view: bool = False
     keywords: tuple[tuple[str, str], ...] = ()
-    takes_complex: bool = False  # as the rows of `TAKES_COMPLEX` do
+    takes_complex: bool = False
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
 
 
 class Names(TypedDict, total=False):
-    """Where users find a row: `genesis.NAME` and the method `x.NAME()`, unless its fields say otherwise."""
+    """Where users find a row: `genesis.NAME` and the method `x.NAME()`, unless its fields say otherwise; and what it takes."""
 
     method: bool  # whether Tensor has it, under its name and its aliases
     in_place: bool  # whether there is `x.NAME_()`, or `inplace=True` of the function in nn.functional
@@ -99,6 +99,7 @@ class Names(TypedDict, total=False):
     namespace: str | tuple[str, ...]  # the modules that show it under its name: "special", "nn.functional"
     public: bool  # False: `genesis` has no function of that name, or has another one
     keywords: dict[str, str]  # further names of arguments: {"axes": "dims"}
+    takes_complex: bool  # False: complex numbers are refused, at the user's line
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -114,7 +115,7 @@ def primitive(name: str, kind: str, **rules: Any) -> Primitive:
 def composite(
     name: str, operands: int | Sequence[int] = 1, *, ref: Reference | None = None, variadic: bool = False,
     static_scalars: bool = False, is_view: bool = False, doc: str | None = None, autocast: Policy | None = None,
-    takes_complex: bool = False, **names: Unpack[Names],
+    **names: Unpack[Names],
 ) -> Callable[[AnyFunction], Operation]:
     """Decorator: a function of Values becomes the operation `name`, which users find where `names` say.
 
@@ -133,7 +134,7 @@ def composite(
             name, define, places, ref, variadic, static_scalars, signature, operand_names, autocast, names.get("method", True),
             names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
             (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
-            tuple(names.get("keywords", {}).items()), takes_complex,
+            tuple(names.get("keywords", {}).items()), names.get("takes_complex", False),
         )
         return row
 

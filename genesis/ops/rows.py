@@ -98,11 +98,11 @@ def compare(name: str, ref: Reference, **names: Unpack[Names]) -> Operation:
     return binary(name, ref=ref, result=bool_, **Names(operator=name) | names)
 
 
-def logical(name: str, ref: Reference, emit: Emitter) -> Operation:
+def logical(name: str, ref: Reference, emit: Emitter, **names: Unpack[Names]) -> Operation:
     """A row of two inputs read as truth values."""
     primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y), emit=emit)
 
-    @composite(name, 2, ref=ref, in_place=True)
+    @composite(name, 2, ref=ref, **Names(in_place=True) | names)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *(cast(v, bool_) for v in as_values(input, other)))
         return x.graph.add(name, (x, y), x.shape, bool_)

@@ -111,7 +111,7 @@ def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:
 primitive("logcumsumexp", "host", grad=_sums_grad, reference=_sums_reference)
 
 
-@composite("logcumsumexp")
+@composite("logcumsumexp", takes_complex=True)
 @rounded_once
 def logcumsumexp(input: Value, dim: int) -> Value:
     """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow.

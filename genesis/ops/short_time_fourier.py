@@ -32,7 +32,7 @@ def _settings(
     return hop, pad_value(window, (before,), (n_fft - length - before,))
 
 
-@composite("stft", 1)
+@composite("stft", 1, takes_complex=True)
 def stft(
     input: Value, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Value | None = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
@@ -95,7 +95,7 @@ def _reached(node: Node, share: np.ndarray) -> np.ndarray:
 primitive("windows_reach", "host", grad=lambda g, y, share: g, reference=_reached)
 
 
-@composite("istft", 1)
+@composite("istft", 1, takes_complex=True)
 def istft(
     input: Value, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Value | None = None,
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,

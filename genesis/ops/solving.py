@@ -97,7 +97,7 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
 primitive("solve", "host", grad=_solve_grad, reference=lambda node, a, b: np.linalg.solve(a, b))
 
 
-@composite("solve", 2, method=False, namespace="linalg")
+@composite("solve", 2, method=False, namespace="linalg", takes_complex=True)
 def solve(A: Value, B: Value, *, left: bool = True) -> Value:
     """The X with `A` @ X = `B`: `A` (.., n, n), `B` (.., n, k) or vectors (.., n); without `left`, X @ `A` = `B`.
 
@@ -136,7 +136,7 @@ primitive(
 )
 
 
-@composite("inv", namespace="linalg", aliases=("inverse",))
+@composite("inv", namespace="linalg", aliases=("inverse",), takes_complex=True)
 def inv(A: Value) -> Value:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one.
 
@@ -180,7 +180,7 @@ def _tolerances(x: Value, atol: Value | float | None, rtol: Value | float | None
     return [expand(bound, x.shape[:-2]) for bound in given]
 
 
-@composite("pinv", (0, 1, 2), namespace="linalg", aliases=("pinverse",), keywords={"rcond": "rtol"})
+@composite("pinv", (0, 1, 2), namespace="linalg", aliases=("pinverse",), keywords={"rcond": "rtol"}, takes_complex=True)
 def pinv(
     A: Value, *, atol: Value | float | None = None, rtol: Value | float | None = None, hermitian: bool = False
 ) -> Value:
@@ -231,7 +231,7 @@ primitive(
 )
 
 
-@composite("det", namespace="linalg")
+@composite("det", namespace="linalg", takes_complex=True)
 def det(A: Value) -> Value:
     """The determinants of matrices (.., n, n).
 
@@ -242,7 +242,7 @@ def det(A: Value) -> Value:
     return cast(_node("det", x, x.shape[:-2]), A.dtype)
 
 
-@composite("slogdet", namespace="linalg")
+@composite("slogdet", namespace="linalg", takes_complex=True)
 def slogdet(A: Value) -> SignAndLog:
     """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
     x = matrices("slogdet", A, square=True)
@@ -252,7 +252,7 @@ def slogdet(A: Value) -> SignAndLog:
     return SignAndLog(cast(sign, A.dtype), cast(real_value(size), A.dtype.real))
 
 
-@composite("logdet")
+@composite("logdet", takes_complex=True)
 def logdet(input: Value) -> Value:
     """The logarithms of the determinants of matrices (.., n, n): NaN where negative, unless they are complex."""
     sign, size = slogdet(input)
@@ -285,5 +285,5 @@ primitive("matrix_exp", "host", grad=_exponential_grad, reference=_exponential)
 
 matrix_exp = formula(
     "matrix_exp", lambda A: cast(_node("matrix_exp", matrices("matrix_exp", A, square=True)), A.dtype),
-    "The exponentials of matrices (.., n, n): the sum of A^k / k!.", namespace="linalg",
+    "The exponentials of matrices (.., n, n): the sum of A^k / k!.", namespace="linalg", takes_complex=True,
 )

@@ -115,7 +115,7 @@ def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
     return where(kept, input * (1 / (1 - p)) if p < 1 else 0.0 * input, 0)
 
 
-@composite("full", 1, method=False, public=False)
+@composite("full", 1, method=False, public=False, takes_complex=True)
 def full(value: Value, shape: Shape, dtype: DType) -> Value:
     """`value` everywhere."""
     check_size("full", shape, dtype)
@@ -126,7 +126,7 @@ def full(value: Value, shape: Shape, dtype: DType) -> Value:
     return expand(value, shape)
 
 
-@composite("fill", 2, method=False)
+@composite("fill", 2, method=False, takes_complex=True)
 def fill(input: Value, value: Value | float) -> Value:
     """`value`, a number or a 0-d tensor, everywhere, in the shape and dtype of `input`, which gets zeros for a gradient.
 

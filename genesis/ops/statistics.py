@@ -37,20 +37,20 @@ def _with_mean(deviation: Operation, what: str) -> Operation:
         return deviation(input, dim, keepdim=keepdim, correction=correction), mean(input, dim, keepdim)
 
     name = f"{deviation.name}_mean"
-    return composite(name, doc=f"({what}, mean), as `{deviation.name}` and `mean`.")(define)
+    return composite(name, doc=f"({what}, mean), as `{deviation.name}` and `mean`.", takes_complex=True)(define)
 
 
 std_mean, var_mean = _with_mean(std, "standard deviation"), _with_mean(var, "variance")
 
 
-@composite("count_nonzero")
+@composite("count_nonzero", takes_complex=True)
 def count_nonzero(input: Value, dim: Axes = None) -> Value:
     """How many elements over `dim` are not zero."""
     return sum(cast(input != 0, int64), dim)
 
 
 # ---- past NaN ----
-@composite("nansum")
+@composite("nansum", takes_complex=True)
 def nansum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` where NaN counts as 0.
 
@@ -167,7 +167,7 @@ msort = formula("msort", lambda input: sort(input, 0).values, "The elements in o
 
 
 # ---- covariance ----
-@composite("cov", (0, 2, 3))
+@composite("cov", (0, 2, 3), takes_complex=True)
 def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, aweights: Value | None = None) -> Value:
     """The covariances of the rows of `input` (variables, observations), or the variance of a vector.
 
@@ -207,7 +207,7 @@ def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, awe
     return reshape_value(found, () if x.ndim < 2 or rows.shape[0] == 1 else found.shape)
 
 
-@composite("corrcoef")
+@composite("corrcoef", takes_complex=True)
 def corrcoef(input: Value) -> Value:
     """The correlation coefficients of the rows of `input` (variables, observations), within [-1, 1]."""
     c = cov(input)
@@ -240,7 +240,7 @@ def _pieces(y: Value, x: Value | None, dx: float, dim: int) -> tuple[Value, int]
     return heights * widths / 2, axis
 
 
-@composite("trapezoid", 2, method=False, aliases=("trapz",))
+@composite("trapezoid", 2, method=False, aliases=("trapz",), takes_complex=True)
 def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1, dim: int = -1) -> Value:
     """The integral of `y` along `dim` by the trapezoidal rule: at the points `x`, or at distances `dx`.
 
@@ -251,7 +251,7 @@ def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1, dim: int = -1)
     return sum(areas, axis - y.ndim)
 
 
-@composite("cumulative_trapezoid", 2, method=False)
+@composite("cumulative_trapezoid", 2, method=False, takes_complex=True)
 def cumulative_trapezoid(y: Value, x: Value | None = None, *, dx: float = 1, dim: int = -1) -> Value:
     """The integrals of `y` up to each point along `dim` but the first, as `trapezoid`."""
     areas, axis = _pieces(y, x, dx, dim)

@@ -111,16 +111,16 @@ def view_operation(name: str, rule: Callable[..., Layout | None], is_view: bool 
     parameters += [*inspect.signature(rule).parameters.values()][1:]
     define.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     define.__doc__ = rule.__doc__
-    composite(name, 1, is_view=is_view, **names)(define)
+    composite(name, 1, is_view=is_view, takes_complex=True, **names)(define)
 
 
-@composite("view_at", 1, is_view=True, method=False, public=False)
+@composite("view_at", 1, is_view=True, method=False, public=False, takes_complex=True)
 def view_at(input: Value, at: Layout) -> Value:
     """The elements of `input` at a layout of its row-major elements."""
     return view_value(input, at, "view")
 
 
-@composite("optimization_barrier", 1, method=False, public=False)
+@composite("optimization_barrier", 1, method=False, public=False, takes_complex=True)
 def optimization_barrier(input: Value) -> Value:
     """`input`, such that what is computed from it is computed anew, even where the same was computed before."""
     to = contiguous_layout(input.shape)
@@ -139,7 +139,7 @@ view_operation("narrow_copy", narrow_layout, is_view=False)
 view_operation("reshape_copy", LAYOUT_RULES["reshape"], is_view=False, method=False, public=False)
 
 
-@composite("put", 2, method=False, public=False)
+@composite("put", 2, method=False, public=False, takes_complex=True)
 def put(base: Value, value: Value, shape: Shape, strides: Shape, offset: int) -> Value:
     """`base` with the elements of its view (shape, strides, offset) replaced by `value`."""
     return put_value(base, expand_value(cast(value, base.dtype), shape), Layout(shape, strides, offset), base.shape)

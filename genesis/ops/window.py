@@ -62,13 +62,13 @@ def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
 
 
 # ---- pad ----
-@composite("constant_pad_nd", method=False)
+@composite("constant_pad_nd", method=False, takes_complex=True)
 def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value:
     """`pad` with a constant."""
     return OPERATIONS["pad"](input, pad, "constant", value)
 
 
-@composite("pad", method=False, namespace="nn.functional")
+@composite("pad", method=False, namespace="nn.functional", takes_complex=True)
 def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     """`input` with more places around it.
 
@@ -126,7 +126,7 @@ def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
 
 
 # ---- im2col and back ----
-@composite("im2col", method=False, aliases=("nn.functional.unfold",), public=False)
+@composite("im2col", method=False, aliases=("nn.functional.unfold",), public=False, takes_complex=True)
 def im2col(input: Value, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1) -> Value:
     """The windows of images as columns: (n, c, h, w) or (c, h, w) -> (n, c * kernel elements, windows).
 
@@ -193,7 +193,7 @@ def _image(name: str, input: Value, channels: int, rows: int, columns: int) -> t
     return c, h, w
 
 
-@composite("pixel_shuffle", method=False, namespace="nn.functional")
+@composite("pixel_shuffle", method=False, namespace="nn.functional", takes_complex=True)
 def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
     """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of places (Shi et al., 2016).
 
@@ -212,7 +212,7 @@ def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
     return reshape_value(spread, (*lead, c // (r * r), h * r, w * r))
 
 
-@composite("pixel_unshuffle", method=False, namespace="nn.functional")
+@composite("pixel_unshuffle", method=False, namespace="nn.functional", takes_complex=True)
 def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
     """(.., c, h * r, w * r) -> (.., c * r^2, h, w): what `pixel_shuffle` does, undone."""
     r = downscale_factor
@@ -224,7 +224,7 @@ def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
     return reshape_value(joined, (*lead, c * r * r, h // r, w // r))
 
 
-@composite("channel_shuffle", method=False, namespace="nn.functional")
+@composite("channel_shuffle", method=False, namespace="nn.functional", takes_complex=True)
 def channel_shuffle(input: Value, groups: int) -> Value:
     """The channels (axis 1) of all groups in turn: the first of each, then the second of each (Zhang et al., 2018).
 

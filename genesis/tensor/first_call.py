@@ -11,7 +11,7 @@ from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
 from genesis.ir.errors import PLAIN, also_runtime_error
 from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
-from genesis.ops.complex_numbers import TAKES_COMPLEX, refuse_complex
+from genesis.ops.complex_numbers import refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import Operation, numbers_of
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in
@@ -69,11 +69,10 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
 
 def _refuse_complex(operation: Operation, arguments: CallArguments) -> None:
     """TypeError for complex numbers among the arguments of an operation that does not take them."""
-    name = operation.name
-    if operation.takes_complex or name in TAKES_COMPLEX or name in LAYOUT_RULES:
+    if operation.takes_complex:
         return
     if any(tensor.dtype.is_complex for tensor in tensors_in(arguments)) or any(isinstance(a, complex) for a in arguments):
-        raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
+        raise TypeError(f"{operation.name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
 
 
 def _apart(result: Any, values: list[Any]) -> Any:
