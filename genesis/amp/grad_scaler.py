@@ -13,6 +13,7 @@ from genesis.ir.annotations import Options, Tree
 from genesis.ir.dtypes import float16, float32
 from genesis.optim.optimizer import Optimizer, State
 from genesis.runtime.devices import DeviceLike
+from genesis.sparse.sparse_tensor import SparseTensor, each_once
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all
 from genesis.tensor.modes import device_is_here
@@ -91,7 +92,7 @@ class GradScaler:
         if optimizer in self._overflowed:
             raise RuntimeError("GradScaler.unscale_: the gradients of this optimizer were unscaled since the last update()")
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        gradients = [p.grad for p in parameters]
+        gradients = [each_once(p.grad) if isinstance(p.grad, SparseTensor) else p.grad for p in parameters]
         if not gradients:
             raise RuntimeError("GradScaler.unscale_: no parameter of this optimizer has a gradient; call backward() first")
         if any(g.dtype is float16 for g in gradients):

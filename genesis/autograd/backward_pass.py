@@ -157,6 +157,10 @@ def _gradients(
     found: dict[int, tuple[Tensor, Tensor]] = {}
     for tensor, array in outermost.found:
         new = tensor_of(array, array.node.differentiable)
+        if tensor._stands_for is not None:
+            tensor, gradient_of = tensor._stands_for
+            with recording(create_graph) as again, again:
+                new = gradient_of(new)
         before = found.get(id(tensor))
         found[id(tensor)] = tensor, new if before is None else summed(before[1], new, create_graph)
     return list(found.values())
@@ -188,8 +192,10 @@ def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
         if before is None:
             hold_gradient(tensor, gradient)
             gradient._keeps_derivation = True
-        elif create_graph or tensor._retains_grad or array_of(before).node.differentiable:
+        elif create_graph or tensor._retains_grad or not before.is_leaf:
             tensor._grad = summed(before, gradient, True)
+        elif isinstance(before, CompositeTensor) and not isinstance(gradient, CompositeTensor):
+            tensor._grad = summed(before, gradient, False)
         else:
             write(before, summed(before, gradient, False))
 
@@ -362,8 +368,9 @@ def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Tra
     for trace, positions in sorted(reachable.items(), key=lambda pair: pair[0].number):
         for index, node in enumerate(trace.nodes):
             origin = trace.input_at.get(index)
+            leaf = trace.variables.get(index)
             if node.differentiable and (
-                id(trace.variables.get(index)) in chosen
+                (leaf is not None and id(leaf if leaf._stands_for is None else leaf._stands_for[0]) in chosen)
                 or (origin is not None and origin.trace in reachable and origin.index in reachable[origin.trace])
                 or leads_on(trace, index, positions)
             ):

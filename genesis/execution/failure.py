@@ -50,8 +50,11 @@ def take_back_writes(trace: Trace, positions: range) -> None:
             take_back_notes(before, versions.get(before), trace=trace)
         elif before not in positions:  # otherwise it was made there, and keeps waiting
             held[tensor] = trace.handle(before), changes
-    without = [tensor for tensor in gradient_holders() if tensor._grad._array.trace is trace
-               and tensor._grad._array.memory is None and tensor._grad not in held and tensor._grad._array.index in positions]
+    without: list[Any] = []
+    for tensor in gradient_holders():
+        array = getattr(tensor._grad, "derived_part", tensor._grad)._array
+        if array.trace is trace and array.memory is None and tensor._grad not in held and array.index in positions:
+            without.append(tensor)
     tensors, arrays = [*held], [before for before, _ in held.values()]
     # Views look again, for the number is a new one; the version that it stands for is the old one.
     changed = [tensor._changes - (tensor._changes - before) % UNTRACKED + UNTRACKED for tensor, (_, before) in held.items()]

@@ -27,6 +27,7 @@ from genesis.nn.noise import (
 )
 from genesis.nn.scaled_attention import scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss, linear_cross_entropy
+from genesis.nn.tables import embedding, embedding_bag, one_hot
 from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -116,93 +117,6 @@ def instance_norm(
     normal, per_channel = normal.reshape(input.shape), (channels, *[1] * len(rest))
     normal = normal if weight is None else normal * weight.reshape(per_channel)
     return normal if bias is None else normal + bias.reshape(per_channel)
-
-
-@overridable
-def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Tensor:
-    """The rows of `weight` (entries, width) at the positions `input` (any shape).
-
-    The row `padding_idx` gets no gradient. Rows that are asked for and have a norm, of order `norm_type`, above `max_norm` are
-    scaled down to it first, in `weight` itself. With `scale_grad_by_freq`, a row's gradient is divided by how often it is
-    asked for; `sparse` is accepted, and gradients are dense. Raises ValueError for a `weight` of another rank or a padding_idx
-    outside of it and, when it is computed, IndexError for a position out of range.
-
-    >>> embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor([[3., 4.],
-            [1., 2.]])
-    """
-    if max_norm is not None:
-        _scaled_down(input, weight, max_norm, norm_type)
-    rows = call(OPERATIONS["embedding"], (input, weight))
-    if scale_grad_by_freq:
-        often = rows.new_zeros(weight.shape[0]).index_add(0, input.reshape(-1), rows.new_ones(input.numel()))
-        share = (1 / often[input]).unsqueeze(-1)
-        rows = rows * share + (rows * (1 - share)).detach()
-    if padding_idx is None:
-        return rows
-    entries = weight.shape[0]
-    if not -entries <= padding_idx < entries:
-        raise ValueError(f"embedding: padding_idx {padding_idx} is outside a table of {entries} entries")
-    return call(OPERATIONS["where"], ((input == padding_idx % entries).unsqueeze(-1), rows.detach(), rows))
-
-
-def _scaled_down(input: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
-    """Rows of `weight` at the positions `input` whose norm is above `max_norm` are scaled down to it, in place."""
-    with recording(False) as again, again:
-        sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
-        asked = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1.0).unsqueeze(1) * (sizes > max_norm)
-        write(weight, call(OPERATIONS["where"], (asked != 0, weight * (max_norm / (sizes + 1e-7)), weight)))
-
-
-@overridable
-def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False, padding_idx: int | None = None,
-) -> Tensor:
-    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width).
-
-    Args:
-        input: positions, a bag in each row (bags, n), or all in one axis.
-        offsets: where each bag begins in an `input` of one axis; the first is 0.
-        mode: "sum", "mean" or "max". An empty bag gives zeros.
-        per_sample_weights: factors of the rows, of the shape of `input`, with "sum".
-        include_last_offset: the last of the `offsets` is the end.
-        padding_idx: positions of this value count for nothing.
-
-    `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` as in `embedding`. Raises ValueError for other shapes and modes,
-    and for `scale_grad_by_freq` with "max"; when it is computed, IndexError for positions or offsets out of range.
-
-    >>> table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> embedding_bag(genesis.tensor([0, 1, 1]), table, genesis.tensor([0, 2]), mode="sum")
-    tensor([[4., 6.],
-            [3., 4.]])
-    """
-    if max_norm is not None:
-        _scaled_down(input, weight, max_norm, norm_type)
-    arguments = (input, weight, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx)
-    return call(OPERATIONS["embedding_bag"], arguments)
-
-
-@overridable
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A row of `num_classes` for each element of an integer `tensor` (..), int64 (.., num_classes): 1 there, 0 elsewhere.
-
-    With -1, so many classes as the greatest element asks for, which computes it. Raises TypeError for other dtypes,
-    ValueError for another negative `num_classes` or none to count, and, when it is computed, IndexError for an element
-    out of range.
-
-    >>> one_hot(genesis.tensor([2, 0]))
-    tensor([[0, 0, 1],
-            [1, 0, 0]])
-    """
-    if num_classes < -1 or (num_classes == -1 and not tensor.numel()):
-        raise ValueError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
-    count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
-    return call(OPERATIONS["one_hot"], (tensor, count))
 
 
 @overridable

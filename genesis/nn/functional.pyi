@@ -19,6 +19,7 @@ from genesis.nn.noise import (
 )
 from genesis.nn.scaled_attention import scaled_dot_product_attention as scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
+from genesis.nn.tables import embedding as embedding, embedding_bag as embedding_bag, one_hot as one_hot
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from genesis.tensor.handle import Operand, Tensor
 
@@ -134,17 +135,6 @@ def elu(input: Tensor, alpha: Float = 1.0, inplace: Bool = False) -> Tensor:
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
 def elu_(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """`elu`, in place."""
-def embedding(
-    input: Tensor, weight: Tensor, padding_idx: Int | None = None, max_norm: Float | None = None, norm_type: Float = 2.0,
-    scale_grad_by_freq: Bool = False, sparse: Bool = False,
-) -> Tensor:
-    """The rows of `weight` (entries, width) at the positions `input` (any shape)."""
-def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: Float | None = None, norm_type: Float = 2.0,
-    scale_grad_by_freq: Bool = False, mode: str = 'mean', sparse: Bool = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: Bool = False, padding_idx: Int | None = None,
-) -> Tensor:
-    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width)."""
 def fold(
     input: Tensor, output_size: Extents, kernel_size: Extents, dilation: Extents = 1, padding: Extents = 0, stride: Extents = 1,
 ) -> Tensor:
@@ -280,8 +270,6 @@ def nll_loss(
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
 def normalize(input: Tensor, p: Float = 2.0, dim: Int | Sequence[Int] | None = 1, eps: Float = 1e-12) -> Tensor:
     """`input` over its p-norm along `dim`, which counts as `eps` at least."""
-def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
-    """A row of `num_classes` for each element of an integer `tensor` (..), int64 (.., num_classes): 1 there, 0 elsewhere."""
 def pad(input: Tensor, pad: Sequence[Int], mode: str = 'constant', value: Float | None = None) -> Tensor:
     """`input` with more places around it."""
 def pairwise_distance(x1: Operand, x2: Operand, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False) -> Tensor:

@@ -54,8 +54,8 @@ from genesis.nn.fractional_pooling import (
     fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
 )
 from genesis.nn.functional import (
-    batch_norm as batch_norm, embedding as embedding, embedding_bag as embedding_bag, instance_norm as instance_norm,
-    one_hot as one_hot, pdist as pdist, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
+    batch_norm as batch_norm, instance_norm as instance_norm, pdist as pdist,
+    triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
 from genesis.nn.grouped import conv_tbc as conv_tbc, grouped_mm as grouped_mm
 from genesis.nn.multi_head import multi_head_attention_forward as multi_head_attention_forward
@@ -65,6 +65,7 @@ from genesis.nn.native import (
 from genesis.nn.noise import gumbel_softmax as gumbel_softmax, rrelu_ as rrelu_
 from genesis.nn.scaled_attention import scaled_dot_product_attention as scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
+from genesis.nn.tables import embedding as embedding, embedding_bag as embedding_bag, one_hot as one_hot
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from genesis.ops.registry import (
     OPERATIONS as OPERATIONS, Operation as Operation, PRIMITIVES as PRIMITIVES, Primitive as Primitive,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.sparse_gradients import update_rows
 from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
+from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.tensor.handle import Tensor
 
 
 @update_rule
@@ -37,6 +40,11 @@ class Adagrad(DeclaredOptimizer):
     def settings(self, group: Group, age: int) -> Numbers:
         lr = group["lr"] / (1 + (age - 1) * group["lr_decay"])
         return lr, float(group["eps"]), float(group["weight_decay"]), group["maximize"]
+
+    def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
+        if group["weight_decay"]:
+            raise RuntimeError("Adagrad: weight_decay option is not compatible with sparse gradients; want 0")
+        update_rows(self, parameters, gradients, group, age)
 
 
 replayable_module(__name__)

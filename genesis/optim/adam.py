@@ -54,6 +54,7 @@ class Adam(DeclaredOptimizer):
     example = "lr=0.1", "[0.9000, 1.9000]"
     hints = ("foreach", "capturable", "differentiable", "fused")
     fixed: ClassVar[Options] = {"decoupled_weight_decay": False}
+    instead = ", please consider SparseAdam instead"
     decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
 
     def check(self, group: Group) -> None:

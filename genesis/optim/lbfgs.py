@@ -104,7 +104,8 @@ class LBFGS(Optimizer):
         def evaluate() -> tuple[Any, Tensor]:
             with recording(True) as again, again:
                 loss = closure()
-            gradients = [numbers_of(p.new_zeros(p.shape) if p.grad is None else p.grad).reshape(-1) for p in group["params"]]
+            found = [p.new_zeros(p.shape) if p.grad is None else p.grad.to_dense() for p in group["params"]]
+            gradients = [numbers_of(gradient).reshape(-1) for gradient in found]
             return loss, detach(call(OPERATIONS["cat"], (gradients,)))
 
         with recording(False) as again, again:

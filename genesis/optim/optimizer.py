@@ -19,11 +19,12 @@ from genesis.ops.registry import Operation
 from genesis.optim.hooks import HookHandle, OptimizerHooks
 from genesis.optim.own_state import packed, parameters_at, unpacked
 from genesis.runtime.devices import CPU, Device, seen_devices
+from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
-from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates
+from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates, refuse
 from genesis.tracing.state import recording, thread_state, unflushed
 
 State = dict[str, Any]  # what is kept, by name
@@ -50,6 +51,7 @@ class Optimizer:
     has_stepped = False  # schedulers ask
     keeps_own_state: ClassVar[bool] = False  # whether a class that is not the library's writes `step`, and keeps what it needs
     fixed: ClassVar[Options] = {}  # settings of groups that the constructor does not take
+    instead = ""  # what errors of sparse gradients advise
     keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
     hooks: OptimizerHooks | None = None
 
@@ -144,7 +146,7 @@ class Optimizer:
         (its id alone, for it is to have no more owners, so that its memory can be written over) and their age.
         """
         members = group["params"]
-        by_age: dict[tuple[int, Device], list[Tensor]] = {}
+        by_age: dict[tuple[int, Device, bool], list[Tensor]] = {}
         for parameter, gradient in zip(members, _gradients(members), strict=True):
             if gradient is not None:
                 state = self.state_of(parameter, group)
@@ -152,9 +154,14 @@ class Optimizer:
                 moved += ((parameter, id(parameter._array), age),)
                 state["step"] = age + 1
                 device = parameter.device if seen_devices else CPU
-                by_age.setdefault((age + 1, device), []).append(parameter)
-        for (age, _), parameters in by_age.items():
-            self.update(parameters, group, age)
+                by_age.setdefault((age + 1, device, gradient.__class__ is SparseTensor), []).append(parameter)
+        for (age, _, is_sparse), parameters in by_age.items():
+            if is_sparse:
+                refuse("a gradient is sparse")
+                gradients: list[Any] = [parameter.grad for parameter in parameters]
+                self.update_sparse(parameters, gradients, group, age)
+            else:
+                self.update(parameters, group, age)
 
     # ---- what a subclass defines ----
 
@@ -182,12 +189,18 @@ class Optimizer:
         """Move `parameters`, whose step number is `age`."""
         self._update(parameters, group, age, self.slots(group))
 
-    def _update(self, parameters: list[Tensor], group: Group, age: int, slots: tuple[str, ...]) -> None:
+    def _update(
+        self, parameters: list[Tensor], group: Group, age: int, slots: tuple[str, ...], gradients: Sequence[Tensor | None] = ()
+    ) -> None:
         settings = self.settings(group, age)
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         settings = optimizer_updates(self, group, parameters, settings)
-        results = call(self.operation, (parameters, _gradients(parameters), *kept, *settings), bare=True)
+        results = call(self.operation, (parameters, gradients or _gradients(parameters), *kept, *settings), bare=True)
         write_all([*parameters, *chain(*kept)], results)
+
+    def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
+        """Move `parameters` by sparse gradients. Raises RuntimeError for optimizers that have no use for those."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self.instead}")
 
     # ---- state ----
 

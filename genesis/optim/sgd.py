@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from genesis.ir.replayable import replayable_module
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
+from genesis.optim.sparse_gradients import update_rows
 from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, update_rule
+from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.tensor.handle import Tensor
 
 
 @update_rule
@@ -50,6 +53,14 @@ class SGD(DeclaredOptimizer):
     def settings(self, group: Group, age: int) -> Numbers:
         fresh, decay = 1.0 if age == 1 else 1.0 - group["dampening"], float(group["weight_decay"])
         return float(group["lr"]), float(group["momentum"]), fresh, decay, group["nesterov"], group["maximize"]
+
+    def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
+        if group["weight_decay"]:
+            raise RuntimeError("SGD: weight_decay is not compatible with sparse gradients; want 0")
+        if group["momentum"]:  # every row that was met once goes on moving
+            self._update(parameters, group, age, self.slots(group), [g.to_dense() for g in gradients])
+        else:
+            update_rows(self, parameters, gradients, group, age)
 
 
 replayable_module(__name__)

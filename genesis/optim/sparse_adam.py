@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 from genesis.ir.replayable import replayable_module
-from genesis.ops.elementwise import sqrt, where
-from genesis.ops.reduction import any
+from genesis.ops.elementwise import sqrt
 from genesis.optim.adam import BETAS
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
+from genesis.optim.sparse_gradients import update_rows
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
+from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.tensor.handle import Tensor
 
 
 @update_rule
@@ -17,19 +19,25 @@ def sparse_adam_update(
     parameter: Value, gradient: Value, average: Value, square: Value, step_size: Scalar, epsilon: Scalar, beta1: Scalar,
     fresh1: Scalar, beta2: Scalar, fresh2: Scalar, maximize: bool,
 ) -> Results:
-    """m, s and p as in `adam_update`, in the rows (positions along the first axis) where the gradient is not all zeros."""
+    """m, s and p as in `adam_update`, of the rows that the gradient has."""
     gradient = descent(parameter, gradient, 0, maximize)
-    met = gradient != 0
-    met = any(met, tuple(range(1, gradient.ndim)), True) if gradient.ndim > 1 else met
-    fresh = average_of(average, gradient, beta1, fresh1), average_of(square, gradient * gradient, beta2, fresh2)
-    step = fresh[0] * step_size / (sqrt(fresh[1]) + epsilon)
-    return where(met, parameter - step, parameter), where(met, fresh[0], average), where(met, fresh[1], square)
+    average, square = average_of(average, gradient, beta1, fresh1), average_of(square, gradient * gradient, beta2, fresh2)
+    return parameter - average * step_size / (sqrt(square) + epsilon), average, square
 
 
 class SparseAdam(DeclaredOptimizer):
-    """Adam for gradients that reach few rows of a parameter: the other rows, and their averages, stay as they are.
+    """Adam for sparse gradients, as `nn.Embedding(sparse=True)` gives them: other rows, and their averages, stay as they are.
 
-    Gradients are dense here: a row of zeros is one that was not reached.
+    A step raises RuntimeError for a dense gradient.
+
+    >>> table = genesis.ones(3, 2).requires_grad_()
+    >>> optimizer = genesis.optim.SparseAdam([table], lr=0.5)
+    >>> genesis.nn.functional.embedding(genesis.tensor([2, 2]), table, sparse=True).sum().backward()
+    >>> optimizer.step()
+    >>> table
+    tensor([[1.0000, 1.0000],
+            [1.0000, 1.0000],
+            [0.5000, 0.5000]], requires_grad=True)
     """
 
     lr: float = setting(default=1e-3, least=0, doc="the step size")
@@ -37,7 +45,6 @@ class SparseAdam(DeclaredOptimizer):
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
     takes_complex = False
     operation, kinds = sparse_adam_update, ("exp_avg", "exp_avg_sq")
-    example = "lr=0.1", "[0.9000, 1.9000]"
     hints = ()
 
     def shown(self, group: Group, state: State) -> State:
@@ -47,6 +54,12 @@ class SparseAdam(DeclaredOptimizer):
         beta1, beta2 = group["betas"]
         step_size = float(group["lr"]) * math.sqrt(1 - beta2**age) / (1 - beta1**age)
         return step_size, group["eps"], beta1, 1 - beta1, beta2, 1 - beta2, group["maximize"]
+
+    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+
+    def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
+        update_rows(self, parameters, gradients, group, age)
 
 
 replayable_module(__name__)

@@ -204,6 +204,13 @@ def coalesced(x: SparseTensor) -> SparseTensor:
     return sparse(positions_of(distinct, x.extents), elements, x._extents, True)
 
 
+def each_once(x: SparseTensor) -> Tensor:
+    """The elements of a tensor that is coalesced in place: what is written to them is written to it."""
+    if not x._is_coalesced:
+        x.written(coalesced(x))
+    return x._elements
+
+
 def dense(x: SparseTensor) -> Tensor:
     """The tensor with all its elements."""
     rest = x._elements.shape[1:]

@@ -69,6 +69,7 @@ class Tensor(Methods):
     _hooks: dict[int, AnyFunction] | None = None  # a leaf's; those of results are the trace's
     _post_hooks: dict[int, AnyFunction] | None = None
     _node_hooks: Any = None
+    _stands_for: Any = None  # a leaf for a part of another: that one, and a function from this one's gradient to its
     _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
 
     _array: Array
@@ -127,8 +128,8 @@ class Tensor(Methods):
                 raise ValueError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
             if value.dtype is not self.dtype:
                 raise TypeError(f"grad: dtype {value.dtype.name} does not match the tensor's {self.dtype.name}")
-            if value._array.device is not self._array.device:
-                raise RuntimeError(f"grad: is on {value._array.device}; want the tensor's {self._array.device}")
+            if value.device is not self.device:
+                raise RuntimeError(f"grad: is on {value.device}; want the tensor's {self.device}")
         hold_gradient(self, value)
 
     @property

@@ -70,7 +70,7 @@ class Pair:
                 p.grad = torch.randn(p.shape, generator=self.generator, dtype=p.dtype)
                 q.grad = converted(p.grad)
                 if self.info.only_supports_sparse_grads:
-                    p.grad = p.grad.to_sparse(1)
+                    p.grad, q.grad = p.grad.to_sparse(1), q.grad.to_sparse(1)
             self.their_optimizer.step()
             self.our_optimizer.step()
 

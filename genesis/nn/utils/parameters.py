@@ -11,6 +11,7 @@ from genesis.functions.creation import zeros
 from genesis.ir.replayable import replayable_module
 from genesis.nn.conversion import Convertible
 from genesis.ops.registry import OPERATIONS
+from genesis.sparse.sparse_tensor import SparseTensor, each_once
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all, write
@@ -21,7 +22,7 @@ Kind = TypeVar("Kind", bound=Convertible)
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     tensors = (parameters,) if isinstance(parameters, Tensor) else tuple(parameters)
-    return [t.grad for t in tensors if t.grad is not None]
+    return [each_once(t.grad) if isinstance(t.grad, SparseTensor) else t.grad for t in tensors if t.grad is not None]
 
 
 def clip_grad_norm_(

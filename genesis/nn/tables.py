@@ -1,0 +1,169 @@
+"""Tables: rows at given positions, bags of them, and rows of zeros and ones.
+
+With `sparse`, the rows are a leaf that stands for the table: what arrives there is the table's gradient, with as many rows as
+were asked for.
+"""
+
+from __future__ import annotations
+
+from genesis.functions.methods.table import functions_of
+from genesis.functions.overrides import overridable
+from genesis.functions.ranges import arange
+from genesis.ir.dtypes import int64
+from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
+from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.sparse.sparse_tensor import sparse as sparse_tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tracing.recording_hooks import refuse
+from genesis.tracing.state import recording, thread_state
+
+(cat,) = functions_of("cat")
+
+
+@overridable
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:
+    """The rows of `weight` (entries, width) at the positions `input` (any shape).
+
+    The row `padding_idx` gets no gradient. Rows that are asked for and have a norm, of order `norm_type`, above `max_norm` are
+    scaled down to it first, in `weight` itself. With `scale_grad_by_freq`, a row's gradient is divided by how often it is
+    asked for. With `sparse`, the gradient of a `weight` that is a leaf is a sparse tensor with a row for each position, several
+    of which may be the same; `optim.SparseAdam`, `SGD` and `Adagrad` move those rows alone. Raises ValueError for a `weight`
+    of another rank, a padding_idx outside of it, and `scale_grad_by_freq` with `sparse`; when it is computed, IndexError for a
+    position out of range.
+
+    >>> embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    if max_norm is not None:
+        _scaled_down(input, weight, max_norm, norm_type)
+    padding = None if padding_idx is None else _place("embedding", padding_idx, weight.shape[0])
+    if sparse and _is_table(weight):
+        if scale_grad_by_freq:
+            raise ValueError("embedding: scale_grad_by_freq is not for sparse gradients")
+        return _rows(input, weight, padding).reshape(*input.shape, weight.shape[1])
+    rows = call(OPERATIONS["embedding"], (input, weight))
+    if scale_grad_by_freq:
+        often = rows.new_zeros(weight.shape[0]).index_add(0, input.reshape(-1), rows.new_ones(input.numel()))
+        share = (1 / often[input]).unsqueeze(-1)
+        rows = rows * share + (rows * (1 - share)).detach()
+    if padding is None:
+        return rows
+    return call(OPERATIONS["where"], ((input == padding).unsqueeze(-1), rows.detach(), rows))
+
+
+def _place(name: str, padding_idx: int, entries: int) -> int:
+    """`padding_idx`, counted from the front."""
+    if not -entries <= padding_idx < entries:
+        raise ValueError(f"{name}: padding_idx {padding_idx} is outside a table of {entries} entries")
+    return padding_idx % entries
+
+
+def _scaled_down(input: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
+    """Rows of `weight` at the positions `input` whose norm is above `max_norm` are scaled down to it, in place."""
+    with recording(False) as again, again:
+        sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
+        asked = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1.0).unsqueeze(1) * (sizes > max_norm)
+        write(weight, call(OPERATIONS["where"], (asked != 0, weight * (max_norm / (sizes + 1e-7)), weight)))
+
+
+@overridable
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:
+    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width).
+
+    Args:
+        input: positions, a bag in each row (bags, n), or all in one axis.
+        offsets: where each bag begins in an `input` of one axis; the first is 0.
+        mode: "sum", "mean" or "max". An empty bag gives zeros.
+        per_sample_weights: factors of the rows, of the shape of `input`, with "sum".
+        include_last_offset: the last of the `offsets` is the end.
+        padding_idx: positions of this value count for nothing.
+
+    `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` as in `embedding`. Raises ValueError for other shapes and modes,
+    and for `scale_grad_by_freq` or `sparse` with "max"; when it is computed, IndexError for positions or offsets out of range.
+
+    >>> table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> embedding_bag(genesis.tensor([0, 1, 1]), table, genesis.tensor([0, 2]), mode="sum")
+    tensor([[4., 6.],
+            [3., 4.]])
+    """
+    if max_norm is not None:
+        _scaled_down(input, weight, max_norm, norm_type)
+    if sparse and (mode == "max" or scale_grad_by_freq):
+        raise ValueError("embedding_bag: mode 'max' and scale_grad_by_freq are not for sparse gradients")
+    if sparse and _is_table(weight):
+        padding = None if padding_idx is None else _place("embedding_bag", padding_idx, weight.shape[0])
+        input, weight, padding_idx = _table_of_rows(input, weight, padding)
+    arguments = (input, weight, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx)
+    return call(OPERATIONS["embedding_bag"], arguments)
+
+
+# ---- sparse gradients ----
+
+
+def _is_table(weight: Tensor) -> bool:
+    """Whether the gradient of `weight` can be a sparse one. That of a result goes on, and has to be dense for it."""
+    return weight.requires_grad and weight.is_leaf and thread_state.grad_enabled and not thread_state.deferred
+
+
+def _rows(input: Tensor, weight: Tensor, padding: int | None) -> Tensor:
+    """The rows of `weight` at all positions, (n, width), as a leaf that stands for it; not for the row `padding`."""
+    refuse("a gradient is to be sparse")
+    places = input.reshape(-1).to(int64)
+    with recording(False) as again, again:
+        rows: Tensor = call(OPERATIONS["embedding"], (places, weight))
+
+    def gradient_of(gradient: Tensor) -> SparseTensor:
+        at = places
+        if padding is not None:
+            kept = (places != padding).nonzero().reshape(-1)
+            at, gradient = at[kept], gradient[kept]
+        return sparse_tensor(at.unsqueeze(0), gradient, (weight.shape[0], *gradient.shape[1:]))
+
+    rows.requires_grad = True
+    rows._stands_for = weight, gradient_of
+    return rows
+
+
+def _table_of_rows(input: Tensor, weight: Tensor, padding: int | None) -> tuple[Tensor, Tensor, int | None]:
+    """A table of the rows that are asked for, their positions in it, and that of a row of zeros in the place of `padding`."""
+    rows = _rows(input, weight, padding)
+    places = arange(len(rows), device=rows.device).reshape(input.shape)
+    if padding is None:
+        return places, rows, None
+    places = call(OPERATIONS["where"], (input == padding, len(rows), places))
+    return places, cat([rows, rows.new_zeros(1, rows.shape[1])]), len(rows)
+
+
+# ---- zeros and ones ----
+
+
+@overridable
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A row of `num_classes` for each element of an integer `tensor` (..), int64 (.., num_classes): 1 there, 0 elsewhere.
+
+    With -1, so many classes as the greatest element asks for, which computes it. Raises TypeError for other dtypes,
+    ValueError for another negative `num_classes` or none to count, and, when it is computed, IndexError for an element
+    out of range.
+
+    >>> one_hot(genesis.tensor([2, 0]))
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
+    if num_classes < -1 or (num_classes == -1 and not tensor.numel()):
+        raise ValueError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
+    count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
+    return call(OPERATIONS["one_hot"], (tensor, count))
+
+
+replayable_module(__name__)

@@ -1,0 +1,30 @@
+"""Steps of optimizers on those rows alone that sparse gradients have."""
+
+from __future__ import annotations
+
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import numel
+from genesis.optim.optimizer import Group, Optimizer
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+
+
+def update_rows(
+    optimizer: Optimizer, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int
+) -> None:
+    """Run the optimizer's operation on the rows that sparse gradients have, of `parameters` and of what is kept of them."""
+    slots, settings = optimizer.slots(group), optimizer.settings(group, age)
+    for parameter, gradient in zip(parameters, map(coalesced, gradients), strict=True):
+        at, elements = flat_positions(gradient._positions, gradient.extents), gradient.values()
+        whole = [parameter, *[optimizer.state[parameter][slot] for slot in slots]]
+        flat = [one.reshape(numel(gradient.extents), *elements.shape[1:]) for one in whole]
+        rows = [[one[at]] for one in flat]
+        kept = dict(zip(slots, rows[1:], strict=True))
+        results = call(optimizer.operation, (rows[0], [elements], *[kept.get(kind, []) for kind in optimizer.kinds], *settings))
+        for one, before, new in zip(whole, flat, results, strict=True):
+            write(one, before.index_copy(0, at, new).reshape(one.shape))
+
+
+replayable_module(__name__)
