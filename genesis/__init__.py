@@ -11,27 +11,18 @@ tensor([2., 4., 6.])
 """
 
 import sys as _sys
-from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
 from genesis.tensor.handle import Tensor
 
 # isort: split
-from genesis import (
-    amp, array_api, autograd, backends, cuda, debug, fft, func, function, linalg, masked, nested, nn, ops, optim, pytree,
-    random, serialization, signal, sparse, special, testing, utils,
-)
-from genesis.amp import autocast, is_autocast_enabled
+from genesis import autograd, linalg, nested, ops, pytree, random, sparse, special
 from genesis.autograd import (
     Context, Function, GradManager, GraphCycleError, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled,
     zero_grad,
 )
-from genesis.capture import compile
-from genesis.debug.doctor import doctor
 from genesis.execution.eager import eager
-from genesis.func import vmap
-from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
 from genesis.functions import indexing as _indexing
 from genesis.functions.comparison import (
     allclose, broadcast_shapes, can_cast, equal, finfo, iinfo, is_nonzero, is_tensor, result_type,
@@ -44,9 +35,9 @@ from genesis.functions.from_data import as_tensor, asarray, from_dlpack, from_nu
 from genesis.functions.low_rank import lobpcg, pca_lowrank, svd_lowrank
 from genesis.functions.printing import get_printoptions, set_printoptions
 from genesis.functions.ranges import arange, eye, linspace, logspace, meshgrid, tril_indices, triu_indices
+from genesis.functions.public_names import defined_later as _defined_later
 from genesis.functions.public_names import function_named as _function_named
 from genesis.functions.public_names import function_names as _function_names
-from genesis.functions.public_names import hide_what_is_imported as _hide_what_is_imported
 from genesis.functions.public_names import show_in as _show_in
 from genesis.functions.selection import (
     argwhere, index_add, index_copy, index_fill, masked_scatter, masked_select, nonzero, nonzero_static, put, take, unique,
@@ -72,8 +63,8 @@ from genesis.ir.dtypes import int16 as short
 from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
+from genesis.ir.lazy_imports import LazyNames as _LazyNames
 from genesis.ir.replayable import replayable as _replayable
-from genesis.nn.native import native_batch_norm, native_group_norm, native_layer_norm
 from genesis.random import (
     bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
@@ -84,9 +75,10 @@ from genesis.runtime.devices import Device as device
 from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
-from genesis.serialization import load, save
 from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
 from genesis.ir.sparse_layouts import sparse_coo, sparse_csc, sparse_csr
+from genesis.tensor.modes import SwitchedModule as _SwitchedModule
+from genesis.tensor.modes import autocast, is_autocast_enabled
 from genesis.tensor.size import Size
 from genesis.tracing.state import set_default_dtype
 
@@ -119,17 +111,26 @@ __version__ = "0.1.0"
 newaxis = None  # in an index
 NDArray = Tensor  # what `x.data` is: an array, and no other class
 enable_autocast: _Any  # a switch: `genesis.enable_autocast = True` is noticed
-_sys.modules[__name__].__class__ = amp.SwitchedModule
+_sys.modules[__name__].__class__ = _SwitchedModule
+
+_LAZY = _LazyNames("genesis", {
+    "genesis":
+        "amp array_api backends cuda debug distributions fft func function masked nn optim serialization signal testing utils",
+    "genesis.capture": "compile",
+    "genesis.debug.doctor": "doctor",
+    "genesis.func": "vmap",
+    "genesis.function": "AddFunction MatMulFunction MulFunction ReluFunction",
+    "genesis.nn.native": "native_batch_norm native_group_norm native_layer_norm",
+    "genesis.serialization": "load save",
+})
 
 
 @_replayable
 def __getattr__(name: str) -> object:
-    """The public function of an operation, or `distributions`, found when it is first asked for."""
-    if name == "distributions":
-        return _import_module("genesis.distributions")
-    function = _function_named(name)
+    """What is imported, or made of an operation's row, when it is first asked for."""
+    function = None if name in _LAZY else _function_named(name)
     if function is None:
-        raise AttributeError(f"module 'genesis' has no attribute {name!r}")
+        return _LAZY(name)
     globals()[name] = function
     return function
 
@@ -139,5 +140,5 @@ def __dir__() -> list[str]:
 
 
 _show_in(_sys.modules[__name__])
-_hide_what_is_imported()
+_defined_later(lambda: _LAZY("native_layer_norm"))  # with all of `nn`
 _grow_old()

@@ -10,16 +10,15 @@ from genesis import (
     optim as optim, pytree as pytree, random as random, serialization as serialization, signal as signal, sparse as sparse,
     special as special, testing as testing, utils as utils,
 )
-from genesis.amp import autocast as autocast, is_autocast_enabled as is_autocast_enabled
 from genesis.autograd import (
     Context as Context, Function as Function, GradManager as GradManager, GraphCycleError as GraphCycleError,
     enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, no_grad as no_grad,
     set_grad_enabled as set_grad_enabled, zero_grad as zero_grad,
 )
-from genesis.capture import compile as compile
+from genesis.capture.compiled import compile as compile
 from genesis.debug.doctor import doctor as doctor
 from genesis.execution.eager import eager as eager
-from genesis.func import vmap as vmap
+from genesis.func.vmap import vmap as vmap
 from genesis.function import (
     AddFunction as AddFunction, MatMulFunction as MatMulFunction, MulFunction as MulFunction, ReluFunction as ReluFunction,
 )
@@ -135,6 +134,7 @@ from genesis.tensor.methods import (
     Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, Parts, QR, Reflected,
     SignAndLog, Solved, Sorted, Transposed, Triangular,
 )
+from genesis.tensor.modes import autocast as autocast, is_autocast_enabled as is_autocast_enabled
 from genesis.tensor.size import Size as Size
 from genesis.tensor.views import detach as detach
 from genesis.tracing.state import set_default_dtype as set_default_dtype

@@ -8,6 +8,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["AddFunction", "Context", "Function", "MatMulFunction", "MulFunction", "ReluFunction", "numerical_gradient_check"]
+__dir__ = __all__.copy
 
 
 class AddFunction(Function):

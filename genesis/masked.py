@@ -25,6 +25,7 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
     "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]
+__dir__ = __all__.copy
 
 Axes = int | Sequence[int] | None
 Identity = Callable[[DType], float | bool]

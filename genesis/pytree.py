@@ -9,6 +9,7 @@ from genesis.ir.annotations import Tree
 from genesis.ir.replayable import replayable_module
 
 __all__ = ["leaves_of", "map_tree", "with_leaves"]
+__dir__ = __all__.copy
 
 
 def leaves_of(tree: Tree) -> list[Tree]:

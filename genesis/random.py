@@ -30,6 +30,7 @@ __all__ = [
     "bernoulli", "binomial", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "poisson",
     "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
 ]
+__dir__ = __all__.copy
 
 initial_seed = rng.initial_seed
 get_rng_state = rng.get_state

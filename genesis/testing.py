@@ -16,6 +16,7 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
+__dir__ = __all__.copy
 
 _TOLERANCES = {float16: (1e-3, 1e-5), bfloat16: (1.6e-2, 1e-5), float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}
 

@@ -17,8 +17,7 @@ from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.tensor.handle import Tensor
 
 __all__ = ["measure"]
-
-__dir__ = __all__.copy  # imported after the others, on its own
+__dir__ = __all__.copy
 
 LARGE, SMALL = 1 << 23, 1 << 15  # elements of what lies in memory, and of what lies in a thread's cache
 ROUNDS = 5

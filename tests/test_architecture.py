@@ -23,12 +23,11 @@ USERS = {  # modules that users import, and nothing else, lie loose
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's
 # special functions, the data loader's threads, the first CUDA device.
 DEFERRED = {
+    ("genesis/ir/lazy_imports.py", ""), ("genesis/__init__.py", "genesis."), ("genesis/utils/__init__.py", "genesis.utils."),
     ("genesis/runtime/numba_compiler.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "numba.core"),
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
     ("genesis/ops/solving.py", "scipy.linalg"), ("genesis/ops/solving.py", "scipy.linalg"),
-    ("genesis/utils/__init__.py", "genesis.utils.data"),
-    ("genesis/__init__.py", "genesis.distributions"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
     ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),
@@ -52,7 +51,7 @@ def floor_of(module: str) -> int:
 
 
 def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt | ast.Call]]:
-    """Every import, those for types alone and those by `import_module` among them."""
+    """Every import, those for types alone and those by `import_module` or `LazyNames` among them."""
     found: list[tuple[str, ast.stmt | ast.Call]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -62,7 +61,10 @@ def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt | ast.Call]]:
             found.append((node.module or "", node))
             found += [(f"{node.module}.{alias.name}", node) for alias in node.names]
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "import_module":
-            found.append((ast.literal_eval(node.args[0]), node))
+            found.append((ast.literal_eval(node.args[0]) if isinstance(node.args[0], ast.Constant) else "", node))
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith("LazyNames"):
+            table = ast.literal_eval(node.args[1])
+            found += [(f"{module}.{name}", node) for module, names in table.items() for name in names.split()]
     return found
 
 

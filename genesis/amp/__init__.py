@@ -4,3 +4,4 @@ from genesis.amp.grad_scaler import GradScaler
 from genesis.tensor.modes import SwitchedModule, autocast, is_autocast_enabled
 
 __all__ = ["GradScaler", "SwitchedModule", "autocast", "is_autocast_enabled"]
+__dir__ = __all__.copy

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from genesis.array_api import dispatch, fft, linalg
+from genesis.array_api import fft, linalg
 from genesis.array_api.creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu,
     zeros, zeros_like,

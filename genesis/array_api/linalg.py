@@ -21,6 +21,7 @@ __all__ = [
     "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
     "vector_norm",
 ]
+__dir__ = __all__.copy
 
 
 class EighResult(NamedTuple):

@@ -21,3 +21,4 @@ __all__ = [
     "forward_ad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled",
     "no_grad", "numerical_gradient_check", "once_differentiable", "set_detect_anomaly", "set_grad_enabled", "zero_grad",
 ]
+__dir__ = __all__.copy

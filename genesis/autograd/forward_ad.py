@@ -16,6 +16,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+__dir__ = __all__.copy
 
 
 class UnpackedDualTensor(NamedTuple):

@@ -17,6 +17,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__dir__ = __all__.copy
 
 Tensors = Tensor | tuple[Tensor, ...]
 

@@ -18,6 +18,7 @@ __all__ = [
     "GradientEdge", "Node", "RemovableHandle", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
     "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]
+__dir__ = __all__.copy
 
 Node = GradientNode
 

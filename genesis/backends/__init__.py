@@ -3,3 +3,4 @@
 from genesis.backends import cuda, cudnn, mps
 
 __all__ = ["cuda", "cudnn", "mps"]
+__dir__ = __all__.copy

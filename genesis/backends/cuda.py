@@ -7,3 +7,4 @@ False
 from genesis.runtime.cuda.cublas import matmul
 
 __all__ = ["matmul"]
+__dir__ = __all__.copy

@@ -8,6 +8,7 @@ False
 """
 
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
+__dir__ = __all__.copy
 
 allow_tf32 = False
 benchmark = False

@@ -5,6 +5,7 @@
 """
 
 __all__ = ["is_available", "is_built"]
+__dir__ = __all__.copy
 
 
 def is_available() -> bool:

@@ -9,3 +9,4 @@ from genesis.capture.record.records import SplitError
 from genesis.capture.replay.comparison import MismatchError
 
 __all__ = ["Compiled", "MismatchError", "SplitError", "compile"]
+__dir__ = __all__.copy

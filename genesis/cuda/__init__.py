@@ -30,3 +30,4 @@ __all__ = [
     "memory_stats", "memory_summary", "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state",
     "set_rng_state_all", "set_stream", "stream", "synchronize",
 ]
+__dir__ = __all__.copy

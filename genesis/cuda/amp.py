@@ -7,6 +7,7 @@ from genesis.amp import autocast as any_autocast
 from genesis.ir.dtypes import DType, float16
 
 __all__ = ["GradScaler", "autocast"]
+__dir__ = __all__.copy
 
 
 class autocast(any_autocast):

@@ -17,3 +17,4 @@ __all__ = [
     "StageTime", "Timing", "explain", "graph", "kernels", "memory", "on_flush", "program", "record_grad_function",
     "reset_stats", "stats", "timing",
 ]
+__dir__ = __all__.copy

@@ -50,4 +50,5 @@ __all__ = [
     "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms", "utils",
     *transforms.__all__,
 ]
+__dir__ = __all__.copy
 _REGISTERED = kl_within, kl_between  # at their import

@@ -18,6 +18,17 @@ from genesis.tensor.handle import Tensor
 
 _registered: set[str] = set()  # operations of the user's
 _namespaces = [ops]  # modules that show every operation
+_later: list[Callable[[], object]] = []  # imports of modules that define further public functions
+
+
+def defined_later(load: Callable[[], object]) -> None:
+    """Have `load` import modules that define public functions, before a name is said to be none."""
+    _later.append(load)
+
+
+def _load() -> None:
+    while _later:
+        _later.pop()()
 
 
 def show_in(module: ModuleType) -> None:
@@ -29,14 +40,19 @@ def function_named(name: str) -> AnyFunction | None:
     """The public function of that name, made of its row if it has one; or None."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    if name.endswith("_") and not name.startswith("_"):  # relu_, fill_: what writes into its first argument
-        return getattr(Tensor, name, None)
-    row = row_at(name)
-    return None if row is None else function_of(row)
+    if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):  # relu_: what writes into its first argument
+        return getattr(Tensor, name)  # type: ignore[no-any-return]
+    if (row := row_at(name)) is not None:
+        return function_of(row)
+    if name.startswith("__") or not _later:  # those with two underscores are what Python asks of a module
+        return None
+    _load()
+    return FUNCTIONS.get(name)
 
 
 def function_names() -> set[str]:
     """The names of all public functions of Tensors."""
+    _load()
     return names_in("") | {*FUNCTIONS}
 
 
@@ -63,13 +79,6 @@ def rows_shown(
     return find, lambda: own
 
 
-def hide_what_is_imported() -> None:
-    """Have `dir` of every module show the names in its `__all__`, unless it has a `__dir__` of its own."""
-    for name, module in [*sys.modules.items()]:
-        if name.startswith("genesis.") and "__all__" in vars(module) and "__dir__" not in vars(module):
-            vars(module)["__dir__"] = vars(module)["__all__"].copy
-
-
 def register_function(name: str, function: AnyFunction) -> None:
     """Have `function` compute the operation `name` wherever it is called: as an operator, a method or a function.
 
@@ -83,6 +92,8 @@ def register_function(name: str, function: AnyFunction) -> None:
     >>> genesis.tensor(1.0) + genesis.tensor(2.0)
     tensor(3.)
     """
+    if name not in OPERATIONS:
+        _load()
     if name not in OVERRIDABLE and (name not in OPERATIONS or not OPERATIONS[name].public):
         raise ArgumentError(f"register_function: {name!r} is no operation of genesis; register_operation adds a new one")
     replace(name, _callable("register_function", name, function))

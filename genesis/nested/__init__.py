@@ -25,6 +25,7 @@ __all__ = [
     "NestedTensor", "as_nested_tensor", "jagged", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
     "to_padded_tensor",
 ]
+__dir__ = __all__.copy
 
 
 def nested_tensor(

@@ -41,3 +41,4 @@ from genesis.nn.unpooling import *
 
 _LAYERS = [name for name, value in vars().items() if isinstance(value, type)]
 __all__ = sorted(["flex_attention", "functional", "grad", "init", "parallel", "utils", *_LAYERS])
+__dir__ = __all__.copy

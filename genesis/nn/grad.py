@@ -16,6 +16,7 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
+__dir__ = __all__.copy
 
 
 def _gradient(axes: int, of: Tensor, input: Tensor, weight: Tensor, grad_output: Tensor, settings: Sequence[PerAxis]) -> Tensor:

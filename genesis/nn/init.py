@@ -19,6 +19,7 @@ __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
     "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
 ]
+__dir__ = __all__.copy
 
 
 def _fill(tensor: Tensor, generator: Generator | None, name: str, *arguments: float) -> Tensor:

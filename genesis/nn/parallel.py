@@ -22,6 +22,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 
 __all__ = ["DataParallel", "gather", "replicate", "scatter"]
+__dir__ = __all__.copy
 
 
 class DataParallel(Module):

@@ -12,6 +12,7 @@ are primitives. Their derivatives are integrals again: T_n by a is T_(n+1), and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -26,8 +27,13 @@ Array = np.ndarray
 _T = np.arange(-3.7, 7.0, 0.1)
 _STEPS = np.exp(_T - np.exp(-_T))
 _WEIGHTS = 0.1 * _STEPS * (1 + np.exp(-_T))
-_LEGENDRE = np.polynomial.legendre.leggauss(80)
 _CHUNK = 1 << 12  # elements at a time: the nodes of one are 107 numbers
+
+
+@cache
+def _gauss_legendre() -> tuple[Array, Array]:
+    """80 nodes in (-1, 1), and their weights."""
+    return np.polynomial.legendre.leggauss(80)  # type: ignore[no-untyped-call,no-any-return]
 
 
 def _tail(integrand: Callable[..., Array], width: Array, *arrays: Array) -> Array:
@@ -129,7 +135,7 @@ def _von_mises_tail(attrs: dict[str, int], k: Array, x: Array) -> Array:
     # From |x| to where q has fallen to e^-40 of its value there, or to pi.
     height = np.cos(size)
     end = np.arccos(np.maximum(height - 40 / np.maximum(k, 1e-300), -1.0))
-    nodes, weights = _LEGENDRE
+    nodes, weights = _gauss_legendre()
     half = (end - size) / 2
     t = size[:, None] + half[:, None] * (1 + nodes)
     drop = -2 * np.sin((t + size[:, None]) / 2) * np.sin((t - size[:, None]) / 2)  # cos t - cos x

@@ -26,6 +26,7 @@ from genesis.tracing.state import recording
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn",
 ]
+__dir__ = __all__.copy
 
 Average = Callable[[Tensor, Tensor, int], Tensor]
 Averages = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]

@@ -23,6 +23,7 @@ from genesis.serialization.storage import MapLocation
 from genesis.serialization.unpickler import CarefulUnpickler, TrustingUnpickler
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "safetensors", "save"]
+__dir__ = __all__.copy
 
 File = str | os.PathLike[str] | BinaryIO
 

@@ -28,6 +28,7 @@ __all__ = [
     "SafetensorError", "load", "load_file", "load_model", "load_sharded", "safe_open", "save", "save_file", "save_model",
     "save_sharded", "storage_ptr", "storage_size",
 ]
+__dir__ = __all__.copy
 
 _INDEX = "model.safetensors.index.json"
 Path_ = str | os.PathLike[str]

@@ -23,6 +23,7 @@ __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
     "kaiser", "nuttall",
 ]
+__dir__ = __all__.copy
 
 
 class WindowOptions(TypedDict, total=False):

@@ -1,14 +1,7 @@
 """Data loading and checkpointing."""
 
-import importlib
-
-from genesis.utils import checkpoint
+from genesis.ir.lazy_imports import LazyNames
 
 __all__ = ["checkpoint", "data"]
-
-
-def __getattr__(name: str) -> object:
-    """`data` when it is first asked for: what its workers need takes a while to import."""
-    if name == "data":
-        return importlib.import_module("genesis.utils.data")
-    raise AttributeError(f"module 'genesis.utils' has no attribute {name!r}")
+__dir__ = __all__.copy
+__getattr__ = LazyNames("genesis.utils", {"genesis.utils": "checkpoint data"})  # workers need modules that take a while

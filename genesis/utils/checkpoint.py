@@ -29,6 +29,7 @@ __all__ = [
     "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential",
     "create_selective_checkpoint_contexts", "noop_context_fn",
 ]
+__dir__ = __all__.copy
 
 _TENSOR = object()  # where an argument was one
 

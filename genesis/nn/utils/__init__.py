@@ -21,3 +21,4 @@ __all__ = [
     "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm",
     "vector_to_parameters", "weight_norm",
 ]
+__dir__ = __all__.copy

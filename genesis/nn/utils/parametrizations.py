@@ -22,6 +22,7 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+__dir__ = __all__.copy
 
 MAPS = ("matrix_exp", "cayley", "householder")
 EPSILON = {float16: 2.0**-10, float32: 2.0**-23, float64: 2.0**-52}

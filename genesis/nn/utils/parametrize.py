@@ -25,6 +25,7 @@ __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
     "transfer_parametrizations_and_params", "type_before_parametrizations",
 ]
+__dir__ = __all__.copy
 
 
 class _Cache:

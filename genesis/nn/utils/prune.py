@@ -29,6 +29,7 @@ __all__ = [
     "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured",
     "ln_structured", "random_structured", "random_unstructured", "remove",
 ]
+__dir__ = __all__.copy
 
 
 def identity(module: Module, name: str) -> Module:

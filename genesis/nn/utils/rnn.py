@@ -20,6 +20,7 @@ __all__ = [
     "PackedSequence", "invert_permutation", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
     "pad_sequence", "padded", "unpack_sequence", "unpad_sequence",
 ]
+__dir__ = __all__.copy
 
 
 class PackedSequence(NamedTuple):

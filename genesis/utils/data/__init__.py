@@ -16,4 +16,4 @@ __all__ = [
     "WeightedRandomSampler", "WorkerInfo", "default_collate", "default_convert", "get_worker_info", "random_split",
 ]
 
-__dir__ = __all__.copy  # imported after the others, when it is asked for
+__dir__ = __all__.copy

@@ -1,4 +1,4 @@
-"""How libraries come from an array to the namespace."""
+"""Methods by which libraries come from an array to the functions of the array API standard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Modu
     """The array API's functions for this array. Raises ValueError for a version that is not here."""
     if api_version is not None and api_version not in _VERSIONS:
         raise ValueError(f"__array_namespace__: api_version {api_version!r}; want one of {', '.join(_VERSIONS)}")
-    return sys.modules["genesis.array_api"]
+    return sys.modules["genesis"].array_api  # type: ignore[no-any-return]
 
 
 @method

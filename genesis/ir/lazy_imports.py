@@ -1,0 +1,39 @@
+"""Names that a package imports when they are first asked for (PEP 562): programs read what they use of the library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+
+from genesis.ir.replayable import replayable_module
+
+
+class LazyNames:
+    """What a package calls in its `__getattr__`: it imports a name, which is an attribute like others from then on.
+
+    `modules` lists names by the module that has them; those by the package's own name are modules in it.
+
+    >>> names = LazyNames("genesis", {"genesis": "nn optim", "genesis.capture": "compile"})
+    >>> names("compile") is genesis.compile, "compile" in names, "add" in names
+    (True, True, False)
+    """
+
+    def __init__(self, package: str, modules: Mapping[str, str]) -> None:
+        self._package = package
+        self._homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._homes
+
+    def __call__(self, name: str) -> object:
+        """The value. Raises AttributeError for a name that is not listed."""
+        home = self._homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
+        value = import_module(f"{home}.{name}") if home == self._package else getattr(import_module(home), name)
+        setattr(sys.modules[self._package], name, value)
+        return value
+
+
+replayable_module(__name__)

@@ -1,0 +1,69 @@
+"""What a process that imports genesis reads, and what waits until it is asked for."""
+
+import subprocess
+import sys
+
+import pytest
+
+import genesis
+
+LATER = {  # modules that no `import genesis` reads
+    "genesis.amp", "genesis.array_api", "genesis.capture", "genesis.cuda", "genesis.debug", "genesis.distributions",
+    "genesis.func", "genesis.nn", "genesis.optim", "genesis.serialization", "genesis.utils",
+    "numba", "scipy", "networkx", "importlib.metadata", "multiprocessing", "numpy.random", "numpy.polynomial",
+}
+FIRST = [  # what a program may ask for before anything else
+    "genesis.dropout", "genesis.ops.gumbel_softmax", "genesis.native_layer_norm", "genesis.nn.functional.relu",
+    "genesis.compile", "genesis.utils.data.DataLoader", "genesis.vmap", "genesis.zeros(2).__array_namespace__().ones",
+    "genesis.distributions.Normal", "genesis.ops.register_function('one_hot', abs) or genesis.one_hot", "genesis.debug.graph",
+    "genesis.backends.cudnn.is_available", "pickle.loads(b'cgenesis.nn.linear\\nLinear\\n.')", "genesis.doctor",
+]
+
+
+def printed(program: str) -> str:
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def test_an_import_reads_what_every_program_needs_and_no_more():
+    assert {*printed("import sys, genesis; print(*sys.modules)").split()} & LATER == set()
+
+
+def test_a_computation_reads_no_layers_and_no_capture():
+    computed = printed("import sys, genesis; (genesis.ones(3, requires_grad=True) + 1).sum().backward(); print(*sys.modules)")
+    assert {*computed.split()} & LATER <= {"numba"}  # which compiles what is on no disk
+
+
+def test_a_name_is_found_whatever_was_asked_for_before():
+    program = f"""
+import os, pickle, genesis
+for first in {FIRST}:
+    if not (child := os.fork()):
+        os._exit(not callable(eval(first)))
+    print(first if os.waitpid(child, 0)[1] else "")
+"""
+    assert printed(program).split() == []
+
+
+def test_a_name_that_is_none_stays_none():
+    with pytest.raises(AttributeError, match="module 'genesis' has no attribute 'no_such_name'"):
+        genesis.no_such_name  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'genesis\.utils' has no attribute 'no_such_name'"):
+        genesis.utils.no_such_name  # noqa: B018
+
+
+def test_names_that_wait_are_shown():
+    shown = printed("import genesis; print(*dir(genesis))").split()
+    assert {"nn", "optim", "compile", "load", "vmap", "dropout", "native_layer_norm"} <= {*shown}
+
+
+def test_a_compiled_function_may_be_what_reads_a_module_first():
+    told = printed("""
+import genesis
+f = genesis.compile(lambda x: genesis.fft.fft(x).real + genesis.nn.functional.softplus(x))
+x = genesis.ones(4)
+assert len({str(f(x).tolist()) for _ in range(4)}) == 1
+print(genesis.debug.explain(f, x))
+""")
+    assert "is replayed" in told
