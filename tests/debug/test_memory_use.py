@@ -7,8 +7,15 @@ import pytest
 
 import genesis
 from genesis.debug import memory
+from tests.collector import without_collector
 
 MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _what_other_tests_left_stays():
+    with without_collector():
+        yield
 
 
 def test_held_memory_comes_and_goes_with_tensors():
