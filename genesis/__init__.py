@@ -73,6 +73,7 @@ from genesis.runtime.references import grow_old as _grow_old
 from genesis.runtime.cuda.cublas import get_float32_matmul_precision, set_float32_matmul_precision
 from genesis.runtime.devices import Device as device
 from genesis.runtime.devices import get_default_device, set_default_device
+from genesis.runtime.logs import set_logs
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
@@ -92,18 +93,19 @@ __all__ = [  # and the functions of the operation table
     "fft", "finfo", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy",
     "full", "full_like", "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision",
     "get_num_threads", "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit",
-    "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16",
-    "int32", "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load",
-    "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode",
-    "multinomial", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "nested", "newaxis", "nn", "no_grad",
-    "nonzero", "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson",
-    "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
-    "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
-    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions",
-    "set_rng_state", "short", "signal", "sparse", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc",
-    "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "take",
-    "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind",
-    "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32",
+    "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "lobpcg",
+    "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode", "multinomial", "nan",
+    "native_batch_norm", "native_group_norm", "native_layer_norm", "nested", "newaxis", "nn", "no_grad", "nonzero",
+    "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson", "promote_types", "put",
+    "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave",
+    "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device", "set_default_dtype",
+    "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions", "set_rng_state",
+    "short", "signal", "sparse", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc",
+    "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank",
+    "synchronize", "take", "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32",
+    "uint64", "unbind", "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad",
+    "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"
@@ -118,6 +120,7 @@ _LAZY = _LazyNames("genesis", {
         "amp array_api backends cuda debug distributions fft func function masked nn optim serialization signal testing utils",
     "genesis.capture": "compile",
     "genesis.debug.doctor": "doctor",
+    "genesis.execution.synchronization": "synchronize",
     "genesis.func": "vmap",
     "genesis.function": "AddFunction MatMulFunction MulFunction ReluFunction",
     "genesis.nn.native": "native_batch_norm native_group_norm native_layer_norm",

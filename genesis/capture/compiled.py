@@ -18,6 +18,7 @@ from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
 from genesis.runtime.devices import seen_devices
+from genesis.runtime.logs import tell
 from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY, LOCK, critical
@@ -108,6 +109,8 @@ class Compiled:
         self._wasted += 1
         if self._wasted > PATIENCE and self._wasted & (self._wasted - 1):
             return self.function(*args, **kwargs)
+        if self.entries:
+            tell("guards", "%s is recorded anew: %s has changed", vars(self).get("__name__", "a function"), self.missed)
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
         recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items)
         recorder, entry = recording.recorder, recording.entry
@@ -116,6 +119,8 @@ class Compiled:
         recorder.release()
         self._returns_items = self._returns_items or recorder.only_returns_items(recording.result)
         self.refusals = recorder.refusals
+        for refusal in self.refusals:
+            tell("guards", "%s cannot be replayed: %s", vars(self).get("__name__", "a function"), refusal)
         lasting = [refusal for refusal in self.refusals if not refusal.passes]
         if lasting and self.fullgraph:
             raise SplitError(f"compile: with fullgraph=True, {lasting[0]}")

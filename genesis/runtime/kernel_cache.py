@@ -24,6 +24,7 @@ import llvmlite
 from genesis.runtime import machine_code
 from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.logs import CompilingLine, tell
 from genesis.runtime.private_directory import PrivateDirectory, cache_directory
 from genesis.runtime.uninterrupted import uninterrupted
 
@@ -84,7 +85,7 @@ class KernelCache:
         self.sweep()
 
     def _link(self, kernels: Iterable[KernelSource]) -> None:
-        started = time.perf_counter()
+        started, loaded = time.perf_counter(), 0
         missing = []
         for kernel in kernels:
             # Object code is ready in 0.8 ms. Numba's own cache takes 0.56 s to load, and leaves globals out of its key.
@@ -94,19 +95,26 @@ class KernelCache:
                 missing.append(kernel)
             else:
                 self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
-                count("kernels_loaded")
-        count("load_microseconds", round(1e6 * (time.perf_counter() - started)))
+                loaded += 1
+        took = time.perf_counter() - started
+        count("kernels_loaded", loaded)
+        count("load_microseconds", round(1e6 * took))
+        if loaded:
+            tell("cache", "loaded %d kernels in %.1f ms", loaded, 1e3 * took)
         if missing:
             self._compile(missing)
 
     def _compile(self, kernels: Sequence[KernelSource]) -> None:
         started = time.perf_counter()
-        objects = machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir) for kernel in kernels])
+        with CompilingLine(len(kernels)) as line:
+            objects = machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir) for kernel in kernels], line.step)
         for kernel, object_code in zip(kernels, objects, strict=True):
             self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
             self._write(kernel.source, object_code)
+        took = time.perf_counter() - started
         count("kernels_compiled", len(kernels))
-        count("compile_microseconds", round(1e6 * (time.perf_counter() - started)))
+        count("compile_microseconds", round(1e6 * took))
+        tell("compile", "compiled %d kernels in %.2f s: %s", len(kernels), took, ", ".join(kernel.symbol for kernel in kernels))
         self.sweep()
 
     # ---- the files ----
@@ -131,6 +139,7 @@ class KernelCache:
             and body[:source_length] == source.encode() and hashlib.sha256(body).digest() == digest
         )
         if not sound:
+            tell("cache", "%s is not the file that it should be, and is passed over", name)
             return None
         # Times of use decide what a sweep deletes; once a day is enough, and most reads then write nothing.
         with contextlib.suppress(OSError):  # it may be read-only
@@ -167,9 +176,11 @@ class KernelCache:
 
 
 def _opened(path: Path | None) -> PrivateDirectory | None:
-    with contextlib.suppress(OSError):  # it cannot be made, or is not ours
+    try:
         return None if path is None else PrivateDirectory(path)
-    return None
+    except OSError as problem:  # it cannot be made, or is not ours
+        tell("cache", "kernels are kept in memory alone: %s", problem)
+        return None
 
 
 def _name(source: str) -> str:

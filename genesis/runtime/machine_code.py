@@ -113,8 +113,8 @@ def _workers_for(modules: int) -> list[CompileWorker]:
     return _workers[:]
 
 
-def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]]) -> list[bytes]:
-    """The object code of each (symbol, function that writes its LLVM IR). One thread at a time may call.
+def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]], step: Callable[[], None] = lambda: None) -> list[bytes]:
+    """The object code of each (symbol, function that writes its LLVM IR); `step` hears of each. One thread at a time may call.
 
     Raises RuntimeError if a text is not valid LLVM IR.
     """
@@ -136,6 +136,7 @@ def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]]) -> list[by
         except BaseException:
             waiting.append(index)
             raise
+        step()
 
     def delegate(worker: CompileWorker) -> None:
         try:

@@ -1,0 +1,24 @@
+"""Waiting for what is recorded."""
+
+from genesis.execution.flush import flush_all
+from genesis.ir.replayable import replayable_module
+from genesis.runtime.devices import seen_devices
+
+
+def synchronize() -> None:
+    """Compute what this thread has recorded, on every device, and wait until it is done: before a clock is read.
+
+    >>> import time
+    >>> x = genesis.ones(1000, 1000)
+    >>> start = time.perf_counter()
+    >>> y = x @ x
+    >>> genesis.synchronize()
+    >>> seconds = time.perf_counter() - start  # of the product, not of its recording alone
+    """
+    flush_all()
+    for device in [*seen_devices]:
+        if device.type == "cuda" and device.reason is None:
+            device.memory.synchronize()
+
+
+replayable_module(__name__, but=("synchronize",))
