@@ -18,6 +18,7 @@ from genesis.autograd import (
 from genesis.capture.compiled import compile as compile
 from genesis.debug.doctor import doctor as doctor
 from genesis.execution.eager import eager as eager
+from genesis.execution.synchronization import synchronize as synchronize
 from genesis.func.vmap import vmap as vmap
 from genesis.function import (
     AddFunction as AddFunction, MatMulFunction as MatMulFunction, MulFunction as MulFunction, ReluFunction as ReluFunction,
@@ -122,6 +123,7 @@ from genesis.runtime.cuda.cublas import (
     get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision,
 )
 from genesis.runtime.devices import Device, get_default_device as get_default_device, set_default_device as set_default_device
+from genesis.runtime.logs import set_logs as set_logs
 from genesis.runtime.rng import Generator as Generator
 from genesis.runtime.team import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from genesis.serialization import load as load, save as save

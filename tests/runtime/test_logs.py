@@ -51,7 +51,7 @@ def test_a_channel_that_is_not_there_is_named_and_changes_nothing(caplog):
 
 def test_kernels_are_told_when_they_are_compiled_and_when_they_are_loaded(tmp_path, caplog):
     genesis.set_logs("compile", "cache")
-    directory, kernel = tmp_path / "kernels", source("increment", "told")
+    directory, kernel = tmp_path, source("increment", "told")
     KernelCache(lambda: directory).get_or_compile([kernel])
     KernelCache(lambda: directory).get_or_compile([kernel])
     (file,) = [path for path in directory.iterdir() if path.name != "swept"]

@@ -27,7 +27,7 @@ UNMARKED = {
     "genesis": {
         "doctor", "get_float32_matmul_precision", "get_printoptions", "load", "manual_seed", "save", "set_default_device",
         "set_default_dtype", "set_float32_matmul_precision", "set_num_threads", "set_printoptions", "seed", "initial_seed",
-        "get_rng_state", "set_rng_state",
+        "get_rng_state", "set_rng_state", "set_logs", "synchronize",
     },
     "genesis.Tensor": {
         "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__repr__", "data_ptr", "register_hook",
