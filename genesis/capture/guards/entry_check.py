@@ -163,8 +163,9 @@ class _Check:
         elif kind == "tensor":
             name = self.guards.constant(value.tensor)
         else:
+            owner = self._tensor(value)
             name = f"s{len(self._names)}"
-            self.lines.append(f"{name} = {self._tensor(value)}._{'grad' if kind == 'gradient' else 'base'}")
+            self.lines.append(f"{name} = {owner}._{'grad' if kind == 'gradient' else 'base'}")
             self._fail_if(f"{name} is None", f"whether there is a {kind}")
         self._names[source] = name
         return name

@@ -172,6 +172,8 @@ class Recorder:
         state = self._register(tensor)
         if state is not None and state.reads_gradient is None:
             state.reads_gradient = reads
+            if reads and state.gradient is not None and state.gradient._base is not None:
+                self._register(state.gradient, True)  # whose memory it shows is for guards to compare
             # Nobody will read the old gradient. Dropped here, its memory serves the new one, as in an uncompiled call.
             if not (reads or self._undoable or state.gradient is None):
                 if self.gradients.get(state.gradient) is tensor:  # one gradient may be that of several
@@ -358,6 +360,17 @@ class Recorder:
             [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],
             [(root, root._array.index) for root in self.states if root._array.trace is trace],
         ))
+
+    def note_late_writes(self) -> None:
+        """The call is over: what it wrote with values that were computed by then, a program writes that computed them."""
+        for root, state in self.states.items():
+            if root._base is not None or root._array is state.array or id(root._array) not in self.outputs:
+                continue
+            number, index = self.outputs[id(root._array)]
+            if any(root is written for program in self.programs[number + 1 :] for written, _ in program.writes):
+                self.refuse("a tensor is written over with what was computed before it was last written")
+            writes = self.programs[number].writes
+            writes[:] = [*[write for write in writes if write[0] is not root], (root, index)]
 
 
 _LOOK = "a value is looked at"

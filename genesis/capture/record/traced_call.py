@@ -76,6 +76,7 @@ def record(
             for index in steps_not_taken(recorder.steps, recorder.holds_former_value):
                 recorder.steps[index].take_back()
             raise
+        recorder.note_late_writes()
         if modes() != before:
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)

@@ -360,3 +360,23 @@ def test_a_held_view_that_is_stale_when_a_call_is_recorded_stays_the_one_that_is
         return seen
 
     assert run(genesis.compile) == run(lambda function: function)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (0, 0, 1, 1), (0, 0, 0, 1, 2, 2, 1, 0)])
+def test_a_gradient_that_shows_the_memory_of_an_argument(order):
+    def run(wrap):
+        w, held = nn.Parameter(genesis.ones(3)), [genesis.arange(6.0) * 10**k for k in range(3)]
+
+        @wrap
+        def f(b):
+            (w * w.detach()).sum().backward()  # adds to what the gradient shows
+            w.grad = b.reshape(-1)
+
+        seen = []
+        for k in order * 3:
+            f(held[k][1:4])
+            seen.append([t.tolist() for t in (*held, w.grad)])
+        return seen, f
+
+    (got, f), (want, _) = run(genesis.compile), run(lambda f: f)
+    assert got == want and sum(entry.replays for entry in f.entries) >= 2

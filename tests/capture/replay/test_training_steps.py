@@ -229,3 +229,19 @@ def test_two_optimizers_that_take_turns_are_one_program():
     for a, b in zip(state, usual_state, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
     assert step.refusals == [] and len(step.entries[0].programs) == 1
+
+
+@pytest.mark.parametrize("size", [4, 1 << 19])  # what is large is computed at once where NumPy may write to it
+def test_a_copy_of_what_numpy_sees_is_made_by_each_call(size):
+    source, w = genesis.from_numpy(np.arange(2.0 * size, dtype=np.float32)), nn.Parameter(genesis.zeros(size))
+
+    @genesis.compile
+    def load(part):
+        with genesis.no_grad():
+            w.copy_(part)
+
+    for call in range(1, 4):
+        source += 1
+        load(source[::2])
+        assert w[:3].tolist() == [call, call + 2, call + 4] and w._version == call
+    assert load.entries[0].replays == 2
