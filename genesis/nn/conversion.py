@@ -12,7 +12,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import move_storage, write
+from genesis.tensor.in_place import move_storage
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
@@ -40,9 +40,7 @@ class Convertible:
             for tensor in (*self.parameters(), *self.buffers()):
                 if tensor.dtype.is_floating_point or not _dtypes(args, kwargs):
                     moved = detach(tensor).to(*args, **kwargs)
-                    if moved.device is tensor.device:
-                        write(tensor, moved)
-                    else:
+                    if moved.device is not tensor.device or moved.dtype is not tensor.dtype:
                         move_storage(tensor, moved)
                     if tensor.grad is not None:
                         tensor.grad = tensor.grad.to(moved)
@@ -73,10 +71,9 @@ class Convertible:
         """Have each parameter and buffer hold what `fn` makes of it."""
         with recording(False) as again, again:
             for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
-                made = fn(detach(tensor))
-                if made.shape == tensor.shape and made.device is tensor.device:
-                    write(tensor, made)
-                else:
+                given = detach(tensor)
+                made = fn(given)
+                if made is not given:
                     move_storage(tensor, made)
                 if tensor.grad is not None:
                     tensor.grad = fn(tensor.grad)

@@ -11,14 +11,15 @@ from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import move_storage
-from genesis.tensor.views import detach
+from genesis.tensor.views import share_data
 
 
 class Parameter(Tensor):
     """A leaf that requires a gradient and that modules collect.
 
     Args:
-        data: the first value, of any shape; a floating dtype unless `requires_grad` is False. Without one, no elements.
+        data: what it holds, of any shape and in the same memory: writes to one are seen in the other. Of a floating dtype
+            unless `requires_grad` is False; without one, no elements.
         requires_grad: whether `backward` accumulates a gradient into it.
 
     Raises TypeError for what is no tensor, and when a gradient is wanted of a dtype that has none.
@@ -34,7 +35,7 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter: wants a tensor, got {type(data).__name__} {data!r:.40}")
         if requires_grad and data.dtype.category < 2:
             raise TypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
-        self._array = array_of(detach(data) if data.requires_grad else data)
+        share_data(self, data)
         self._requires_grad = requires_grad
 
     def __repr__(self) -> str:
@@ -45,7 +46,7 @@ class Buffer(Tensor):
     """A tensor that becomes a module's buffer where it is assigned to an attribute; as `register_buffer` makes them.
 
     Args:
-        data: the first value; without one, no elements.
+        data: what it holds, in the same memory; without one, no elements.
         persistent: whether the state dict has it.
 
     >>> class Scale(genesis.nn.Module):
@@ -59,7 +60,7 @@ class Buffer(Tensor):
         data = empty(0) if data is None else data
         if not isinstance(data, Tensor):
             raise TypeError(f"Buffer: wants a tensor, got {type(data).__name__} {data!r:.40}")
-        self._array = array_of(detach(data) if data.requires_grad else data)
+        share_data(self, data)
         self._requires_grad = False
         self.persistent = persistent
 

@@ -22,7 +22,7 @@ from genesis.runtime.devices import CPU, Device
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import made_of_python, refuse, touched_gradient
 from genesis.tracing.state import thread_state
-from genesis.tracing.tensor_state import UNTRACKED, add_gradient_holder
+from genesis.tracing.tensor_state import SHOWN, UNTRACKED, add_gradient_holder
 from genesis.tracing.trace import Array, Trace
 
 if TYPE_CHECKING:
@@ -192,6 +192,15 @@ def leave_storage(tensor: Tensor, root: Tensor) -> None:
     storage, tensor._storage = tensor._storage, None
     if storage is not None:  # without views it ends here
         storage.root = root
+
+
+def stay_behind(tensor: Tensor) -> Tensor:
+    """A root in the place of `tensor`, a root which is about to go elsewhere: its views so far are the new one's."""
+    former = tensor_of(tensor._array)
+    former._changes = tensor._changes
+    tensor._changes += SHOWN  # views look for the root that they have now
+    leave_storage(tensor, former)
+    return former
 
 
 def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:

@@ -18,7 +18,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
-from genesis.tensor.handle import CallArguments, Tensor, tensor_of
+from genesis.tensor.handle import CallArguments, Tensor, shares, stay_behind, tensor_of
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
@@ -240,14 +240,19 @@ def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list
 
 
 def move_storage(tensor: Tensor, value: Tensor) -> None:
-    """Move a leaf's storage to that of `value`, on another device; views of it look there too."""
+    """Have a leaf hold what `value` does, on another device perhaps; its views stay where they are."""
     if isinstance(tensor, CompositeTensor):
         tensor.written(value)
         return
     if tensor._base is not None:
         tensor._storage = None
+    elif tensor._storage is not None:
+        stay_behind(tensor)
     tensor._array, tensor._base, tensor._layout = array_of(value), None, None
     tensor._changes += 1
+    if value._base is not None:  # a root is contiguous
+        shares(tensor, value._base, value._layout)
+        tensor._detached = True
 
 
 replayable_module(__name__)

@@ -121,6 +121,23 @@ def detach(tensor: Tensor) -> Tensor:
     return result
 
 
+def share_data(tensor: Tensor, data: Tensor) -> None:
+    """Have `tensor`, which is new, be a leaf that shares the storage of `data`.
+
+    It is the root of that where nothing else is, and `data` a view of it: mostly nothing is left of `data` soon.
+    """
+    with LOCK:
+        array = array_of(data)
+        if data._base is None and data._storage is None and not (data._requires_grad or data._keeps_derivation):
+            tensor._array = array
+            shares(data, tensor, contiguous_layout(data.shape))
+            data._detached = True
+        else:
+            shared = detach(data)
+            shares(tensor, shared._base, shared._layout)
+            tensor._array, tensor._detached = shared._array, True
+
+
 def memory_of(tensor: Tensor) -> Memory:
     """The memory of the tensor's elements in its storage, computed now if pending. Roots are contiguous."""
     value_looked_at()

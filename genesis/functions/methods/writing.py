@@ -11,12 +11,11 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor, attribute, leave_storage, method, shares, tensor_of
+from genesis.tensor.handle import Operand, Tensor, attribute, method, shares, stay_behind
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach, view
-from genesis.tracing.tensor_state import SHOWN
 
 
 @asked_method
@@ -175,11 +174,8 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         self.data.copy_(value)
         return
     if self._base is None:  # views of it stay where they are
-        former = tensor_of(array_of(self))
-        former._changes = self._changes
-        self._changes += SHOWN
+        former = stay_behind(self)
         root = former if root is self else root  # no tensor is a view of itself
-        leave_storage(self, former)
     shares(self, root, shared._layout)
     self._array, self._detached = shared._array, True
 
