@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.functions.methods.conversion import values_of
+from genesis.functions.overrides import seen_method
 from genesis.ir.dtypes import bool_, refuse_complex_number, uint8
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
@@ -22,7 +23,7 @@ from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data, from_memory
-from genesis.tensor.handle import Operand, Tensor, method
+from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import view
 
@@ -38,7 +39,7 @@ class Subscript(NamedTuple):
     tensors: tuple[tuple[int, Tensor], ...]  # (axis of the view, integers or a mask from there on)
 
 
-@method
+@seen_method
 def __getitem__(self: Tensor, index: Index) -> Tensor:
     if index.__class__ is int and self.shape:
         return view(self, "subscript", (index,))
@@ -50,7 +51,7 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
     return call(OPERATIONS["index"], (viewed, axes, *positions))
 
 
-@method
+@seen_method
 def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self

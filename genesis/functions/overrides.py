@@ -99,6 +99,19 @@ def asked_method(builtin: F) -> F:
     return method(public)  # type: ignore[return-value]
 
 
+def seen_method(builtin: F) -> F:
+    """Decorator: a method of Tensor that reads or writes a part, which the modes and classes of users see."""
+    name = builtin.__name__
+
+    @functools.wraps(builtin)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if OVERRIDES and (running.modes[-1].sees_methods if running.modes else asking):
+            return routed(name, builtin, args, kwargs)
+        return builtin(*args, **kwargs)
+
+    return method(public)  # type: ignore[return-value]
+
+
 def function(*aliases: str) -> Callable[[F], F]:
     """Decorator: a method of Tensor, or what is overridable, is a function of `genesis` too. `aliases` name it in both."""
 

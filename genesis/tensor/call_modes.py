@@ -64,9 +64,14 @@ def _never(*args: Any) -> None:
 class FunctionMode:
     """A context in which what this thread calls goes to `intercept`, which may call it: operators, methods, functions.
 
-    What `intercept` calls goes to the mode around this one, if there is one. `x[..] = y` and `genesis.compile` do not come
-    here: a compiled function is called each time.
+    What `intercept` calls goes to the mode around this one, if there is one. `genesis.compile` does not come here: a
+    compiled function is called each time.
+
+    Attributes:
+        sees_methods: whether `x[..]`, `x[..] = y`, `item()`, `tolist()` and their kin, which compute nothing, come here too.
     """
+
+    sees_methods = False
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
         """What takes the place of the call of a public function."""

@@ -28,6 +28,9 @@ SCRIPT = """
         y.fill_(1).zero_()
         y.copy_(x)
         y.relu_()
+        y[0] = 2
+        y[:1] = y[1:]
+        print(y[0].item(), y.tolist(), float(y[1]), int(y[1]), bool(y[0]), y.numpy().shape)
 
     class Asked(torch.Tensor):
         @classmethod
@@ -39,6 +42,7 @@ SCRIPT = """
     doubled = asked * 2
     print(type(doubled).__name__, type(torch.stack([asked, asked])).__name__)
     doubled += 1
+    doubled[0] = doubled[1].item()
     print(doubled.mul_(2) is doubled, type(doubled).__name__)
 
     class Plain(torch.Tensor):
@@ -143,5 +147,5 @@ def test_a_class_that_is_asked_leaves_replays_of_other_calls_alone(tmp_path):
         print(Asked.asked - before, genesis.debug.explain(met_within, x).refusals[0].reason)
     """, tmp_path=tmp_path)
     assert printed.splitlines() == [
-        "Tensor 6.0", "Asked 6.0", "Scaled 6.0", "Asked 6.0", "Tensor 6.0", "10 True []",
+        "Tensor 6.0", "Asked 6.0", "Scaled 6.0", "Asked 6.0", "Tensor 6.0", "12 True []",
         "5 calls with a tensor of Asked go to its `__torch_function__`"]

@@ -22,6 +22,8 @@ from genesis.tensor.handle import Tensor
 class TorchFunctionMode(FunctionMode):
     """A context in which this thread's calls of functions of tensors come to `__torch_function__`, as `FunctionMode` says."""
 
+    sees_methods = True
+
     def __torch_function__(
         self, func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -38,6 +40,8 @@ BaseTorchFunctionMode = TorchFunctionMode
 
 class TorchDispatchMode(FunctionMode):
     """As `TorchFunctionMode`, by the name of its method: operations come as the functions that they are here."""
+
+    sees_methods = True
 
     def __torch_dispatch__(
         self, func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

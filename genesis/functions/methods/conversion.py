@@ -11,7 +11,7 @@ from typing import SupportsIndex
 import numpy as np
 
 from genesis.execution.flush import realize
-from genesis.functions.overrides import overridable_method
+from genesis.functions.overrides import overridable_method, seen_method
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
     NAMED,
@@ -59,7 +59,7 @@ _READERS: dict[DType, AnyFunction] = {
 }
 
 
-@method
+@seen_method
 def item(self: Tensor) -> bool | int | float:
     """The one element, as a Python number. Raises ValueError unless there is exactly one.
 
@@ -81,7 +81,7 @@ def item(self: Tensor) -> bool | int | float:
     return values.astype(self.dtype.compute.numpy).item()
 
 
-@method
+@seen_method
 def tolist(self: Tensor) -> Tree:
     """The elements as nested lists of Python numbers (one number, if 0-d).
 
@@ -91,24 +91,24 @@ def tolist(self: Tensor) -> Tree:
     return values_of(self).astype(self.dtype.compute.numpy).tolist()
 
 
-@method
+@seen_method
 def __bool__(self: Tensor) -> bool:
     if self.numel() != 1:
         raise ArgumentError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
     return bool(self.item())
 
 
-@method
+@seen_method
 def __float__(self: Tensor) -> float:
     return float(_real_item("float", self))
 
 
-@method
+@seen_method
 def __complex__(self: Tensor) -> complex:
     return complex(self.item())
 
 
-@method
+@seen_method
 def __int__(self: Tensor) -> int:
     return int(_real_item("int", self))
 
@@ -120,7 +120,7 @@ def _real_item(name: str, tensor: Tensor) -> bool | int | float:
     return number
 
 
-@method
+@seen_method
 def __index__(self: Tensor) -> int:
     if self.dtype.is_floating_point:
         raise TypeError(f"index: only integer tensors of one element are indices, this one is {self.dtype.name}")
@@ -250,7 +250,7 @@ def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
     return self if self.layout.is_contiguous else self.clone()
 
 
-@method
+@seen_method
 def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only leaf tensors can be copied deeply; detach() this one")
@@ -263,7 +263,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     return result
 
 
-@method
+@seen_method
 def __reduce_ex__(self: Tensor, protocol: SupportsIndex) -> Arguments:
     values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
     own = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 
 from genesis.execution.flush import flush, is_interrupted
 from genesis.functions.methods.conversion import values_of
+from genesis.functions.overrides import seen_method
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import STORED, bfloat16
 from genesis.ir.errors import ArgumentError
@@ -23,7 +24,7 @@ from genesis.tracing.state import readers_of
 from genesis.tracing.trace import BUSY, LOCK
 
 
-@method
+@seen_method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as an ndarray that shares the tensor's memory: a change of one shows in the other.
 
