@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, TypeVar, overload
@@ -40,6 +41,7 @@ class Compiled:
     """
 
     def __init__(self, function: AnyFunction, check: bool, dynamic: bool | None, fullgraph: bool) -> None:
+        self.__module__, self.__qualname__ = __name__, type(function).__qualname__  # where the function has none
         functools.update_wrapper(self, function)
         self.function = function
         self.entries: list[Entry] = []
@@ -50,6 +52,19 @@ class Compiled:
         self._dynamic = dynamic
         self._returns_items = False
         self._wasted = 0  # calls since something was replayed
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        if self.refusals and not self.entries:
+            return f"<compiled {name}, called each time: {self.refusals[0]}>"
+        return f"<compiled {name}, entries: {len(self.entries)}, replays: {sum(entry.replays for entry in self.entries)}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A name if it is found by one, as functions are; else the function, to be recorded anew."""
+        found: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            found = getattr(found, part, None)
+        return self.__qualname__ if found is self else (Compiled, (self.function, self.check, self._dynamic, self.fullgraph))
 
     @replayable
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -131,6 +146,13 @@ class Compiled:
         return recording.result
 
 
+def _under(kind: type[Module], module: Module) -> Module:
+    """`module` as an instance of another class: one module under two names."""
+    twin: Module = object.__new__(kind)
+    twin.__dict__ = module.__dict__
+    return twin
+
+
 @overload
 def compile(fn: F, *, check: bool = ..., dynamic: bool | None = ..., fullgraph: bool = ...) -> F: ...
 @overload
@@ -163,9 +185,12 @@ def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None,
         kind = type(fn)
         call = Compiled(kind.__call__, check, dynamic, fullgraph)
         vars(call)["__name__"] = kind.__name__
-        twin: Any = object.__new__(type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__}))
-        twin.__dict__ = fn.__dict__  # one module under two names
-        return twin
+        again = functools.partial(compile, check=check, dynamic=dynamic, fullgraph=fullgraph)
+        members = {
+            "__call__": call, "__module__": kind.__module__,
+            "__reduce_ex__": lambda twin, _: (again, (_under(kind, twin),)),
+        }
+        return _under(type(kind.__name__, (kind,), members), fn)
     if not callable(fn):
         raise TypeError(f"compile: wants a function or a module, got {type(fn).__name__} {fn!r:.40}")
     return Compiled(fn, check, dynamic, fullgraph)

@@ -111,7 +111,7 @@ class Results:
                 source = recorder.source_of(value)
                 if source is None:
                     recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
-                return "found", self._lasting(source)
+                return "found", source and self._lasting(source)
             return "made", self._recipe(value)
         # Asked for by `type`: `isinstance` takes a Number for the number that it stands for.
         if type(value) is Number and value.source[0] == "item":
@@ -150,9 +150,10 @@ class Results:
         if base is not None:
             root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
             recorder.wholes.add(root)  # guards compare the whole layout, offsets included
-            root = self._lasting(root) if base in recorder.states else root
             if root is None:
                 recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
+            elif not isinstance(root, Recipe):
+                root = self._lasting(root)
         value: Source | None = None
         if id(tensor._array) in recorder.outputs:
             value = ("output", *recorder.outputs[id(tensor._array)])
@@ -171,10 +172,10 @@ class Results:
         self._recipes[id(tensor)] = recipe
         return recipe
 
-    def _lasting(self, source: Source | None) -> Source | None:
+    def _lasting(self, source: Source) -> Source:
         """`source`, or the leaf that stands for it if it leads through a gradient."""
         step = source
-        while step is not None and step[0] in ("gradient", "base"):
+        while step[0] in ("gradient", "base"):
             if step[0] == "gradient":
                 self.held.append(source)
                 return "leaf", self._given + len(self.held) - 1

@@ -1,0 +1,109 @@
+"""Compiled functions as objects: what they print, how they are copied and pickled."""
+
+import copy
+import functools
+import pickle
+import re
+
+import pytest
+
+import genesis
+from genesis import nn
+
+SCALE = genesis.ones(2)
+
+
+@genesis.compile
+def scaled(x):
+    return x * SCALE
+
+
+def shifted(x):
+    return x + 1
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(genesis.ones(2))
+        self.total = genesis.compile(self.added, fullgraph=True)
+
+    def added(self, x):
+        with genesis.no_grad():
+            self.weight.add_(x)
+        return self.weight.detach() * 1
+
+    @genesis.compile
+    def forward(self, x):
+        return self.weight * x
+
+
+def through_pickle(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+def test_a_function_that_a_name_finds_is_copied_by_that_name():
+    for again in (through_pickle(scaled), copy.deepcopy(scaled), copy.copy(scaled)):
+        assert again is scaled
+    assert through_pickle(Network.forward) is Network.forward
+
+
+@pytest.mark.parametrize("again", [through_pickle, copy.deepcopy, copy.copy])
+def test_other_functions_are_recorded_anew(again):
+    function = genesis.compile(shifted, check=True, fullgraph=True)
+    for _ in range(3):
+        function(genesis.zeros(2))
+    other = again(function)
+    assert other is not function and other.entries == [] and (other.check, other.fullgraph) == (True, True)
+    assert other(genesis.zeros(2)).tolist() == [1, 1] and function.entries[0].replays == 2
+
+
+def test_a_copy_of_a_function_of_names_reads_and_writes_what_they_name():
+    weight = genesis.ones(2)
+
+    def step(x):
+        weight.add_(x)
+        return weight * 2
+
+    function = genesis.compile(step)
+    for _ in range(3):
+        function(genesis.ones(2))
+    other = copy.deepcopy(function)
+    assert [other(genesis.ones(2)).tolist() for _ in range(3)] == [[10, 10], [12, 12], [14, 14]] and weight.tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("again", [through_pickle, copy.deepcopy])
+def test_a_copied_module_computes_with_its_own_parameters(again):
+    network = Network()
+    for _ in range(3):
+        network.total(genesis.ones(2))
+    other = again(network)
+    assert [other.total(genesis.ones(2)).tolist() for _ in range(3)] == [[5, 5], [6, 6], [7, 7]]
+    assert network.weight.tolist() == [4, 4] and other(genesis.ones(2)).tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("again", [through_pickle, copy.deepcopy])
+def test_a_compiled_module_stays_one(again):
+    linear = nn.Linear(2, 2)
+    compiled = genesis.compile(linear)
+    x = genesis.ones(1, 2)
+    want = compiled(x).tolist()
+    other = again(compiled)
+    assert isinstance(other, nn.Linear) and other.weight is not linear.weight and other(x).tolist() == want
+    with genesis.no_grad():
+        other.weight.zero_()
+        other.bias.fill_(3)
+    assert [other(x).tolist() for _ in range(3)] == [[[3, 3]]] * 3 and compiled(x).tolist() == want
+    assert type(other) is not nn.Linear and type(other).__name__ == "Linear"
+
+
+def test_what_is_printed():
+    function = genesis.compile(shifted)
+    assert repr(function) == "<compiled shifted, entries: 0, replays: 0>"
+    for _ in range(3):
+        function(genesis.zeros(2))
+    assert repr(function) == "<compiled shifted, entries: 1, replays: 2>"
+    looking = genesis.compile(lambda x: x + x.sum().item())
+    looking(genesis.ones(2))
+    assert re.fullmatch(r"<compiled .*<lambda>, called each time: a value is looked at \(at .*objects.py:\d+\)>", repr(looking))
+    assert repr(genesis.compile(functools.partial(shifted))) == "<compiled partial, entries: 0, replays: 0>"
