@@ -83,7 +83,7 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
     stages, sources = [], sources_of(plan)
     for number, stage in enumerate(lowered.schedule.stages):
         involved = dict.fromkeys(index for call in stage for index in _nodes_of(call))
-        text = instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else "")
+        text = instruction(plan, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else "")
         ops = tuple(nodes[i].op for i in _nodes_of(stage[0]) if nodes[i].op != "input")
         used = tuple(dict.fromkeys(placed[i] for i in involved if i in placed))
         stages.append(StageCost(text, ops, used, estimate(nodes, stage, lowered.target), tuple(sources.get(number, ()))))
@@ -175,7 +175,7 @@ def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
     for stage, seconds in zip(stages, zip(*runs, strict=True), strict=True):
         nbytes = sum(nodes[value].nbytes for call in stage for value in (*call.reads, *call.writes))
         flops = sum(part.flops for call in stage for part in parts(call) if isinstance(part, Product))
-        found.append(StageTime(instruction(nodes, stage[0]), median(seconds), nbytes, flops))
+        found.append(StageTime(instruction(plan, stage[0]), median(seconds), nbytes, flops))
     return found
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from genesis.codegen.cpu.program import NATIVE
 from genesis.debug.graph import Line, RecordedGraph
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
@@ -57,7 +56,7 @@ class LoweredProgram:
         calls: dict[str, list[KernelCall]] = {}
         for stage in lowered.schedule.stages:
             for call in stage:
-                self.instructions.append(instruction(lowered.nodes, call))
+                self.instructions.append(instruction(plan, call))
                 for part in parts(call):
                     if isinstance(part, KernelCall):
                         calls.setdefault(part.kernel.name, []).append(part)
@@ -79,22 +78,23 @@ class LoweredProgram:
         return KernelView(name, source, tuple(nodes[i].op for i in first.nodes), reads, writes)
 
 
-def instruction(nodes: Sequence[Node], call: Call) -> str:
+def instruction(plan: Plan, call: Call) -> str:
     """A call in one line: what runs, what it reads and writes; a line for each call of a loop or an epilogue."""
+    nodes = plan.lowered.nodes
     if isinstance(call, Product) and call.epilogue:
-        product, *followers = (instruction(nodes, part) for part in parts(call))
+        product, *followers = (instruction(plan, part) for part in parts(call))
         return "\n  ".join([f"{product}, and of each block of rows:", *followers])
     if isinstance(call, Loop):
         private = ", ".join(f"%{value}" for value in call.private)
         head = f"loop    {call.tiles} tiles of {call.tile}" + (f", {private} a tile at a time" if private else "") + ":"
-        return "\n  ".join([head, *(instruction(nodes, part) for part in call.calls)])
+        return "\n  ".join([head, *(instruction(plan, part) for part in call.calls)])
     if isinstance(call, KernelCall):
         head = f"kernel  {call.kernel.name} over {list(call.extents)}"
     elif isinstance(call, Product):
         head = f"product {nodes[call.node].dtype.name}"
     else:
-        op = nodes[call.node].op
-        head = ("native  " if op in NATIVE else "host    ") + op
+        is_native = all(segment.host != call for segment in plan.segments)
+        head = ("native  " if is_native else "host    ") + nodes[call.node].op
     return f"{head}: {', '.join(_value(nodes, i) for i in call.reads)} -> {', '.join(_value(nodes, i) for i in call.writes)}"
 
 

@@ -1,9 +1,11 @@
-"""Fourier transforms: three primitives, computed by SciPy's pocketfft on the host, and the family of functions made of them.
+"""Fourier transforms: three primitives, and the family of functions made of them.
 
-`fft_complex` goes from complex (or real) numbers to complex ones, `fft_from_real` from real numbers to the half of their
+`fft_complex` goes from complex numbers to complex ones, `fft_from_real` from real numbers to the half of their
 spectrum that is not the conjugate of the other, `fft_to_real` back. Each is linear and its gradient is another of them, so a
-derivative of any order is one host call a transform. Their attributes are axes, counted from the end, the direction, and
-the `scale`: 0 for none, 1 for 1/sqrt(n), 2 for 1/n.
+derivative of any order is one call a transform. Their attributes are axes, counted from the end, the direction, and the
+`scale`: 0 for none, 1 for 1/sqrt(n), 2 for 1/n.
+
+On the CPU a kernel computes them where extents are products of small primes (`codegen.cpu.fourier`), elsewhere SciPy.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ def _row(name: str, grad: Gradient, compute: Callable[[np.ndarray, np.ndarray, S
 # ---- the nodes ----
 def transformed(x: Value, axes: tuple[int, ...], forward: bool, scale: int) -> Value:
     attrs = {"axes": axes, "forward": forward, "scale": scale}
-    return x.graph.add("fft_complex", (x,), x.shape, x.dtype.complex, attrs)
+    x = cast(x, x.dtype.complex)
+    return x.graph.add("fft_complex", (x,), x.shape, x.dtype, attrs)
 
 
 def spectrum(x: Value, axes: tuple[int, ...], forward: bool, scale: int) -> Value:

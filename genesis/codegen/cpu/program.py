@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from genesis.codegen.cpu import sparse_product
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
+from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
 from genesis.codegen.cpu.loops import LOOP, combine_source, loop_launches
-from genesis.codegen.cpu import sparse_product
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, width_of
 from genesis.codegen.segment import Segment, SlotMap
@@ -24,7 +25,9 @@ from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 
-NATIVE = {"csr_matmul": sparse_product}  # host operations that have a kernel here
+NATIVE = {  # host operations that have a kernel here
+    "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
+}
 BLOCK_QUANTUM = 64
 # Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not
 # depend on which worker is late. One share each made every sum wait for the slowest worker.
@@ -48,13 +51,13 @@ def assemble(
         first = stage[0]
         if isinstance(first, HostCall):  # alone in its stage
             native = NATIVE.get(nodes[first.node].op)
-            launch = None if native is None else native.launch(nodes, first, slots, addresses, threads)
-            if launch is not None:
-                launches.append(launch)
+            found = None if native is None else native.launches(nodes, first, slots, addresses, threads)
+            if found is not None:
+                launches += found
             elif launches:
                 segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
                 launches, numbers = [], []
-            segments += [] if launch is not None else [Segment(None, first)]
+            segments += [] if found is not None else [Segment(None, first)]
         elif isinstance(first, Product):
             launches += [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
         elif isinstance(first, Loop):

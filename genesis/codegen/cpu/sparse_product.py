@@ -40,9 +40,9 @@ def source(dtype: str) -> KernelSource:
     return KernelSource(name, f"{name} {tile.lanes} {VECTORS} {AHEAD}", partial(_product_ir, name, dtype, tile.lanes))
 
 
-def launch(
+def launches(
     nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
-) -> NativeLaunch | None:
+) -> list[NativeLaunch] | None:
     """The launch of a call; None for one that the kernel does not read where its operands lie."""
     node = nodes[call.node]
     operands = dict(zip(("pointers", "rows", "columns", "values", "dense"), call.operands, strict=True))
@@ -57,7 +57,7 @@ def launch(
     terms, (rows, width) = layouts["columns"].shape[0], node.shape
     words: tuple[BlockWord, ...] = (*places, slots.address(call.node), terms, width, dense.strides[0])
     workers = threads if terms * width > PARALLEL_COST else 1
-    return NativeLaunch(addresses[source(node.dtype.name).symbol], [Block(words, rows)], workers)
+    return [NativeLaunch(addresses[source(node.dtype.name).symbol], [Block(words, rows)], workers)]
 
 
 def _product_ir(name: str, dtype: str, lanes_of: int) -> str:

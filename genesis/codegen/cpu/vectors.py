@@ -38,6 +38,26 @@ def counted(
     builder.position_at_end(after)
 
 
+def transposed(builder: ir.IRBuilder, vectors: Sequence[ir.Value], unit: int = 1) -> list[ir.Value]:
+    """The transpose of a square of vectors, of elements of `unit` lanes: blocks of 1, 2, 4, .. are exchanged across the
+    diagonal (Eklundh, 1972)."""
+    width, block, found = len(vectors), 1, list(vectors)
+
+    def lanes(elements: Sequence[int]) -> ir.Constant:
+        return constants(I32, [element * unit + part for element in elements for part in range(unit)])
+
+    while block < width:
+        low = lanes([n if not n & block else width + n - block for n in range(width)])
+        high = lanes([n + block if not n & block else width + n for n in range(width)])
+        for n in range(width):
+            if not n & block:
+                first, second = found[n], found[n + block]
+                found[n] = builder.shuffle_vector(first, second, low)
+                found[n + block] = builder.shuffle_vector(first, second, high)
+        block *= 2
+    return found
+
+
 def _by_type(of_floats: str, of_integers: str) -> Callable[[Vectors, Value, Value], ir.Value]:
     """A method that emits the builder's instruction for two floats, or for two integers."""
 

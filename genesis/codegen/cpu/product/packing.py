@@ -14,8 +14,8 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.tile import Tile
-from genesis.codegen.cpu.registers import I32, I64, I8, POINTER, constants
-from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.cpu.registers import I32, I64, I8, POINTER
+from genesis.codegen.cpu.vectors import counted, transposed
 
 
 def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) -> ir.Value:
@@ -71,7 +71,7 @@ def emit_packing(module: ir.Module, tile: Tile, *, turned: bool) -> ir.Function:
         with counted(builder, I64(0), k, tile.lanes) as at:
             mask = lanes.first_lanes(builder.sub(k, at))
             vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
-            for n, vector in enumerate(_transposed(builder, vectors)):
+            for n, vector in enumerate(transposed(builder, vectors)):
                 store(vector, builder.add(at, I64(n)))
     else:
         mask = lanes.first_lanes(builder.sub(lines, first))
@@ -80,22 +80,6 @@ def emit_packing(module: ir.Module, tile: Tile, *, turned: bool) -> ir.Function:
             store(lanes.load(lanes.element_pointer(source, place, tile.dtype), tile.dtype, mask), at)
     builder.ret_void()
     return function
-
-
-def _transposed(builder: ir.IRBuilder, vectors: list[ir.Value]) -> list[ir.Value]:
-    """The transpose of a square of vectors: blocks of 1, 2, 4, .. are exchanged across the diagonal (Eklundh, 1972)."""
-    width, block = len(vectors), 1
-    while block < width:
-        turned = list(vectors)
-        for n in range(width):
-            if not n & block:
-                first, second = vectors[n], vectors[n + block]
-                low = [lane if not lane & block else width + lane - block for lane in range(width)]
-                high = [lane + block if not lane & block else width + lane for lane in range(width)]
-                turned[n] = builder.shuffle_vector(first, second, constants(I32, low))
-                turned[n + block] = builder.shuffle_vector(first, second, constants(I32, high))
-        vectors, block = turned, 2 * block
-    return vectors
 
 
 LINE = 64  # bytes

@@ -1,0 +1,116 @@
+"""Short transforms in registers, of vectors of complex numbers whose parts are neighbours, as they are in memory.
+
+J is -i in a transform forward and i in one back, so that one text serves both: a root of unity is cos + J sin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from llvmlite import ir
+
+from genesis.codegen.cpu.fourier.roots import roots
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import I32, REGISTER_TYPE, Literal, constants
+
+COMPOSED = {8: (4, 2), 16: (4, 4)}
+
+
+class ComplexLanes:
+    """Emits arithmetic of vectors of `width` complex numbers; `forward` is 1.0 or -1.0, by the direction."""
+
+    def __init__(self, builder: ir.IRBuilder, dtype: str, width: int, forward: ir.Value) -> None:
+        self.builder, self.dtype, self.width = builder, dtype, width
+        self.lanes = Lanes(builder, 2 * width)
+        self.turn = builder.fmul(self.lanes.splat(forward), self.alternating(1.0, -1.0))
+
+    def alternating(self, real: float, imaginary: float) -> ir.Constant:
+        """A number for all real parts, and one for the imaginary ones."""
+        element = REGISTER_TYPE[self.dtype]
+        pair = ", ".join(f"{element} {self.lanes.constant(self.dtype, x).get_reference()}" for x in (real, imaginary))
+        return Literal(ir.VectorType(element, 2 * self.width), f"<{', '.join([pair] * self.width)}>")
+
+    def swapped(self, x: ir.Value) -> ir.Value:
+        """Real parts in place of imaginary ones, and these in place of those."""
+        return self._shuffled(x, [lane ^ 1 for lane in range(2 * self.width)])
+
+    def reversed(self, x: ir.Value) -> ir.Value:
+        """The numbers from last to first."""
+        return self._shuffled(x, [2 * n + part for n in reversed(range(self.width)) for part in (0, 1)])
+
+    def conjugate(self, x: ir.Value) -> ir.Value:
+        return self.builder.fmul(x, self.alternating(1.0, -1.0))
+
+    def times(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        """x times y, or times y's conjugate in a transform back."""
+        real, imaginary = (self._shuffled(y, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))
+        turned = self.builder.fmul(imaginary, self.builder.fneg(self.turn))
+        return self.lanes.fma(self.swapped(x), turned, self.builder.fmul(x, real))
+
+    def add_turned(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        """x + J y."""
+        return self.lanes.fma(self.swapped(y), self.turn, x)
+
+    def subtract_turned(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self.lanes.fma(self.builder.fneg(self.swapped(y)), self.turn, x)
+
+    def _shuffled(self, x: ir.Value, order: Sequence[int]) -> ir.Value:
+        return self.builder.shuffle_vector(x, x, constants(I32, order))
+
+    # ---- transforms ----
+
+    def transform(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
+        """The transform of as many vectors as a radix has."""
+        b, n = self.builder, len(xs)
+        if n == 1:
+            return list(xs)
+        if n == 2:
+            return [b.fadd(*xs), b.fsub(*xs)]
+        if n == 4:
+            even, odd = (b.fadd(xs[0], xs[2]), b.fsub(xs[0], xs[2])), (b.fadd(xs[1], xs[3]), b.fsub(xs[1], xs[3]))
+            return [b.fadd(even[0], odd[0]), self.add_turned(even[1], odd[1]),
+                    b.fsub(even[0], odd[0]), self.subtract_turned(even[1], odd[1])]
+        return self._composed(xs, *COMPOSED[n]) if n in COMPOSED else self._odd(xs)
+
+    def _composed(self, xs: Sequence[ir.Value], rows: int, columns: int) -> list[ir.Value]:
+        """Columns, turned, then rows, of a matrix."""
+        n = rows * columns
+        matrix = [self.transform(xs[column::columns]) for column in range(columns)]
+        lines = [self.transform([self._times_root(matrix[column][row], column * row, n) for column in range(columns)])
+                 for row in range(rows)]
+        return [lines[at % rows][at // rows] for at in range(n)]
+
+    def _times_root(self, x: ir.Value, numerator: int, n: int) -> ir.Value:
+        """x times the `n`-th root of unity to the power `numerator`."""
+        if numerator == 0:
+            return x
+        if 4 * numerator == n:
+            return self.builder.fmul(self.swapped(x), self.turn)
+        cosine, sine = self._root(numerator, n)
+        return self.lanes.fma(self.swapped(x), self.builder.fmul(self.turn, sine), self.builder.fmul(x, cosine))
+
+    def _root(self, numerator: int, n: int) -> tuple[ir.Value, ir.Value]:
+        """The cosine and the sine of `numerator` n-th parts of a turn."""
+        root = roots(np.array(numerator % n), n)
+        return self.constant(float(root.real)), self.constant(-float(root.imag))
+
+    def constant(self, value: float) -> ir.Value:
+        return self.lanes.splat(self.lanes.constant(self.dtype, value))
+
+    def _odd(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
+        """By sums and differences of opposite numbers: those go with cosines, these with sines."""
+        b, n = self.builder, len(xs)
+        pairs = [(b.fadd(xs[j], xs[n - j]), b.fsub(xs[j], xs[n - j])) for j in range(1, n // 2 + 1)]
+        found, total = [xs[0]] * n, xs[0]
+        for addend, _ in pairs:
+            total = b.fadd(total, addend)
+        found[0] = total
+        for k in range(1, n // 2 + 1):
+            cosines, sines = xs[0], None
+            for j, (added, subtracted) in enumerate(pairs, 1):
+                cosine, sine = self._root(j * k, n)
+                cosines = self.lanes.fma(added, cosine, cosines)
+                sines = b.fmul(subtracted, sine) if sines is None else self.lanes.fma(subtracted, sine, sines)
+            found[k], found[n - k] = self.add_turned(cosines, sines), self.subtract_turned(cosines, sines)
+        return found

@@ -1,0 +1,134 @@
+"""The kernel of transforms: an item is a block of columns of one transform of a batch, which goes through all passes.
+
+Intermediate results go back and forth between two buffers of the worker; only the first pass reads the source, and only the
+last one writes the target. Lengths are arguments, so that a dtype has one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.fourier import passes
+from genesis.codegen.cpu.registers import DOUBLE, I64, POINTER
+from genesis.codegen.cpu.tiling import vector_bytes
+from genesis.codegen.cpu.vectors import counted
+
+# The words of an argument block. `columns` of the `inner` ones of a transform are a block, the last block has the rest too.
+# Steps lead to the next transform of a batch, rows to a transform's next number, columns to the next column: all in numbers, as
+# `buffer`, the distance of a worker's two buffers; `share` is from worker to worker.
+WORDS = ("source_at", "target_at", "workspace_at", "passes_at", "passes", "blocks", "columns", "inner", "source_step",
+         "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward")
+PASS = ("kind", "radix", "m", "l", "turns_at", "places_at", "scale")  # a pass; see `plan.Pass`
+PRIMES = 13, 11, 7, 5, 3  # that an extent may be divided by, and 2
+WIDE_RADICES = 2, 4, 8, 16, *PRIMES
+NARROW_RADICES = *PRIMES[:-1], 4, 3, 2
+FAMILIES: dict[str, tuple[Callable[..., ir.Function], Sequence[str]]] = {  # of passes: the emitter, and the arguments
+    "last": (partial(passes.emit_wide, last=True), passes.WIDE), "wide": (partial(passes.emit_wide, last=False), passes.WIDE),
+    "narrow": (partial(passes.emit_narrow, turned=False), passes.NARROW),
+    "transposed": (partial(passes.emit_narrow, turned=True), passes.NARROW), "turn": (passes.emit_turn, passes.TURN),
+    "to half": (passes.emit_to_half, passes.HALF), "from half": (passes.emit_from_half, passes.HALF),
+}
+KINDS = (  # family, and radix, if it has several
+    *(("last", r) for r in (1, *WIDE_RADICES)), *(("wide", r) for r in WIDE_RADICES), *(("narrow", r) for r in NARROW_RADICES),
+    ("transposed", 0), ("turn", 0), ("to half", 0), ("from half", 0),
+)
+
+
+def width_of(dtype: str) -> int:
+    """The complex numbers of a vector, whose parts have that dtype; two at least."""
+    return max(2, vector_bytes() // (8 if dtype == "float32" else 16))
+
+
+def transform_ir(name: str, dtype: str) -> str:
+    """The module that defines the kernel `name` of transforms whose parts have that dtype."""
+    return _Driver(name, dtype).text()
+
+
+class _Driver:
+    def __init__(self, name: str, dtype: str) -> None:
+        self.dtype, self.module, width = dtype, ir.Module(name), width_of(dtype)
+        self.functions = []
+        for family, radix in KINDS:
+            radix = width if family == "transposed" else radix
+            given = {"radix": radix} if radix else {}
+            name_of = f"{family}_{radix}".replace(" ", "_")
+            self.functions.append(FAMILIES[family][0](self.module, name_of, dtype, width, **given))
+        kernel = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
+        self.function = ir.Function(self.module, kernel, name)
+        self.first, self.end, words, self.worker = self.function.args
+        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.word = self._words(words, WORDS)
+
+    def _words(self, at: ir.Value, names: Sequence[str]) -> dict[str, ir.Value]:
+        b = self.builder
+        return {name: b.load(b.gep(at, [I64(n)], source_etype=I64), typ=passes.type_of(name)) for n, name in enumerate(names)}
+
+    def _at(self, pointer: ir.Value, place: ir.Value) -> ir.Value:
+        """The address of a complex number."""
+        pair = ir.ArrayType(ir.FloatType() if self.dtype == "float32" else DOUBLE, 2)
+        return self.builder.gep(pointer, [place], inbounds=True, source_etype=pair)
+
+    def text(self) -> str:
+        with counted(self.builder, self.first, self.end) as item:
+            self._item(item)
+        self.builder.ret_void()
+        return str(self.module)
+
+    def _item(self, item: ir.Value) -> None:
+        b, word = self.builder, self.word
+        number, block = b.udiv(item, word["blocks"]), b.urem(item, word["blocks"])
+        column = b.mul(block, word["columns"])
+        rest = b.sub(word["inner"], column)
+        columns = b.select(b.icmp_signed("==", block, b.sub(word["blocks"], I64(1))), rest, word["columns"])
+        source, target = (
+            self._at(word[f"{end}_at"], b.add(b.mul(number, word[f"{end}_step"]), b.mul(column, word[f"{end}_column"])))
+            for end in ("source", "target"))
+        here = self._at(word["workspace_at"], b.mul(self.worker, word["share"]))
+        buffers = here, self._at(here, word["buffer"])
+        with counted(b, I64(0), word["passes"]) as n:
+            words = self._words(b.gep(word["passes_at"], [b.mul(n, I64(len(PASS)))], source_etype=I64), PASS)
+            is_first = b.icmp_signed("==", n, I64(0))
+            is_last = b.icmp_signed("==", n, b.sub(word["passes"], I64(1)))
+            odd = b.trunc(n, ir.IntType(1))
+            from_row = b.select(is_first, word["source_row"], columns)
+            to_row = b.select(is_last, word["target_row"], columns)
+            values = words | self._geometry(words, column, columns, from_row, to_row) | {
+                "in_at": b.select(is_first, source, b.select(odd, buffers[0], buffers[1])),
+                "out_at": b.select(is_last, target, b.select(odd, buffers[1], buffers[0])), "forward": word["forward"],
+            }
+            self._call(words["kind"], values)
+
+    def _geometry(
+        self, words: Mapping[str, ir.Value], column: ir.Value, columns: ir.Value, from_row: ir.Value, to_row: ir.Value
+    ) -> dict[str, ir.Value]:
+        """What the passes are told of a block of columns, whose rows are so far apart before and after."""
+        b, word, m, l, radix = self.builder, self.word, words["m"], words["l"], words["radix"]
+        # Lines that lie end to end are one.
+        adjacent = b.and_(b.icmp_signed("==", from_row, columns), b.icmp_signed("==", to_row, columns))
+        side_by_side, whole = b.mul(l, columns), b.icmp_signed(">", m, I64(0))
+        in_p, out_k = b.mul(l, from_row), b.mul(l, to_row)
+        return {
+            "in_j": b.mul(m, in_p), "in_p": in_p, "in_l": from_row, "out_p": b.mul(radix, out_k), "out_k": out_k,
+            "out_l": to_row, "lines": b.select(adjacent, I64(1), l), "columns": b.select(adjacent, side_by_side, columns),
+            "places": b.mul(m, side_by_side), "half": l, "first": b.select(whole, I64(0), column),
+            "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "turns_row": word["inner"],
+            "out_column": word["target_column"], "turned_at": self._at(words["turns_at"], column), "turned_columns": columns,
+        }
+
+    def _call(self, kind: ir.Value, values: dict[str, ir.Value]) -> None:
+        """The function of a kind of pass."""
+        b, done = self.builder, self.function.append_basic_block("passed")
+        choice = b.switch(kind, done)
+        for number, ((family, _), function) in enumerate(zip(KINDS, self.functions, strict=True)):
+            block = self.function.append_basic_block(function.name)
+            choice.add_case(I64(number), block)
+            b.position_at_end(block)
+            given = values
+            if family == "turn":
+                given = values | {"turns_at": values["turned_at"], "columns": values["turned_columns"]}
+            b.call(function, [given[argument] for argument in FAMILIES[family][1]])
+            b.branch(done)
+        b.position_at_end(done)

@@ -1,0 +1,268 @@
+"""From a call of a Fourier primitive to launches of the kernel; what the kernel does not take, SciPy computes."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from math import prod
+from typing import NamedTuple
+
+from genesis.codegen.cpu.fourier import plan
+from genesis.codegen.cpu.fourier.driver import PASS, WORDS, transform_ir, width_of
+from genesis.codegen.cpu.registers import PART
+from genesis.codegen.segment import SlotMap
+from genesis.ir.graph import Node
+from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.stages import PARALLEL_COST, HostCall
+from genesis.ops.layout import Layout, contiguous_layout
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.native import Block, BlockWord, NativeLaunch, Slot
+
+LONG = 1 << 14  # numbers of a transform that is computed as a matrix
+COLUMNS = 16  # of a block
+SMALL = 1 << 12  # numbers that are in a first-level cache: a block takes all columns
+CHUNK = 1 << 12  # numbers of half a spectrum that are an item
+BLOCKS = 64  # of a batch that does not lie evenly
+EVEN = 16  # numbers: buffers begin at lines of the cache
+
+
+def sources(dtype: str) -> list[KernelSource]:
+    """The kernel of transforms whose result has that dtype."""
+    return [source(PART.get(dtype, dtype))]
+
+
+def source(dtype: str) -> KernelSource:
+    """The kernel of transforms whose parts are "float32" or "float64"."""
+    name = f"genesis_fourier_{dtype}_{width_of(dtype)}"
+    return KernelSource(name, name, partial(transform_ir, name, dtype))
+
+
+class Place(NamedTuple):
+    """An array: the address of its first number, its shape and strides, in complex numbers."""
+
+    address: Slot
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class Refused(Exception):
+    """The kernel does not take it."""
+
+
+def launches(
+    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+) -> list[NativeLaunch] | None:
+    """The launches of a call; None if the kernel does not take it."""
+    node, (value, layout) = nodes[call.node], call.operands[0]
+    dtype = PART.get(node.dtype.name, node.dtype.name)
+    longer = layout.shape if node.op == "fft_from_real" else node.shape
+    extent = prod(longer[axis] for axis in node.attrs["axes"])
+    writer = _Writer(node, extent, dtype, slots, addresses[source(dtype).symbol], threads)
+    at = slots.address(value, layout.offset * nodes[value].dtype.itemsize)
+    to = slots.address(call.node)
+    if 0 in node.shape or 0 in layout.shape:
+        return None
+    try:
+        if node.op == "fft_from_real":
+            writer.to_half(_pairs(at, layout), _contiguous(to, node.shape))
+        elif node.op == "fft_to_real":
+            writer.to_real(Place(at, layout.shape, layout.strides), _pairs(to, contiguous_layout(node.shape)))
+        elif nodes[value].dtype.is_complex:
+            writer.whole(Place(at, layout.shape, layout.strides), _contiguous(to, node.shape), writer.axes, writer.scale)
+        else:
+            return None
+    except Refused:
+        return None
+    return writer.launches
+
+
+def _contiguous(address: Slot, shape: tuple[int, ...]) -> Place:
+    return Place(address, shape, contiguous_strides(shape))
+
+
+def _pairs(address: Slot, layout: Layout) -> Place:
+    """Real numbers, two neighbours of the last axis taken for a complex one."""
+    *strides, last = layout.strides
+    if last != 1 or layout.shape[-1] % 2 or any(s % 2 for s, e in zip(strides, layout.shape, strict=False) if e > 1):
+        raise Refused
+    return Place(address, (*layout.shape[:-1], layout.shape[-1] // 2), (*(s // 2 for s in strides), 1))
+
+
+class _Writer:
+    """Collects the launches of a call."""
+
+    def __init__(self, node: Node, extent: int, dtype: str, slots: SlotMap, kernel: int, threads: int) -> None:
+        self.dtype, self.forward, self.slots, self.kernel, self.threads = dtype, node.attrs["forward"], slots, kernel, threads
+        self.width, self.size = width_of(dtype), 8 if dtype == "float32" else 16
+        self.axes = [axis % len(node.shape) for axis in node.attrs["axes"]]
+        self.shape = node.shape
+        self.scale = (1.0, extent**-0.5, 1 / extent)[node.attrs["scale"]]
+        self.launches: list[NativeLaunch] = []
+        self.reserved = 0  # bytes of the workspace that hold what one launch writes and another one reads
+
+    # ---- the three primitives ----
+
+    def whole(self, source: Place, target: Place, axes: Sequence[int], scale: float) -> None:
+        """From complex numbers to complex ones, one axis after the other: all but the first in place."""
+        ordered = sorted(axes, reverse=True)
+        first = next((axis for axis in ordered if self._reads(source, axis)), None)
+        if first is None:
+            raise Refused
+        for axis in (first, *(axis for axis in ordered if axis != first)):
+            self._axis(source, target, axis, scale)
+            source, scale = target, 1.0
+
+    def to_half(self, source: Place, target: Place) -> None:
+        """From real numbers, taken in pairs, to half of their spectrum."""
+        *others, last = self.axes
+        half = source.shape[-1]
+        self._check_half(last, half)
+        turns = plan.Pass("to half", 0, half + 1, half, plan.half(2 * half, self.dtype))
+        if half < LONG or not plan.rows_of(half, self.width):
+            self._launch([*self._passes(half, 1), turns], source, target, last, scale=self.scale)
+        else:
+            between = self._scratch((*source.shape[:-1], half), half + EVEN)
+            self._long(source, between, last, 1.0)
+            self._chunks(turns, between, target, half + 1, self.scale)
+        if others:
+            self.whole(target, target, others, 1.0)
+
+    def to_real(self, source: Place, target: Place) -> None:
+        """From half of a spectrum to real numbers, taken in pairs."""
+        *others, last = self.axes
+        half = target.shape[-1]
+        self._check_half(last, half)
+        turns = plan.Pass("from half", 0, half, half, plan.half(2 * half, self.dtype))
+        if others:
+            between = self._scratch(source.shape, source.shape[-1])
+            self.whole(source, between, others, 1.0)
+            source = between
+        if source.strides[-1] != 1:
+            raise Refused
+        if half < LONG or not plan.rows_of(half, self.width):
+            self._launch([turns, *self._passes(half, 1)], source, target, last, scale=self.scale)
+        else:
+            between = self._scratch(target.shape, half)
+            self._chunks(turns, source, between, half, 1.0)
+            self._long(between, target, last, self.scale)
+
+    def _check_half(self, last: int, half: int) -> None:
+        if last != len(self.shape) - 1 or half < self.width or not plan.is_smooth(half):
+            raise Refused
+
+    # ---- one axis ----
+
+    def _reads(self, source: Place, axis: int) -> bool:
+        """Whether the transform along an axis can read its source: columns, or lines end to end."""
+        inner = source.shape[axis + 1 :]
+        side_by_side = _is_contiguous(inner, source.strides[axis + 1 :])
+        return side_by_side and (prod(inner) >= self.width or source.strides[axis] == prod(inner))
+
+    def _axis(self, source: Place, target: Place, axis: int, scale: float) -> None:
+        n, inner = source.shape[axis], prod(source.shape[axis + 1 :])
+        if not plan.is_smooth(n) or n * inner < self.width:
+            raise Refused
+        if inner == 1 and n >= LONG and plan.rows_of(n, self.width):
+            self._long(source, target, axis, scale)
+            return
+        columns = COLUMNS if inner >= 2 * COLUMNS and n * inner > SMALL else inner
+        passes = self._passes(n, columns, in_place=source.address == target.address)
+        rows = source.strides[axis], inner
+        self._launch(passes, source, target, axis, inner=inner, columns=columns, rows=rows, scale=scale)
+
+    def _passes(self, n: int, columns: int, in_place: bool = False) -> tuple[plan.Pass, ...]:
+        return plan.passes(n, min(columns, self.width), self.dtype, self.forward, in_place)
+
+    def _long(self, source: Place, target: Place, axis: int, scale: float) -> None:
+        """A long transform of contiguous numbers as that of a matrix: of its columns, turned and transposed, and again."""
+        n = source.shape[axis]
+        rows, between = plan.rows_of(n, self.width), self._scratch(source.shape, n)
+        columns = n // rows
+        turn = plan.Pass("turn", 0, 0, rows, plan.matrix(rows, columns, self.dtype))
+        self._launch([*self._passes(rows, COLUMNS), turn], source, between, axis, inner=columns, columns=min(COLUMNS, columns),
+                     rows=(columns, 1), steps=(1, rows))
+        self._launch(self._passes(columns, COLUMNS), between, target, axis, inner=rows, columns=min(COLUMNS, rows),
+                     rows=(rows, rows), scale=scale)
+
+    def _chunks(self, half: plan.Pass, source: Place, target: Place, count: int, scale: float) -> None:
+        """Between pairs and half a spectrum, which is long: many numbers are an item."""
+        self._launch([half._replace(m=0)], source, target, len(source.shape) - 1, inner=count, columns=min(CHUNK, count),
+                     steps=(0, 0), scale=scale)
+
+    # ---- launches ----
+
+    def _scratch(self, shape: tuple[int, ...], line: int) -> Place:
+        """Memory for an array whose lines along the last axis have room for so many numbers."""
+        start, self.reserved = self.reserved, self.reserved + self._even(prod(shape[:-1]) * line) * self.size
+        return Place(_moved(self.slots.workspace(self.reserved), start), shape, contiguous_strides((*shape[:-1], line)))
+
+    def _launch(
+        self, passes: Sequence[plan.Pass], source: Place, target: Place, axis: int, *, inner: int = 1, columns: int = 1,
+        rows: tuple[int, int] = (1, 1), steps: tuple[int, int] = (1, 1), scale: float = 1.0,
+    ) -> None:
+        """A launch of passes for all transforms along an axis, of `inner` columns each, blocks of them side by side.
+
+        `rows` and `steps` lead to a transform's next number, and to the next column, of the source and of the target.
+        """
+        blocks, length = inner // columns, max(p.l * max(p.radix * p.m, 1) for p in passes)
+        buffer = self._even(length * (columns + inner % columns) + 1) + EVEN if len(passes) > 1 else 0
+        workers = self.threads if numel(source.shape) * length.bit_length() > PARALLEL_COST else 1
+        workspace = self.slots.workspace(self.reserved + workers * 2 * buffer * self.size)
+        table = tuple(word for p in passes for word in self._words(p, scale if p is passes[-1] else 1.0))
+        found = []
+        for starts, (items, *batch) in self._batches(source, target, axis):
+            words: tuple[BlockWord, ...] = (
+                *starts, _moved(workspace, self.reserved), table, len(passes), blocks, columns, inner, *batch, *rows, *steps,
+                2 * buffer, buffer, _bits(1.0 if self.forward else -1.0))
+            assert len(words) == len(WORDS)
+            found.append(Block(words, items * blocks))
+        self.launches.append(NativeLaunch(self.kernel, found, workers))
+
+    def _batches(
+        self, source: Place, target: Place, axis: int
+    ) -> Iterator[tuple[tuple[Slot, Slot], tuple[int, int, int]]]:
+        """The axes before `axis`: where the source and the target begin, and the longest axis (extent, strides), for each
+        place along the others."""
+        axes = _merged(zip(source.shape[:axis], source.strides[:axis], target.strides[:axis], strict=True))
+        longest = axes.pop(max(range(len(axes)), key=lambda n: axes[n][0])) if axes else (1, 0, 0)
+        if prod(extent for extent, _, _ in axes) > BLOCKS:
+            raise Refused
+        for place in itertools.product(*(range(extent) for extent, _, _ in axes)):
+            first, second = (sum(at * strides[end] for at, strides in zip(place, axes, strict=True)) for end in (1, 2))
+            yield (_moved(source.address, first * self.size), _moved(target.address, second * self.size)), longest
+
+    def _words(self, p: plan.Pass, scale: float) -> tuple[BlockWord, ...]:
+        arrays = [p.turns, p.places]
+        self.slots.keep += [array for array in arrays if array is not None]
+        at = [0 if array is None else array.ctypes.data for array in arrays]
+        words = (plan.number_of(p), p.radix, p.m, p.l, *at, _bits(scale))
+        assert len(words) == len(PASS)
+        return words
+
+    def _even(self, numbers: int) -> int:
+        return -(-numbers // EVEN) * EVEN
+
+
+def _moved(address: Slot, nbytes: int) -> Slot:
+    return address._replace(offset=address.offset + nbytes)
+
+
+def _merged(axes: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Axes (extent, two strides), with those merged that follow each other in both arrays."""
+    found: list[tuple[int, int, int]] = []
+    for extent, s, t in axes:
+        if found and found[-1][1:] == (s * extent, t * extent):
+            extent *= found.pop()[0]
+        if extent > 1:
+            found.append((extent, s, t))
+    return found
+
+
+def _is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    return Layout(tuple(shape), tuple(strides), 0).is_contiguous
+
+
+def _bits(value: float) -> int:
+    return int.from_bytes(struct.pack("<d", value), "little", signed=True)

@@ -1,0 +1,220 @@
+"""The passes of a transform, each a function of the module; numbers are complex, and distances are in numbers.
+
+A transform of n = n1 n2 .. places makes one pass for each factor (the radix): a pass after factors of the product `l` reads
+lines [radix][m][l], and writes [m][radix][l], turned by roots of unity. Columns are transformed side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.fourier.butterflies import ComplexLanes
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I32, I64, POINTER, Literal, constants
+from genesis.codegen.cpu.vectors import counted, transposed
+
+
+def type_of(name: str) -> ir.Type:
+    """The type of an argument, or of a word, of that name."""
+    return POINTER if name.endswith("_at") else DOUBLE if name in ("scale", "forward") else I64
+
+
+class Pass:
+    """A function under construction, with arguments by name."""
+
+    def __init__(self, module: ir.Module, name: str, dtype: str, width: int, arguments: Sequence[str]) -> None:
+        self.function = ir.Function(module, ir.FunctionType(ir.VoidType(), [type_of(a) for a in arguments]), name)
+        self.function.linkage = "internal"
+        self.function.attributes.add("noinline")
+        self.argument = dict(zip(arguments, self.function.args, strict=True))
+        self.builder = b = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.dtype, self.width = dtype, width
+        self.complex = ComplexLanes(b, dtype, width, self.number("forward"))
+
+    def number(self, name: str) -> ir.Value:
+        """A factor of all parts."""
+        value = self.argument[name]
+        return self.builder.fptrunc(value, FLOAT) if self.dtype == "float32" else value
+
+    def at(self, pointer: ir.Value, *places: ir.Value) -> ir.Value:
+        """The address of the number at a sum of places."""
+        total = places[0]
+        for place in places[1:]:
+            total = self.builder.add(total, place)
+        return self.complex.lanes.element_pointer(pointer, self.builder.shl(total, I64(1)), self.dtype)
+
+    def load(self, pointer: ir.Value, mask: ir.Value | None = None) -> ir.Value:
+        return self.complex.lanes.load(pointer, self.dtype, mask)
+
+    def store(self, value: ir.Value, pointer: ir.Value) -> None:
+        self.complex.lanes.store(value, pointer, self.dtype)
+
+    def least(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
+
+    def times(self, k: int, distance: ir.Value) -> ir.Value:
+        return self.builder.mul(distance, I64(k))
+
+
+WIDE = ("in_at", "out_at", "turns_at", "m", "in_j", "in_p", "in_l", "out_p", "out_k", "out_l", "lines", "columns", "forward",
+        "scale")
+
+
+def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, *, last: bool) -> ir.Function:
+    """A pass over lines of `width` columns at least. The last one scales, the others turn.
+
+    Of line p, number k is turned by a root whose table has its real part twice, and its imaginary part negative and positive.
+    """
+    f = Pass(module, name, dtype, width, WIDE)
+    b, a, lanes = f.builder, f.argument, f.complex.lanes
+    scale = lanes.splat(f.number("scale"))
+    final = b.sub(a["columns"], I64(width))
+    with counted(b, I64(0), a["m"]) as p:
+        roots = [] if last else [_root(f, b.add(f.times(radix - 1, p), I64(k - 1))) for k in range(1, radix)]
+        start, goal = b.mul(p, a["in_p"]), b.mul(p, a["out_p"])
+        with counted(b, I64(0), a["lines"]) as line:
+            source, target = b.add(start, b.mul(line, a["in_l"])), b.add(goal, b.mul(line, a["out_l"]))
+            with counted(b, I64(0), a["columns"], width) as column:
+                column = f.least(column, final)  # the last vector overlaps the one before
+                here = f.at(a["in_at"], source, column)
+                xs = [f.load(f.at(here, f.times(j, a["in_j"]))) for j in range(radix)]
+                ys = f.complex.transform(xs)
+                there = f.at(a["out_at"], target, column)
+                for k, y in enumerate(ys):
+                    if last:
+                        y = b.fmul(y, scale)
+                    elif k:
+                        real, imaginary = roots[k - 1]
+                        y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
+                    f.store(y, f.at(there, f.times(k, a["out_k"])))
+    b.ret_void()
+    return f.function
+
+
+def _root(f: Pass, number: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Root `number` of a table, for all lanes: its real part, and its imaginary part with both signs."""
+    b, lanes = f.builder, f.complex.lanes
+    at = f.at(f.argument["turns_at"], b.shl(number, I64(1)))
+    four = b.load(at, align=4 if f.dtype == "float32" else 8, typ=ir.VectorType(lanes.constant(f.dtype, 0.0).type, 4))
+    nothing = Literal(four.type, "poison")
+    return tuple(b.shuffle_vector(four, nothing, constants(I32, [first, first + 1] * f.width)) for first in (0, 2))
+
+
+NARROW = ("in_at", "out_at", "turns_at", "places_at", "out_k", "places", "forward", "scale")
+
+
+def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int, *, turned: bool) -> ir.Function:
+    """A pass over lines that are shorter than a vector, all side by side in `places` numbers of each radix.
+
+    Tables have a root and a place in the result for each place. If `turned`, lines are single numbers and the radix is the
+    width: results are transposed in registers.
+    """
+    f = Pass(module, name, dtype, width, NARROW)
+    b, a, lanes = f.builder, f.argument, f.complex.lanes
+    scale, places = lanes.splat(f.number("scale")), a["places"]
+    rounded = b.and_(b.add(places, I64(width - 1)), I64(-width))
+    with counted(b, I64(0), places, width) as at:
+        left = b.sub(places, at)
+        mask = lanes.first_lanes(b.shl(left, I64(1)))
+        xs = [b.fmul(f.load(f.at(a["in_at"], at, f.times(j, places)), mask), scale) for j in range(radix)]
+        ys = f.complex.transform(xs)
+        for k in range(1, radix):
+            ys[k] = f.complex.times(ys[k], f.load(f.at(a["turns_at"], at, f.times(k - 1, rounded))))
+        if turned:
+            target = f.at(a["out_at"], f.times(radix, at))
+            rows = transposed(b, ys, 2)
+            with b.if_else(b.icmp_signed(">=", left, I64(width)), likely=True) as (whole, part):
+                with whole:
+                    for n, row in enumerate(rows):
+                        f.store(row, f.at(target, I64(n * radix)))
+                with part:
+                    for n, row in enumerate(rows):
+                        with b.if_then(b.icmp_signed("<", I64(n), left)):
+                            f.store(row, f.at(target, I64(n * radix)))
+        else:
+            index = b.load(b.gep(a["places_at"], [at], source_etype=I64), align=8, typ=ir.VectorType(I64, width))
+            for k, y in enumerate(ys):
+                _scatter(f, y, f.at(a["out_at"], f.times(k, a["out_k"])), index, left)
+    b.ret_void()
+    return f.function
+
+
+def _scatter(f: Pass, y: ir.Value, target: ir.Value, index: ir.Value, count: ir.Value) -> None:
+    """The first `count` numbers of a vector, each to a place of its own."""
+    b, lanes = f.builder, f.complex.lanes
+    if f.dtype == "float32":  # a number is 64 bits
+        with lanes.narrowed(f.width):
+            lanes.scatter_store(b.bitcast(y, ir.VectorType(I64, f.width)), target, index, "int64", lanes.first_lanes(count))
+        return
+    double = b.shuffle_vector(index, index, constants(I32, [n // 2 for n in range(2 * f.width)]))
+    parts = b.add(b.shl(double, lanes.splat(I64(1))), constants(I64, [n % 2 for n in range(2 * f.width)]))
+    lanes.scatter_store(y, target, parts, f.dtype, lanes.first_lanes(b.shl(count, I64(1))))
+
+
+TURN = ("in_at", "out_at", "turns_at", "rows", "columns", "in_row", "turns_row", "out_column", "forward")
+
+
+def emit_turn(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
+    """A matrix of `width` rows and columns at least, times another one, transposed."""
+    f = Pass(module, name, dtype, width, TURN)
+    b, a = f.builder, f.argument
+    final_row, final_column = (b.sub(a[extent], I64(width)) for extent in ("rows", "columns"))
+    with counted(b, I64(0), a["rows"], width) as row, counted(b, I64(0), a["columns"], width) as column:
+        row, column = f.least(row, final_row), f.least(column, final_column)
+        lines = [b.add(row, I64(n)) for n in range(width)]
+        vectors = [f.complex.times(f.load(f.at(a["in_at"], b.mul(line, a["in_row"]), column)),
+                                   f.load(f.at(a["turns_at"], b.mul(line, a["turns_row"]), column))) for line in lines]
+        for n, vector in enumerate(transposed(b, vectors, 2)):
+            f.store(vector, f.at(a["out_at"], b.mul(b.add(column, I64(n)), a["out_column"]), row))
+    b.ret_void()
+    return f.function
+
+
+HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "scale")
+
+
+def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
+    """From the transform z of `half` pairs of real numbers, taken for complex ones, to the spectrum x of these numbers.
+
+    x[k] = (z[k] + z'[half - k]) / 2 + r[k] (z[k] - z'[half - k]) / 2 for `count` k from `first` on, where z' is the conjugate,
+    z[half] = z[0] and r[k] = -i exp(J pi k / half). There must be memory for z[half].
+    """
+    f = Pass(module, name, dtype, width, HALF)
+    b, a = f.builder, f.argument
+    pair = I64 if dtype == "float32" else ir.IntType(128)
+    b.store(b.load(a["in_at"], align=4, typ=pair), f.at(a["in_at"], a["half"]), align=4)
+    scale = f.complex.lanes.splat(b.fmul(f.number("scale"), f.complex.lanes.constant(dtype, 0.5)))
+    _mirrored(f, f.number("forward"), scale)
+    b.ret_void()
+    return f.function
+
+
+def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
+    """The way back from the spectrum x, without a scale: z[k] = x[k] + x'[half - k] + r[k] (x[k] - x'[half - k]) for k below
+    `half`, where r[k] = i exp(J pi k / half), and the first and last numbers of x are real.
+    """
+    f = Pass(module, name, dtype, width, HALF)
+    b, a, lanes = f.builder, f.argument, f.complex.lanes
+    _mirrored(f, b.fneg(f.number("forward")))
+    with b.if_then(b.icmp_signed("==", a["first"], I64(0))):
+        first, last = (lanes.load_uniform(f.at(a["in_at"], at), dtype) for at in (I64(0), a["half"]))
+        for part, value in ((0, b.fadd(first, last)), (1, b.fsub(first, last))):
+            lanes.store_uniform(value, lanes.element_pointer(a["out_at"], part, dtype), dtype)
+    b.ret_void()
+    return f.function
+
+
+def _mirrored(f: Pass, sign: ir.Value, scale: ir.Value | None = None) -> None:
+    """x + y + sign r (x - y), where y is the conjugate of the mirrored numbers, and the table has -i exp(-pi i k / half)."""
+    b, a, lanes = f.builder, f.argument, f.complex.lanes
+    end = b.add(a["first"], a["count"])
+    final, sign = b.sub(end, I64(f.width)), lanes.splat(sign)
+    with counted(b, a["first"], end, f.width) as k:
+        k = f.least(k, final)
+        opposite = b.sub(b.sub(a["half"], k), I64(f.width - 1))
+        x, y = f.load(f.at(a["in_at"], k)), f.complex.conjugate(f.complex.reversed(f.load(f.at(a["in_at"], opposite))))
+        if scale is not None:
+            x, y = b.fmul(x, scale), b.fmul(y, scale)
+        turned = f.complex.times(b.fsub(x, y), f.load(f.at(a["turns_at"], k)))
+        f.store(lanes.fma(turned, sign, b.fadd(x, y)), f.at(a["out_at"], k))

@@ -1,0 +1,131 @@
+"""How a transform of a length is computed: its passes, and their tables of roots of unity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from genesis.codegen.cpu.fourier.driver import KINDS, NARROW_RADICES, PRIMES, width_of
+from genesis.codegen.cpu.fourier.roots import roots
+
+
+COMPLEX = {"float32": "complex64", "float64": "complex128"}
+
+
+class Pass(NamedTuple):
+    """A pass over [radix][m][l] numbers, after passes whose radices have the product l.
+
+    Of a spectrum's half, l is the half and m the count of numbers, 0 for those of a block; of a matrix to be turned, l is the
+    number of rows.
+    """
+
+    kind: str
+    radix: int
+    m: int
+    l: int
+    turns: np.ndarray | None = None
+    places: np.ndarray | None = None
+
+
+def number_of(a_pass: Pass) -> int:
+    """The number of the pass' kind."""
+    return KINDS.index((a_pass.kind, a_pass.radix if a_pass.kind in ("last", "wide", "narrow") else 0))
+
+
+def is_smooth(n: int) -> bool:
+    """Whether there are passes for that length."""
+    return n > 0 and _without(n, (*PRIMES, 2)) == 1
+
+
+def _without(n: int, primes: Sequence[int]) -> int:
+    for prime in primes:
+        while n % prime == 0:
+            n //= prime
+    return n
+
+
+def radices(n: int, columns: int, width: int) -> list[tuple[str, int]]:
+    """The passes of a transform of `n` places and so many columns: lines that are shorter than a vector are narrow."""
+    found: list[tuple[str, int]] = []
+    if columns == 1 and n % width == 0:
+        found.append(("transposed", width))
+        n, columns = n // width, width
+    while columns < width and n > 1:
+        radix = next(r for r in NARROW_RADICES if n % r == 0)
+        found.append(("narrow", radix))
+        n, columns = n // radix, columns * radix
+    wide = []
+    for prime in PRIMES:
+        while n % prime == 0:
+            wide.append(prime)
+            n //= prime
+    bits = n.bit_length() - 1
+    parts = -(-bits // 4)
+    wide += [1 << (bits + part) // parts for part in range(parts)]
+    return found + [("wide" if number < len(wide) else "last", radix) for number, radix in enumerate(wide, 1)]
+
+
+@lru_cache(64)
+def passes(n: int, columns: int, dtype: str, forward: bool, in_place: bool = False) -> tuple[Pass, ...]:
+    """The passes of a transform of `n` places; of each there are so many columns, of a width at least or exactly."""
+    width, l = width_of(dtype), 1
+    found = []
+    for kind, radix in radices(n, columns, width):
+        m = n // (l * radix)
+        if kind == "last":
+            found.append(Pass("last", radix, 1, l))
+        elif kind == "wide":
+            found.append(Pass("wide", radix, m, l, _turns(m, radix, forward, dtype)))
+        else:
+            found.append(_narrow(kind, radix, m, l, columns, dtype))
+        l *= radix
+    if not found or (in_place and len(found) == 1):  # in place, the last vector of a line would read what is written
+        found.append(Pass("last", 1, 1, n))
+    return tuple(found)
+
+
+def _turns(m: int, radix: int, forward: bool, dtype: str) -> np.ndarray:
+    """[m, radix - 1, 4]: exp(-2 pi i p k / (m radix)), or its conjugate, for line p and k from 1 on.
+
+    Each root is four numbers: its real part twice, its imaginary part negative and positive.
+    """
+    turns = roots(np.outer(np.arange(m), np.arange(1, radix)), m * radix)
+    turns = turns if forward else turns.conj()
+    return np.stack([turns.real, turns.real, -turns.imag, turns.imag], -1).astype(dtype)
+
+
+def _narrow(kind: str, radix: int, m: int, l: int, columns: int, dtype: str) -> Pass:
+    width, side = width_of(dtype), l * columns
+    places = np.arange(-(-m * side // width) * width)  # of whole vectors
+    line = places // side
+    turns = roots(np.outer(np.arange(1, radix), line), m * radix).astype(COMPLEX[dtype])
+    return Pass(kind, radix, m, l, turns, line * (radix * side) + places % side)
+
+
+@lru_cache(8)
+def half(n: int, dtype: str) -> np.ndarray:
+    """The roots that part the spectrum of `n` real numbers, up to its half, or put it together."""
+    return (-1j * roots(np.arange(n // 2 + 1), n)).astype(COMPLEX[dtype])
+
+
+# ---- long transforms (D. Bailey, "FFTs in external or hierarchical memory", 1990) ----
+
+
+@lru_cache(64)
+def rows_of(n: int, width: int) -> int:
+    """The rows of the matrix as which a long transform is computed, near the square root; 0 if there is none."""
+    below = (d for d in range(isqrt(n), width - 1, -1) if n % d == 0)
+    return next((n // d for d in below if n // d >= width), 0)
+
+
+@lru_cache(4)
+def matrix(rows: int, columns: int, dtype: str) -> np.ndarray:
+    """exp(-2 pi i r c / (rows columns)) for each row and column."""
+    found, n = np.empty((rows, columns), COMPLEX[dtype]), rows * columns
+    for row in range(rows):  # not all in float64 at once
+        found[row] = roots(row * np.arange(columns), n)
+    return found
