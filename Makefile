@@ -4,6 +4,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Files of bytecode are kept, whatever a container says: without them every process that a test starts compiles 300 files.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: train test lint bench test-gpu bench-gpu clean
 
 train: .venv/train

@@ -24,8 +24,9 @@ USERS = {  # modules that users import, and nothing else, lie loose
 # special functions, the data loader's threads, the first CUDA device.
 DEFERRED = {
     ("genesis/ir/lazy_imports.py", ""), ("genesis/__init__.py", "genesis."), ("genesis/utils/__init__.py", "genesis.utils."),
-    ("genesis/runtime/numba_compiler.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "numba.core"),
-    ("genesis/runtime/logs.py", "logging"), ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
+    ("genesis/runtime/machine_code.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "llvmlite.binding"),
+    ("genesis/runtime/numba_compiler.py", "numba.core"), ("genesis/runtime/logs.py", "logging"),
+    ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
     ("genesis/ops/solving.py", "scipy.linalg"), ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import os
 import select
 import subprocess
@@ -19,11 +20,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from genesis.runtime import numba_compiler
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
+
+
+@functools.cache
+def _llvm() -> Any:
+    """LLVM's library, loaded when the first code is to be linked: it is the largest file that a process reads."""
+    import llvmlite.binding
+
+    return llvmlite.binding
 
 
 def available_processors() -> int:
@@ -176,6 +183,7 @@ def target() -> tuple[str, str, str]:
 
     Raises ValueError if $GENESIS_TARGET is none of the levels of x86-64.
     """
+    llvm = _llvm()
     level, triple = os.environ.get("GENESIS_TARGET"), llvm.get_process_triple()
     if level is None:
         return triple, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -193,7 +201,7 @@ def load(object_code: bytes, symbol: str) -> int:
     with _lock:
         if _engine is None or symbol in _addresses:  # an engine has one definition per symbol
             _engine = _new_engine()
-        _engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        _engine.add_object_file(_llvm().ObjectFileRef.from_data(object_code))
         _engine.finalize_object()
         address = _engine.get_function_address(symbol)
         if not address:
@@ -203,6 +211,7 @@ def load(object_code: bytes, symbol: str) -> int:
 
 
 def _new_engine() -> Any:
+    llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
