@@ -76,8 +76,9 @@ from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.logs import set_logs
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
-from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
-from genesis.ir.sparse_layouts import sparse_coo, sparse_csc, sparse_csr
+from genesis.sparse.creation import sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_coo_tensor
+from genesis.sparse.creation import sparse_csc_tensor, sparse_csr_tensor
+from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.tensor.modes import SwitchedModule as _SwitchedModule
 from genesis.tensor.modes import autocast, is_autocast_enabled
 from genesis.tensor.size import Size
@@ -101,11 +102,11 @@ __all__ = [  # and the functions of the operation table
     "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave",
     "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device", "set_default_dtype",
     "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions", "set_rng_state",
-    "short", "signal", "sparse", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc",
-    "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank",
-    "synchronize", "take", "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32",
-    "uint64", "unbind", "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad",
-    "zeros", "zeros_like",
+    "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
+    "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr",
+    "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take", "tensor", "tensor_split",
+    "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique", "unique_consecutive",
+    "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"

@@ -93,7 +93,10 @@ from genesis.ir.dtypes import (
     get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64, int8 as int8, promote,
     uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
-from genesis.ir.sparse_layouts import sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr
+from genesis.ir.sparse_layouts import (
+    sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr, sparse_coo as sparse_coo, sparse_csc as sparse_csc,
+    sparse_csr as sparse_csr,
+)
 from genesis.linalg import matrix_power as matrix_power
 from genesis.nn.flow import affine_grid as affine_grid
 from genesis.nn.fractional_pooling import (
@@ -128,8 +131,13 @@ from genesis.runtime.rng import Generator as Generator
 from genesis.runtime.team import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from genesis.serialization import load as load, save as save
 from genesis.sparse.creation import (
+    sparse_bsc_tensor as sparse_bsc_tensor, sparse_bsr_tensor as sparse_bsr_tensor,
     sparse_compressed_tensor as sparse_compressed_tensor, sparse_coo_tensor as sparse_coo_tensor,
     sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
+)
+from genesis.sparse.methods import (
+    resize_as_sparse_ as resize_as_sparse_, sparse_resize_ as sparse_resize_,
+    sparse_resize_and_clear_ as sparse_resize_and_clear_,
 )
 from genesis.tensor.handle import Operand, Tensor as Tensor
 from genesis.tensor.methods import (

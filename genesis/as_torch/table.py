@@ -32,6 +32,7 @@ from genesis.nn import functional, init, parallel, utils
 from genesis.nn import parameter as nn_parameter
 from genesis.runtime import dlpack
 from genesis.serialization.names import Builder, functions_of
+from genesis.sparse import products
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.utils import checkpoint
@@ -235,8 +236,7 @@ NAMES: dict[str, Any] = {
     "torch.layout": types.MemoryFormat,
     "torch.jagged": nested.jagged,
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
-    "torch.smm": lambda input, mat: sparse.mm(input, mat).to_sparse(),
-    "torch.hspmm": lambda mat1, mat2: sparse.mm(mat1, mat2).to_sparse(1),
+    **{f"torch.{name}": getattr(products, name) for name in ("smm", "hspmm", "sspaddmm")},
     **{f"torch.sparse.{name}": kind for name, kind in types.SPARSE_KINDS.items()},
     "torch.is_inference_mode_enabled": no,
     "torch._assert": lambda condition, message: None if condition else _failed(message),

@@ -111,7 +111,7 @@ def full_like(
     """`full` of the shape and dtype, and on the device, of `input`."""
     dtype, device = dtype or input.dtype, device or input.device
     if isinstance(input, CompositeTensor):
-        settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": placing.get("layout")}
         return input.computed("full_like", (input, fill_value), settings)  # type: ignore[no-any-return]
     return full(input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 

@@ -1,4 +1,5 @@
-"""How sparse tensors say where their elements are: by coordinates, or compressed along the rows or columns of a matrix."""
+"""How sparse tensors say where their elements are: by coordinates, or compressed along the rows or columns of a matrix,
+each of them by itself or in blocks."""
 
 from __future__ import annotations
 
@@ -23,13 +24,14 @@ class SparseLayout(NamedLayout):
 
     Attributes:
         axis: the axis along which positions are compressed: 0 for rows, 1 for columns; None for coordinates.
+        is_blocked: whether each position is that of a dense block.
     """
 
-    __slots__ = ("axis",)
+    __slots__ = ("axis", "is_blocked")
 
-    def __init__(self, name: str, axis: int | None = None) -> None:
+    def __init__(self, name: str, axis: int | None = None, is_blocked: bool = False) -> None:
         super().__init__(name)
-        self.axis = axis
+        self.axis, self.is_blocked = axis, is_blocked
 
     @property
     def pointers(self) -> str:
@@ -46,9 +48,8 @@ class SparseLayout(NamedLayout):
 
 
 sparse_coo, sparse_csr, sparse_csc = SparseLayout("sparse_coo"), SparseLayout("sparse_csr", 0), SparseLayout("sparse_csc", 1)
-
-
-SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc)}
+sparse_bsr, sparse_bsc = SparseLayout("sparse_bsr", 0, True), SparseLayout("sparse_bsc", 1, True)
+SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
 
 
 def layout_named(name: str) -> SparseLayout:

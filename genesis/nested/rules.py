@@ -261,7 +261,7 @@ def attention(
 
 
 @rule("full_like")
-def full_like(input: NestedTensor, fill_value: float, **settings: Any) -> NestedTensor:
+def full_like(input: NestedTensor, fill_value: float, *, layout: object = None, **settings: Any) -> NestedTensor:
     """One number everywhere, in sequences as long."""
     return input.with_whole(full(tuple(input._whole.shape), fill_value, **settings))
 

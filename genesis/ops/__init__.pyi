@@ -70,6 +70,10 @@ from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as m
 from genesis.ops.registry import (
     OPERATIONS as OPERATIONS, Operation as Operation, PRIMITIVES as PRIMITIVES, Primitive as Primitive,
 )
+from genesis.sparse.methods import (
+    resize_as_sparse_ as resize_as_sparse_, sparse_resize_ as sparse_resize_,
+    sparse_resize_and_clear_ as sparse_resize_and_clear_,
+)
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.methods import (
     Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, Parts, QR, Reflected,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.optim.optimizer import Group, Optimizer
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions
+from genesis.sparse.positions import flat_positions
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write

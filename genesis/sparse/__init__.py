@@ -16,15 +16,16 @@ from genesis.ir.replayable import replayable_module
 from genesis.sparse import methods as _methods
 from genesis.sparse import printing as _printing
 from genesis.sparse.creation import spdiags
+from genesis.sparse.gradients import as_sparse_gradcheck
 from genesis.sparse.invariants import check_sparse_tensor_invariants
-from genesis.sparse.products import matmul, reduced_product, sampled_addmm
-from genesis.sparse.reductions import log_softmax, softmax, sum_of
+from genesis.sparse.products import reduced_product, sampled_addmm
+from genesis.sparse.reductions import log_softmax, softmax
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "SparseTensor", "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",
-    "sum",
+    "SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm",
+    "softmax", "spdiags", "sum",
 ]
 __dir__ = __all__.copy
 
@@ -47,7 +48,7 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
     """
     if reduce != "sum":
         return reduced_product(mat1, mat2, reduce)
-    return matmul(mat1, mat2) if isinstance(mat1, SparseTensor) or isinstance(mat2, SparseTensor) else mat1 @ mat2
+    return mat1 @ mat2
 
 
 def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | None = None) -> Tensor:
@@ -57,7 +58,7 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | No
     >>> genesis.sparse.sum(x), genesis.sparse.sum(x, 0).values()
     (tensor(12.), tensor([4., 8.]))
     """
-    return sum_of(input, dim, dtype=dtype) if isinstance(input, SparseTensor) else input.sum(dim, dtype=dtype)
+    return input.sum(dim, dtype=dtype)
 
 
 _installed = _methods, _printing  # what they define is methods of tensors

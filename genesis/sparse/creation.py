@@ -16,10 +16,11 @@ from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
-from genesis.ir.sparse_layouts import SparseLayout, sparse_csc, sparse_csr
+from genesis.ir.sparse_layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
 from genesis.sparse.invariants import checked
-from genesis.sparse.sparse_tensor import SparseTensor, in_layout, rows_of, sparse, stack
+from genesis.sparse.positions import rows_of
+from genesis.sparse.sparse_tensor import SparseTensor, in_layout, sparse, stack
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
@@ -77,12 +78,13 @@ def sparse_compressed_tensor(
     size: Sequence[int] | None = None, *, dtype: DType | None = None, layout: SparseLayout = sparse_csr,
     device: DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> SparseTensor:
-    """A matrix whose elements are in the order of its rows (`sparse_csr`) or columns (`sparse_csc`).
+    """A matrix whose elements are in the order of its rows (`sparse_csr`) or columns (`sparse_csc`); or its blocks
+    (`sparse_bsr`, `sparse_bsc`), whose positions and number count then.
 
     Args:
         compressed_indices: (rows + 1,), where the elements of each row, or column, begin; the last is their number, n.
         plain_indices: (n,), the column, or row, of each.
-        values: (n,); gradients flow to them, unless `requires_grad` makes the tensor a leaf.
+        values: (n,), or (n, height, width) of blocks; gradients flow to them, unless `requires_grad` makes the tensor a leaf.
         size: the extents; the least that hold all positions, if None.
 
     Raises ValueError for shapes that do not fit and, with `check_invariants`, for positions that are out of range or order.
@@ -96,19 +98,24 @@ def sparse_compressed_tensor(
         raise ArgumentError(f"sparse_compressed_tensor: layout is {layout!r}; want {sparse_csr!r} or {sparse_csc!r}")
     elements = as_tensor(values, dtype=dtype, device=device)
     pointers, plain = (_integers(name, given, elements) for given in (compressed_indices, plain_indices))
-    if (pointers.ndim, plain.ndim) != (1, 1) or plain.shape != elements.shape[:1] or not len(pointers):
+    lead = 3 if layout.is_blocked else 1  # axes of the values that are sparse
+    if (pointers.ndim, plain.ndim) != (1, 1) or plain.shape != elements.shape[:1] or not len(pointers) or elements.ndim < lead:
+        want = "(n, height, width, ..)" if layout.is_blocked else "(n, ..)"
         raise ArgumentError(f"{name}: {layout.pointers} {pointers.shape}, {layout.others} {plain.shape} and values "
-                            f"{elements.shape}; want (extent + 1,), (n,) and (n, ..)")
+                            f"{elements.shape}; want (extent + 1,), (n,) and {want}")
+    block = elements.shape[1:3] if layout.is_blocked else (1, 1)
+    along = (len(pointers) - 1) * block[layout.axis]
     if size is None:
-        other = int(values_of(plain).max()) + 1 if len(plain) else 0
-        size = (len(pointers) - 1, other) if layout.axis == 0 else (other, len(pointers) - 1)
-        size = (*size, *elements.shape[1:])
+        other = (int(values_of(plain).max()) + 1 if len(plain) else 0) * block[1 - layout.axis]
+        size = (*((along, other) if layout.axis == 0 else (other, along)), *elements.shape[lead:])
     extents = tuple(size)
-    if len(extents) != elements.ndim + 1 or extents[layout.axis] != len(pointers) - 1 or extents[2:] != elements.shape[1:]:
+    if len(extents) != elements.ndim + 2 - lead or extents[layout.axis] != along or extents[2:] != elements.shape[lead:] or (
+        extents[1 - layout.axis] % max(block[1 - layout.axis], 1)
+    ):
         raise ArgumentError(f"{name}: size {extents} of {layout.pointers} {pointers.shape} and values {elements.shape}; want "
-                            f"{len(pointers) - 1} along axis {layout.axis}, two sparse axes and then {elements.shape[1:]}")
-    along = rows_of(pointers, len(plain))
-    positions = stack([along, plain] if layout.axis == 0 else [plain, along])
+                            f"{along} along axis {layout.axis}, two sparse axes and then {elements.shape[lead:]}")
+    lines = rows_of(pointers, len(plain))
+    positions = stack([lines, plain] if layout.axis == 0 else [plain, lines])
     return _leaf(checked(sparse(positions, elements, extents, False, layout, pointers), check_invariants), requires_grad)
 
 
@@ -126,6 +133,22 @@ def sparse_csc_tensor(
 ) -> SparseTensor:
     """`sparse_compressed_tensor` by columns; the settings are those of that."""
     return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=sparse_csc, **settings)
+
+
+def sparse_bsr_tensor(
+    crow_indices: ArrayLike | Tensor, col_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
+    size: Sequence[int] | None = None, **settings: Any,
+) -> SparseTensor:
+    """`sparse_compressed_tensor` by rows of blocks; the settings are those of that."""
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=sparse_bsr, **settings)
+
+
+def sparse_bsc_tensor(
+    ccol_indices: ArrayLike | Tensor, row_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
+    size: Sequence[int] | None = None, **settings: Any,
+) -> SparseTensor:
+    """`sparse_compressed_tensor` by columns of blocks; the settings are those of that."""
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=sparse_bsc, **settings)
 
 
 def _leaf(made: SparseTensor, requires_grad: bool) -> SparseTensor:

@@ -15,9 +15,10 @@ from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
-from genesis.ir.sparse_layouts import sparse_coo
+from genesis.ir.sparse_layouts import SparseLayout, sparse_coo
 from genesis.ops.registry import OPERATIONS
-from genesis.sparse.sparse_tensor import RULES, SparseTensor, coalesced, flat_positions, in_layout, positions_of, sparse, summed
+from genesis.sparse.positions import flat_positions, positions_of, summed
+from genesis.sparse.sparse_tensor import BLOCKWISE, RULES, SparseTensor, coalesced, in_layout, sparse
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Operand, Tensor
@@ -55,14 +56,19 @@ def _of_elements(name: str, is_linear: bool) -> Rule:
 
 for _name in (*LINEAR, *ZERO_TO_ZERO):
     RULES[_name] = _of_elements(_name, _name in LINEAR)
+BLOCKWISE.update((*LINEAR, *ZERO_TO_ZERO, "full_like"))
 
 
 @rule("full_like")
-def full_like(input: SparseTensor, fill_value: float, *, requires_grad: bool = False, **settings: Any) -> SparseTensor:
+def full_like(
+    input: SparseTensor, fill_value: float, *, requires_grad: bool = False, layout: object = None, **settings: Any
+) -> SparseTensor:
     """A tensor without elements: all are zero."""
     if fill_value != 0:
         raise NotDenseError(input, "full_like of what is not zero")
     made: SparseTensor = input.zeros().to(**settings)
+    if isinstance(layout, SparseLayout):
+        made = in_layout(made, layout, made.block)
     made.requires_grad = requires_grad
     return made
 

@@ -13,11 +13,13 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import sparse_coo, sparse_csr
 from genesis.ops.registry import OPERATIONS
+from genesis.sparse.creation import from_dense
 from genesis.sparse.elementwise import add, rule
+from genesis.sparse.positions import flat_positions, pointers_of, summed
 from genesis.sparse.shaping import met, transpose
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, in_layout, pointers_of, sparse, stack, summed
+from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, in_layout, sparse, stack
 from genesis.tensor.dispatch import call
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, method
 
 
 @rule("matmul", "mm", "mv", "bmm")
@@ -64,6 +66,7 @@ def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
 
 def reduced_product(x: Tensor, y: Tensor, reduce: str) -> Tensor:
     """The means or extremes of the products of a sparse matrix' elements with rows of a dense one."""
+    x = by_element(x)
     if reduce not in ("mean", "amax", "amin") or not isinstance(x, SparseTensor) or isinstance(y, SparseTensor):
         raise ArgumentError(f"mm: reduce is {reduce!r}; want 'sum', 'mean', 'amax' or 'amin', of a sparse and a dense matrix")
     _check(x, y)
@@ -116,13 +119,37 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1,
             [0., 4.]])
     """
     want = (*mat1.shape[:-1], mat2.shape[-1])
-    if not isinstance(input, SparseTensor) or len(input.extents) != 2 or input.shape != want or mat1.shape[1] != mat2.shape[0]:
+    if not isinstance(input, SparseTensor) or input.shape != want or len(want) != 2 or mat1.shape[1] != mat2.shape[0]:
         met = f"input {tuple(input.shape)}, mat1 {mat1.shape} and mat2 {mat2.shape}"
         raise ArgumentError(f"sampled_addmm: {met}; want a sparse (n, m), (n, k) and (k, m)")
-    x = coalesced(input)
+    x = coalesced(by_element(input))
     rows, columns = x._positions
     found = (mat1[rows] * mat2.mT[columns]).sum(1)
     return x.with_elements((x._elements if beta == 1 else x._elements * beta) + (found if alpha == 1 else found * alpha))
+
+
+def smm(input: Tensor, mat: Tensor) -> SparseTensor:
+    """The product of a sparse and a dense matrix, as a sparse one.
+
+    >>> genesis.eye(2).to_sparse().smm(genesis.ones(2, 1)).to_dense()
+    tensor([[1.],
+            [1.]])
+    """
+    return from_dense(input @ mat, 2)
+
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> SparseTensor:
+    """The product of a sparse and a dense matrix, as a sparse tensor whose elements are the rows that are not zero."""
+    return from_dense(mat1 @ mat2, 1)
+
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> SparseTensor:
+    """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`, as a sparse matrix."""
+    return add(input * beta, smm(mat1, mat2), alpha)  # type: ignore[return-value]
+
+
+method(smm)
+method(sspaddmm)
 
 
 replayable_module(__name__)

@@ -11,7 +11,8 @@ from genesis.ir.shapes import normalize_axis, numel
 from genesis.ir.sparse_layouts import sparse_coo
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.elementwise import rule
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, in_layout, sparse, stack, summed
+from genesis.sparse.positions import flat_positions, summed
+from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, in_layout, sparse, stack
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -41,7 +42,8 @@ def sum_of(input: SparseTensor, dim: Axes = None, keepdim: bool = False, *, dtyp
     left = range(axes) if keepdim else kept
     zeros = x._positions.new_zeros(x._positions.shape[1])
     extents = (*[x.shape[axis] if axis in rows else 1 for axis in left], *elements.shape[1:])
-    return coalesced(sparse(stack([rows.get(axis, zeros) for axis in left]), elements, extents))
+    found = coalesced(sparse(stack([rows.get(axis, zeros) for axis in left]), elements, extents))
+    return in_layout(found, input._kind) if keepdim else found
 
 
 @rule("mean")
@@ -104,7 +106,8 @@ def _softmax(input: Tensor, dim: int, dtype: DType | None, is_log: bool) -> Tens
     name = "log_softmax" if is_log else "softmax"
     if not isinstance(input, SparseTensor):
         return call(OPERATIONS[name], (input, dim), {"dtype": dtype})  # type: ignore[no-any-return]
-    x, axis = coalesced(input if dtype is None else input.to(dtype)), normalize_axis(name, dim, input.ndim)
+    x, axis = by_element(input), normalize_axis(name, dim, input.ndim)
+    x = coalesced(x if dtype is None else x.to(dtype))
     elements, axes = x._elements, len(x.extents)
     if axis >= axes:
         return x.with_elements(call(OPERATIONS[name], (elements, axis - axes + 1)))

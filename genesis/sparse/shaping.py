@@ -12,14 +12,18 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.errors import ArgumentError, OutOfRangeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
-from genesis.ir.sparse_layouts import sparse_coo, sparse_csc, sparse_csr
+from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.sparse.elementwise import cat, rule
-from genesis.sparse.sparse_tensor import SparseTensor, in_layout, sparse, stack, summed
+from genesis.sparse.positions import summed
+from genesis.sparse.sparse_tensor import BLOCKWISE, SparseTensor, in_layout, sparse, stack
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.handle import Tensor
 
-
 # ---- exchanged ----
+_TRANSPOSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
+BLOCKWISE.update(("permute", "transpose"))
+
+
 @rule("permute")
 def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     """The axes in another order; sparse ones stay before dense ones."""
@@ -30,11 +34,13 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     if order == list(range(input.ndim)):
         return input
     extents = tuple([input.shape[axis] for axis in order])
-    elements = input._elements.permute(0, *[axis - axes + 1 for axis in order[axes:]])
+    lead = range(1 if input.block is None else 3)  # axes of elements that stay
+    elements = input._elements.permute(*lead, *[axis - axes + len(lead) for axis in order[axes:]])
     if order[:axes] == list(range(axes)):
         return input.with_elements(elements)
     positions = stack([input._positions[axis] for axis in order[:axes]])
-    other = {sparse_csr: sparse_csc, sparse_csc: sparse_csr}.get(input._kind, sparse_coo)
+    other = _TRANSPOSED.get(input._kind, sparse_coo)
+    elements = elements if input.block is None else elements.transpose(1, 2)
     return sparse(positions, elements, extents, False, other, input._pointers)
 
 

@@ -1,31 +1,35 @@
 """Sparse tensors: the positions and values of the elements that are not zero, both ordinary tensors.
 
 Whatever the layout, the coordinates of all elements are there; compressed layouts have pointers besides, and their elements
-in order. Operations are written with ordinary ones on positions and elements, so they fuse, differentiate and compile.
+in order. In blocks, coordinates are those of blocks, which stand in the places of elements. Operations are written with
+ordinary ones on positions and elements, so they fuse, differentiate and compile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
+from genesis.functions.ranges import arange
 from genesis.functions.selection import unique
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, as_dtype, bool_, int64
+from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, numel
-from genesis.ir.sparse_layouts import SparseLayout, sparse_coo, sparse_csr
+from genesis.ir.sparse_layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
+from genesis.sparse.positions import flat_positions, pointers_of, positions_of, summed
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.handle import CallArguments, Tensor
+from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tracing.state import thread_state
 
 (stack,) = functions_of("stack")
 
 RULES: dict[str, Callable[..., Any]] = {}  # by the names of operations: what they mean where an argument is sparse
+BLOCKWISE: set[str] = set()  # those of them that take tensors in blocks; others get their elements
 
 
 class SparseTensor(CompositeTensor):
@@ -59,7 +63,7 @@ class SparseTensor(CompositeTensor):
 
     @property
     def layout(self) -> Any:
-        """How it says where its elements are: `sparse_coo`, `sparse_csr` or `sparse_csc`."""
+        """How it says where its elements are: `sparse_coo`, `sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`."""
         return self._kind
 
     is_sparse = property(lambda self: self._kind is sparse_coo)
@@ -67,8 +71,14 @@ class SparseTensor(CompositeTensor):
 
     @property
     def extents(self) -> Shape:
-        """Those of the axes that are sparse."""
-        return self._extents[: self._positions.shape[0]]
+        """Those of the axes that are sparse, counted in blocks if it has these."""
+        extents = self._extents[: self._positions.shape[0]]
+        return extents if self.block is None else (extents[0] // self.block[0], extents[1] // self.block[1])
+
+    @property
+    def block(self) -> Shape | None:
+        """The shape of its blocks, if it has these."""
+        return self._elements.shape[1:3] if self._kind.is_blocked else None
 
     def described(self) -> str:
         return f"a {self._kind.name} one of shape {tuple(self._extents)}"
@@ -96,12 +106,19 @@ class SparseTensor(CompositeTensor):
 
     def with_elements(self, elements: Tensor) -> SparseTensor:
         """Other elements in the same positions."""
-        extents = (*self.extents, *elements.shape[1:])
+        axes = self._positions.shape[0]
+        extents = (*self._extents[:axes], *elements.shape[1 if self.block is None else 3 :])
         return sparse(self._positions, elements, extents, self._is_coalesced, self._kind, self._pointers)
 
     def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
         rule = RULES.get(name)
-        return super().computed(name, arguments, attributes) if rule is None else rule(*arguments, **attributes)
+        if rule is None:
+            return super().computed(name, arguments, attributes)
+        x = next((t for t in tensors_in([*arguments, *attributes.values()]) if getattr(t, "block", None) is not None), None)
+        if name in BLOCKWISE or not isinstance(x, SparseTensor):
+            return rule(*arguments, **attributes)
+        found = rule(*map(by_element, arguments), **{key: by_element(value) for key, value in attributes.items()})
+        return in_blocks_of(x, found) if isinstance(found, SparseTensor) else found
 
     def written(self, value: Tensor) -> Tensor:
         if not isinstance(value, SparseTensor) or value.shape != self.shape:
@@ -110,7 +127,7 @@ class SparseTensor(CompositeTensor):
         leaf = self.requires_grad and self.is_leaf
         if leaf and thread_state.grad_enabled:
             raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
-        vars(self).update(vars(in_layout(value, self._kind)))
+        vars(self).update(vars(in_layout(value, self._kind, self.block)))
         if leaf:
             self.requires_grad = True
         return self
@@ -121,8 +138,8 @@ class SparseTensor(CompositeTensor):
 
     def zeros(self) -> SparseTensor:
         """A tensor without elements, of this one's shape, dtype and layout."""
-        none = sparse(self._positions[:, :0], self._elements[:0].detach(), self._extents, True)
-        return in_layout(none, self._kind)
+        pointers = None if self._pointers is None else self._pointers * 0
+        return sparse(self._positions[:, :0], self._elements[:0].detach(), self._extents, True, self._kind, pointers)
 
     def clone(self, *, memory_format: object = None) -> SparseTensor:
         """A copy, through which gradients flow."""
@@ -160,35 +177,7 @@ def sparse(
     return result
 
 
-# ---- positions as numbers ----
-
-
-def flat_positions(positions: Tensor, extents: Shape) -> Tensor:
-    """The place of each position when all elements are counted, in row-major order. Raises ValueError past 2^63 of them."""
-    if numel(extents) >= 1 << 63:
-        raise ArgumentError(f"sparse tensors: sparse axes of extents {tuple(extents)} have more elements than 2^63 - 1")
-    if not extents:
-        return positions.new_zeros(positions.shape[1])
-    flat = positions[0]
-    for axis in range(1, len(extents)):
-        flat = flat * extents[axis] + positions[axis]
-    return flat
-
-
-def positions_of(flat: Tensor, extents: Shape) -> Tensor:
-    """What `flat_positions` is of."""
-    rows: list[Tensor] = []
-    for axis in range(len(extents) - 1, -1, -1):
-        rows.insert(0, flat % extents[axis] if axis else flat)
-        flat = flat // max(extents[axis], 1)
-    return stack(rows) if rows else flat.new_zeros(0, flat.shape[0])
-
-
-def summed(base: Tensor, places: Tensor, elements: Tensor) -> Tensor:
-    """`base` with elements added at places along its first axis; of truth values, whether any is true."""
-    if base.dtype is bool_:
-        return summed(base.to(int64), places, elements.to(int64)) != 0
-    return base.index_add(0, places, elements)
+# ---- what it stands for ----
 
 
 def coalesced(x: SparseTensor) -> SparseTensor:
@@ -213,40 +202,79 @@ def each_once(x: SparseTensor) -> Tensor:
 
 def dense(x: SparseTensor) -> Tensor:
     """The tensor with all its elements."""
-    rest = x._elements.shape[1:]
-    zeros = x._elements.new_zeros(numel(x.extents), *rest)
-    return summed(zeros, flat_positions(x._positions, x.extents), x._elements).reshape(x._extents)
+    extents, rest = x.extents, x._elements.shape[1:]
+    whole = summed(x._elements.new_zeros(numel(extents), *rest), flat_positions(x._positions, extents), x._elements)
+    if x.block is not None:
+        whole = whole.reshape(*extents, *rest).transpose(1, 2)
+    return whole.reshape(x._extents)
 
 
 # ---- from one layout to another ----
 
 
-def rows_of(pointers: Tensor, count: int) -> Tensor:
-    """The row of each of `count` elements in order, from where rows begin."""
-    begins = pointers.new_zeros(count + 1).index_add(0, pointers[1:-1], pointers.new_ones(max(len(pointers) - 2, 0)))
-    return begins.cumsum(0)[:count]
-
-
-def pointers_of(rows: Tensor, extent: int) -> Tensor:
-    """Where each row begins among elements in order."""
-    return rows.new_zeros(extent + 1).index_add(0, rows + 1, rows.new_ones(rows.shape)).cumsum(0)
-
-
-def in_layout(x: SparseTensor, layout: SparseLayout) -> SparseTensor:
-    """The tensor in another layout; itself in its own."""
-    if x._kind is layout:
+def in_layout(x: SparseTensor, layout: SparseLayout, block: Sequence[int] | None = None) -> SparseTensor:
+    """The tensor in another layout, with blocks of shape `block` if it has some; itself in its own."""
+    if x._kind is layout and block in (None, x.block):
         return x
+    if x.block is not None:
+        x = _without_blocks(x, *x.block)
     if layout is sparse_coo:
         ordered = x._kind is sparse_csr
         return sparse(x._positions, x._elements, x._extents, ordered)
     x = coalesced(in_layout(x, sparse_coo))
     if x._positions.shape[0] != 2:
         raise ArgumentError(f"to_{layout.name}: wants two sparse axes, got {x.described()}")
+    if layout.is_blocked:
+        return _with_blocks(x, layout, block)
     if layout is sparse_csr:
         return sparse(x._positions, x._elements, x._extents, False, layout, pointers_of(x._positions[0], x._extents[0]))
-    order = flat_positions(x._positions.flip(0), x.extents[::-1]).argsort()
+    order = flat_positions(x._positions.flip(0), x._extents[1::-1]).argsort()
     positions = x._positions[:, order]
     return sparse(positions, x._elements[order], x._extents, False, layout, pointers_of(positions[1], x._extents[1]))
+
+
+# ---- blocks ----
+
+
+def _without_blocks(x: SparseTensor, height: int, width: int) -> SparseTensor:
+    """All elements of all blocks, by coordinates."""
+    corners = x._positions * x._positions.new_tensor([[height], [width]])
+    rows = corners[0].reshape(-1, 1, 1) + arange(height, device=x.device).reshape(-1, 1)
+    columns = corners[1].reshape(-1, 1, 1) + arange(width, device=x.device)
+    shape = (x._elements.shape[0], height, width)
+    positions = stack([rows.expand(shape).reshape(-1), columns.expand(shape).reshape(-1)])
+    return sparse(positions, x._elements.flatten(0, 2), x._extents)
+
+
+def _with_blocks(x: SparseTensor, layout: SparseLayout, block: Sequence[int] | None) -> SparseTensor:
+    """Those blocks of a tensor with coordinates that have elements."""
+    if block is None or len(block) != 2 or min(block) < 1 or x._extents[0] % block[0] or x._extents[1] % block[1]:
+        raise ArgumentError(f"to_{layout.name}: blocks of shape {block} of {x.described()}; want two extents that divide those")
+    axis, (height, width), rest = layout.axis or 0, block, x._elements.shape[1:]
+    (rows, columns), extents = x._positions, (x._extents[0] // height, x._extents[1] // width)
+    corners = [rows // height, columns // width]
+    flat, places = unique(corners[axis] * extents[1 - axis] + corners[1 - axis], return_inverse=True)
+    elements = summed(
+        x._elements.new_zeros(flat.shape[0] * height * width, *rest),
+        (places * height + rows % height) * width + columns % width, x._elements)
+    along, across = flat // max(extents[1 - axis], 1), flat % max(extents[1 - axis], 1)
+    positions = stack([across, along] if axis else [along, across])
+    elements = elements.reshape(flat.shape[0], height, width, *rest)
+    return sparse(positions, elements, x._extents, False, layout, pointers_of(along, extents[axis]))
+
+
+def by_element(x: Any) -> Any:
+    """An argument whose tensors in blocks have elements instead."""
+    if isinstance(x, SparseTensor) and x.block is not None:
+        return in_layout(x, sparse_csc if x._kind.axis else sparse_csr)
+    return [by_element(member) for member in x] if isinstance(x, list | tuple) else x
+
+
+def in_blocks_of(x: SparseTensor, found: SparseTensor) -> SparseTensor:
+    """A result in blocks of the shape that `x` has, if these divide it."""
+    assert x.block is not None
+    divides = found.ndim > 1 and not (found.shape[0] % x.block[0] or found.shape[1] % x.block[1])
+    return in_layout(found, x._kind, x.block) if divides and found._kind is by_element(x)._kind else found
 
 
 replayable_module(__name__)

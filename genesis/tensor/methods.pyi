@@ -466,7 +466,7 @@ class Methods:
     def coalesce(self) -> Any:
         """The tensor with its positions in order, each once. Raises ValueError for other tensors."""
     def col_indices(self) -> Any:
-        """The column of each element, (n,). Raises ValueError for other tensors."""
+        """The column of each element, or block, (n,). Raises ValueError for other tensors."""
     def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
         """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
     def conj(self) -> Tensor:
@@ -1225,6 +1225,8 @@ class Methods:
         """`resize`, to the shape of `tensor`."""
     def resize_as_(self, template: Tensor) -> Tensor:
         """`resize_` to the shape of `template`."""
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """`sparse_resize_` to the shape of another sparse tensor."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself: nothing is lazily negated or conjugated in memory."""
     def resolve_neg(self) -> Tensor:
@@ -1243,7 +1245,7 @@ class Methods:
     def round_(self, *, decimals: Int = 0) -> Self:
         """`round`, in place."""
     def row_indices(self) -> Any:
-        """The row of each element, (n,). Raises ValueError for other tensors."""
+        """The row of each element, or block, (n,). Raises ValueError for other tensors."""
     def rsqrt(self) -> Tensor:
         """1 / sqrt(x)."""
     def rsqrt_(self) -> Self:
@@ -1322,6 +1324,8 @@ class Methods:
         """`input` with `src` at `start:end:step` along `dim`."""
     def slogdet(self) -> SignAndLog:
         """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
+    def smm(self, mat: Tensor) -> SparseTensor:
+        """The product of a sparse and a dense matrix, as a sparse one."""
     def softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along `dim`."""
     def solve(self, *args: object, **kwargs: object) -> None:
@@ -1332,6 +1336,10 @@ class Methods:
         """The number of axes that are sparse."""
     def sparse_mask(self, mask: Tensor) -> SparseTensor:
         """The elements at the positions of the sparse tensor `mask`. Raises ValueError for another shape of it."""
+    def sparse_resize_(self, size: Sequence[Int], sparse_dim: Int, dense_dim: Int) -> Tensor:
+        """Give a sparse tensor the shape `size`, whose axes hold all of its elements. Raises ValueError for others."""
+    def sparse_resize_and_clear_(self, size: Sequence[Int], sparse_dim: Int, dense_dim: Int) -> Tensor:
+        """Give a sparse tensor the shape `size` and no elements."""
     def split(self, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
         """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list."""
     def split_with_sizes(self, split_sizes: Sequence[Int], dim: Int = 0) -> tuple[Tensor, ...]:
@@ -1348,6 +1356,8 @@ class Methods:
         """Without the axes of extent 1 (those in `dim`, if given)."""
     def squeeze_(self, dim: Int | Sequence[Int] | None = None) -> Self:
         """`squeeze`, in place."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Float = 1, alpha: Float = 1) -> SparseTensor:
+        """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`, as a sparse matrix."""
     def std(
         self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
         correction: Float | None = None,
@@ -1431,10 +1441,14 @@ class Methods:
     def to_padded_tensor(self, padding: Float, output_size: Sequence[Int] | None = None) -> Tensor:
         """A dense tensor, as long as the longest sequence, with `padding` behind the others."""
     def to_sparse(
-        self, sparse_dim: Int | None = None, *, layout: SparseLayout | None = None, blocksize: object = None,
+        self, sparse_dim: Int | None = None, *, layout: SparseLayout | None = None, blocksize: Sequence[Int] | None = None,
         dense_dim: Int | None = None,
     ) -> SparseTensor:
         """The elements that are not zero; of the axes, the first `sparse_dim` (all, if None) are sparse."""
+    def to_sparse_bsc(self, blocksize: Sequence[Int] | None = None, dense_dim: Int | None = None) -> SparseTensor:
+        """As a sparse matrix of blocks (height, width), compressed by columns of these."""
+    def to_sparse_bsr(self, blocksize: Sequence[Int] | None = None, dense_dim: Int | None = None) -> SparseTensor:
+        """As a sparse matrix of blocks (height, width), compressed by rows of these."""
     def to_sparse_coo(self) -> SparseTensor:
         """As a sparse tensor with coordinates."""
     def to_sparse_csc(self, dense_dim: Int | None = None) -> SparseTensor:

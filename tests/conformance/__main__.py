@@ -10,7 +10,7 @@ import traceback
 import warnings
 
 import genesis
-from tests.conformance import modules, operators, optimizers, samples
+from tests.conformance import modules, operators, optimizers, samples, sparse
 from tests.conformance.converting import UnconvertibleError
 from tests.conformance.expected import FAILURES
 
@@ -46,7 +46,8 @@ def suites():
     """The suites by name: (entries, what an entry is called, checks)."""
     return {"operators": (samples.entries(), samples.title, operators.CHECKS),
             "modules": (modules.entries(), modules.title, modules.CHECKS),
-            "optimizers": (optimizers.entries(), optimizers.title, optimizers.CHECKS)}
+            "optimizers": (optimizers.entries(), optimizers.title, optimizers.CHECKS),
+            "sparse": (sparse.entries(), sparse.title, sparse.CHECKS)}
 
 
 def main():
