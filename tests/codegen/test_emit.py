@@ -170,3 +170,21 @@ def test_an_elementary_function_of_many_uses_is_compiled_once_and_called(dtype):
     (text,) = [emit_kernel(kernel, 16) for kernel in kernels(many)]
     assert "define internal" not in few and text.count("define internal") == 2
     np.testing.assert_allclose(many.numpy(), y, rtol=1e-4 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_draws_of_many_uses_are_compiled_once_and_called_and_are_the_same(dtype):
+    kind, draws = getattr(genesis, dtype), (genesis.randn, genesis.rand)
+    found = []
+    for alone in (True, False):
+        genesis.manual_seed(3)
+        drawn = [draw(37, dtype=kind) for _ in range(5) for draw in draws]
+        total = drawn[0]
+        if alone:
+            [each.numpy() for each in drawn]
+        for each in drawn[1:]:
+            total = total + each * each
+        if not alone:
+            assert max(emit_kernel(kernel, 16).count("define internal") for kernel in kernels(total)) == 2
+        found.append(total.numpy())
+    np.testing.assert_array_equal(*found)

@@ -13,6 +13,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, I64, POINTER
 from genesis.codegen.cpu.tiling import register_lanes
 from genesis.codegen.cpu.vector_math import FUNCTIONS
+from genesis.codegen.cpu.vector_math.random_bits import DRAWS
 from genesis.codegen.cpu.vectors import counted
 from genesis.ir.annotations import Key
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
@@ -21,8 +22,8 @@ from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
 # there, and a second copy of the body a good part of the compile time.
 HEAVY = 30
 LINE = 64  # bytes of a store past the caches
-# Uses of an elementary function from which it is compiled once per kernel and called: inlined, sines and powers dominate the
-# compile time.
+# Uses of an elementary function or draw from which it is compiled once per kernel and called: inlined, sines and powers
+# dominate the compile time.
 # Measured: a kernel of 64 operations 113 to 32 ms.
 CALLED_FROM = 4
 KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
@@ -54,7 +55,7 @@ class Nest:
         self.lo, self.hi, self.block_words, self.worker = self.function.args
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         uses = Counter(i.name for i in kernel.instructions)
-        self.lanes = Lanes(self.builder, width, [n for n in uses if n in FUNCTIONS and uses[n] >= CALLED_FROM])
+        self.lanes = Lanes(self.builder, width, [n for n in uses if (n in FUNCTIONS or n in DRAWS) and uses[n] >= CALLED_FROM])
         self.entry = self.builder.block
         # Sizes and strides are words, not constants: another batch size compiles nothing.
         self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from llvmlite import ir
 
@@ -12,7 +13,7 @@ from genesis.codegen.cpu.addressing import (
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.complex_memory import Pair, load_pair, store_pair
 from genesis.codegen.cpu.nest import LINE, Nest
-from genesis.codegen.cpu.registers import I64, PART, is_varying
+from genesis.codegen.cpu.registers import I64, PART, REGISTER_TYPE, is_varying, mangled, with_shape
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction
 from genesis.ops.registry import PRIMITIVES
@@ -120,20 +121,11 @@ def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.V
     lanes = nest.lanes
     assert i.access is not None
     counter = lanes.add(start, flat_index(nest, i.access))
-    halves = [_halves(nest, seed), _halves(nest, counter)]
-    bits = random_bits.threefry2x32(lanes, *halves[0], *halves[1])
-    if i.dtype.name == "float32":
-        return random_bits.uniform_float32(lanes, bits[0]) if i.name == "uniform" else random_bits.normal_float32(lanes, *bits)
-    if i.name == "uniform":
-        return random_bits.uniform_float64(lanes, *bits)
-    # A second counter, 2^63 further on, that no draw reaches: a normal draw of float64 takes 128 random bits.
-    upper = lanes.logical_xor(halves[1][1], lanes.constant("int32", -(1 << 31)))
-    return random_bits.normal_float64(lanes, *bits, *random_bits.threefry2x32(lanes, *halves[0], halves[1][0], upper))
-
-
-def _halves(nest: Nest, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-    lanes = nest.lanes
-    return (lanes.convert(x, "int64", "int32"), lanes.convert(lanes.shift_right_logical(x, 32), "int64", "int32"))
+    spelled, dtype = partial(random_bits.draw, i.name, i.dtype.name), i.dtype.name
+    if i.name not in lanes.shared:
+        return spelled(lanes, seed, counter)
+    symbol = ".".join([i.name, dtype, mangled(seed.type), mangled(counter.type)])
+    return lanes.called(symbol, with_shape(REGISTER_TYPE[dtype], counter), [seed, counter], spelled)
 
 
 def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:

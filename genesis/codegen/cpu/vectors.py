@@ -84,7 +84,7 @@ class Vectors:
             raise ValueError(f"Lanes: width must be a power of two, got {width}")
         self.builder = builder
         self.width = width
-        self.shared = shared  # elementary functions that are called, not spelled out at each use
+        self.shared = shared  # elementary functions and draws that are called, not spelled out at each use
 
     @contextmanager
     def narrowed(self, width: int) -> Iterator[None]:
@@ -142,6 +142,16 @@ class Vectors:
         """The module's function `name`, declared at its first use."""
         known = self.builder.module.globals.get(name)
         return known or ir.Function(self.builder.module, ir.FunctionType(result, parameters), name)
+
+    def called(self, symbol: str, result: ir.Type, operands: Sequence[ir.Value], spelled: Callable[..., ir.Value]) -> ir.Value:
+        """Call the module's function `symbol`; at its first use it becomes what `spelled(lanes, *operands)` emits."""
+        function = self.builder.module.globals.get(symbol)
+        if function is None:
+            function = ir.Function(self.builder.module, ir.FunctionType(result, [x.type for x in operands]), symbol)
+            function.linkage = "internal"
+            inside = type(self)(ir.IRBuilder(function.append_basic_block("entry")), self.width)
+            inside.builder.ret(spelled(inside, *function.args))
+        return self.builder.call(function, operands)
 
     # ---- arithmetic ----
 

@@ -34,15 +34,8 @@ def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value
         operands = lanes.matched(*values)
         if name not in lanes.shared:
             return spelled(lanes, operands, dtype)
-        types = [value.type for value in operands]
-        symbol = f"{name}.{mangled(types[0])}"
-        function = lanes.builder.module.globals.get(symbol)
-        if function is None:
-            function = ir.Function(lanes.builder.module, ir.FunctionType(types[0], types), symbol)
-            function.linkage = "internal"
-            inside = Lanes(ir.IRBuilder(function.append_basic_block("entry")), lanes.width)
-            inside.builder.ret(spelled(inside, function.args, dtype))
-        return lanes.builder.call(function, operands)
+        type_ = operands[0].type
+        return lanes.called(f"{name}.{mangled(type_)}", type_, operands, lambda inside, *given: spelled(inside, given, dtype))
 
     emit.__name__, emit.__doc__ = formula.__name__, formula.__doc__
     return emit

@@ -16,6 +16,7 @@ from genesis.codegen.cpu.vector_math.logarithm import log
 from genesis.codegen.cpu.vector_math.number import Number, square_root
 from genesis.codegen.cpu.vector_math.trigonometric import cos
 
+DRAWS = ("uniform", "normal")
 KEY_PARITY = 0x1BD11BDA
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -32,6 +33,23 @@ def threefry2x32(b: Lanes, key0: Value, key1: Value, counter0: ir.Value, counter
         x0 = b.add(x0, keys[(group + 1) % 3])
         x1 = b.add(b.add(x1, keys[(group + 2) % 3]), group + 1)
     return x0, x1
+
+
+def draw(name: str, dtype: str, b: Lanes, seed: ir.Value, counter: ir.Value) -> ir.Value:
+    """The "uniform" or "normal" draw of float32 or float64 that a seed and a counter of i64 stand for."""
+    halves = [*_halves(b, seed), *_halves(b, counter)]
+    bits = threefry2x32(b, *halves)
+    if dtype == "float32":
+        return uniform_float32(b, bits[0]) if name == "uniform" else normal_float32(b, *bits)
+    if name == "uniform":
+        return uniform_float64(b, *bits)
+    # A second counter, 2^63 further on, that no draw reaches: a normal draw of float64 takes 128 random bits.
+    upper = b.logical_xor(halves[3], b.constant("int32", -(1 << 31)))
+    return normal_float64(b, *bits, *threefry2x32(b, *halves[:3], upper))
+
+
+def _halves(b: Lanes, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    return b.convert(x, "int64", "int32"), b.convert(b.shift_right_logical(x, 32), "int64", "int32")
 
 
 def uniform_float32(b: Lanes, bits: ir.Value) -> ir.Value:
