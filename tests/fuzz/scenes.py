@@ -58,7 +58,7 @@ def prepare(w: Writer) -> None:
     names += ["kept", "seen", "S"]
     if w.chance(0.4):
         w.known.add("net")
-        before.append(f"net = Net(lib, {w.shape}, {w.dtype!r})")
+        before += [f"net = Net(lib, {w.shape}, {w.dtype!r})", "saved = net.state_dict()"]
         names.append("net.state_dict()")
         w.outside += [Value("net.weight", w.shape, w.dtype.startswith("float")), Value("net.total", ())]
     if w.chance(0.2):
@@ -92,7 +92,7 @@ def _leaves(w: Writer) -> None:
         w.outside.append(Value(leaf, w.shape, True))
     if w.chance(0.4):
         w.known.add("optimizer")
-        more = w.one_of(["", "", ", momentum=1.0", ", weight_decay=1.0", ", momentum=1.0, nesterov=True"])
+        more = w.one_of(["", "", ", momentum=1.0", ", weight_decay=1.0", ", momentum=1.0, nesterov=True", ", maximize=True"])
         w.script.before.append(f"optimizer = lib.optim.SGD([{', '.join(leaves)}], lr={w.one_of([1.0, 0.5, 2.0])}{more})")
 
 
@@ -159,4 +159,10 @@ def _between(w: Writer, results: Sequence[str]) -> str:
         "junk = [lib.ones(9) + k for k in range(3)]", f"lib.set_num_threads({w.number(1, 2)})", "lib.manual_seed(3)",
         f"see(inner({x}))", f"{result} = inner({x})",
     ]
-    return w.statement(w.one_of([tensors, grads, objects]))
+    others = [  # objects in place of those that were there
+        "net = copy.deepcopy(net)", "f = copy.deepcopy(f)", "S = copy.deepcopy(S)", "S = Settings(**vars(S))",
+        f"net.weight = lib.nn.Parameter({w.fresh(w.shape)})", "saved = copy.deepcopy(net.state_dict())",
+        "net.load_state_dict(saved, assign=True)", "optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))",
+        "optimizer.state.clear()", "optimizer.param_groups[0]['momentum'] = 0.5", "optimizer = copy.copy(optimizer)",
+    ]
+    return w.statement(w.one_of([tensors, tensors, grads, grads, objects, objects, others]))

@@ -27,7 +27,8 @@ def pointwise(w: Writer) -> None:
             f"lib.cat([{t}, {t}])[:{count}]", f"{t}.flip(0)", f"{t}.cumsum(0)", f"{t}.sort(0)[0]", f"lib.stack([{t}, {t}])[0]",
             f"{t}.index_select(0, lib.arange({t}.shape[0]))", f"(lambda v: v.add_(1))({t})", f"{t} * ({t} > 0)", f"net({t})",
             f"net({t})", f"helper({t}, S)", f"helper({t}, S)", f"inner({t})", f"inner({t})",
-            f"{t} + lib.randint(0, 3, {last.shape})",
+            f"{t} + lib.randint(0, 3, {last.shape})", f"twice({t})", f"lib.func.vmap(lambda v: v + 1)({t})",
+            f"lib.func.grad(lambda v: (v * v + v).sum())({t})", f"recomputed(twice, {t}, use_reentrant=False)",
         ]), last.shape)
     if w.chance(0.15):
         last = w.bind(f"{last.text}.sum()", ())
