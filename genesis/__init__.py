@@ -49,11 +49,12 @@ from genesis.functions.splitting import (
 )
 from genesis.functions.variable import Variable
 from genesis.ir.dtypes import (
-    DType, bfloat16, complex64, complex128, float8_e4m3fn, float8_e5m2, float16, float32, float64, get_default_dtype, int8,
-    int16, int32, int64, uint8, uint16, uint32, uint64,
+    DType, bfloat16, complex32, complex64, complex128, float8_e4m3fn, float8_e5m2, float16, float32, float64,
+    get_default_dtype, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
 )
 from genesis.ir.dtypes import DType as dtype
 from genesis.ir.dtypes import bool_ as bool
+from genesis.ir.dtypes import complex32 as chalf
 from genesis.ir.dtypes import complex64 as cfloat
 from genesis.ir.dtypes import complex128 as cdouble
 from genesis.ir.dtypes import float16 as half
@@ -89,24 +90,25 @@ __all__ = [  # and the functions of the operation table
     "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose", "amp", "arange", "argwhere",
     "array_api", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends",
     "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "cdouble",
-    "cfloat", "chunk", "compile", "complex64", "complex128", "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype",
-    "e", "eager", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_autocast", "enable_grad", "equal", "eye",
-    "fft", "finfo", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy",
-    "full", "full_like", "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision",
-    "get_num_threads", "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit",
-    "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32",
-    "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "lobpcg",
-    "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode", "multinomial", "nan",
-    "native_batch_norm", "native_group_norm", "native_layer_norm", "nested", "newaxis", "nn", "no_grad", "nonzero",
-    "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson", "promote_types", "put",
-    "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave",
-    "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device", "set_default_dtype",
-    "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions", "set_rng_state",
-    "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
-    "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr",
-    "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take", "tensor", "tensor_split",
-    "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique", "unique_consecutive",
-    "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "cfloat", "chalf", "chunk", "compile", "complex32", "complex64", "complex128", "cuda", "debug", "device", "doctor",
+    "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_autocast",
+    "enable_grad", "equal", "eye", "fft", "finfo", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64",
+    "from_dlpack", "from_numpy", "full", "full_like", "func", "function", "get_default_device", "get_default_dtype",
+    "get_float32_matmul_precision", "get_num_threads", "get_printoptions", "get_rng_state", "gradient", "half", "histc",
+    "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode",
+    "initial_seed", "int", "int8", "int16", "int32", "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero",
+    "is_tensor", "linalg", "linspace", "load", "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter",
+    "masked_select", "meshgrid", "mode", "multinomial", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm",
+    "nested", "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like", "ops", "optim",
+    "pca_lowrank", "pi", "poisson", "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization",
+    "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_logs",
+    "set_num_threads", "set_printoptions", "set_rng_state", "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor",
+    "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc",
+    "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank",
+    "synchronize", "take", "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32",
+    "uint64", "unbind", "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad",
+    "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"

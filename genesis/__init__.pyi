@@ -88,8 +88,8 @@ from genesis.functions.splitting import (
 from genesis.functions.variable import Variable as Variable
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import (
-    DType as DType, bfloat16 as bfloat16, bool_, complex128 as complex128, complex64 as complex64, float16 as float16,
-    float32 as float32, float64 as float64, float8_e4m3fn as float8_e4m3fn, float8_e5m2 as float8_e5m2,
+    DType as DType, bfloat16 as bfloat16, bool_, complex128 as complex128, complex32 as complex32, complex64 as complex64,
+    float16 as float16, float32 as float32, float64 as float64, float8_e4m3fn as float8_e4m3fn, float8_e5m2 as float8_e5m2,
     get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64, int8 as int8, promote,
     uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
@@ -382,6 +382,7 @@ def celu(input: Tensor, alpha: Float = 1.0) -> Tensor:
 def celu_(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """`celu`, in place."""
 cfloat = complex64
+chalf = complex32
 def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
     """The channels (axis 1) of all groups in turn: the first of each, then the second of each (Zhang et al., 2018)."""
 def chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
@@ -421,7 +422,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 def combinations(input: Tensor, r: Int = 2, with_replacement: Bool = False) -> Tensor:
     """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
 def complex(real: Operand, imag: Operand) -> Tensor:
-    """Complex numbers of real and imaginary parts, complex64 of float32 and complex128 of float64."""
+    """Complex numbers of real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64."""
 def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def concatenate(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
@@ -1150,7 +1151,7 @@ def poisson_nll_loss(
 ) -> Tensor:
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
 def polar(abs: Operand, angle: Operand) -> Tensor:
-    """Complex numbers of moduli and angles. Raises as `complex`."""
+    """Complex numbers of moduli and angles, of float32 or float64. Raises as `complex`."""
 def polygamma(n: Int, input: Tensor) -> Tensor:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`."""
 def polygamma_(self: Tensor, n: Int) -> Tensor:

@@ -13,7 +13,7 @@ TOLERANCES = {
     "float16": (2e-3, 2e-3),
     "bfloat16": (1.6e-2, 1.6e-2),
 }
-TOLERANCES |= {"complex64": TOLERANCES["float32"], "complex128": TOLERANCES["float64"]}
+TOLERANCES |= {"complex32": TOLERANCES["float16"], "complex64": TOLERANCES["float32"], "complex128": TOLERANCES["float64"]}
 
 
 def to_numpy(values):
@@ -23,6 +23,8 @@ def to_numpy(values):
     if isinstance(values, torch.Tensor):
         if values.dtype is torch.bfloat16:
             return values.float().numpy(force=True).astype(ml_dtypes.bfloat16)
+        if values.dtype is torch.complex32:
+            return values.to(torch.complex64).numpy(force=True).astype(ml_dtypes.complex32)
         return values.numpy(force=True).copy()
     return np.asarray(values)
 
@@ -30,6 +32,8 @@ def to_numpy(values):
 def to_torch(array, requires_grad=False):
     """A torch tensor with a copy of an ndarray."""
     array = np.asarray(array)
+    if array.dtype == ml_dtypes.complex32:
+        return torch.from_numpy(array.astype(np.complex64)).to(torch.complex32).requires_grad_(requires_grad)
     if array.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16).requires_grad_(requires_grad)
     return torch.from_numpy(array.copy()).requires_grad_(requires_grad)
@@ -53,7 +57,7 @@ def assert_close(ours, theirs, note="", scale=1.0, check_dtype=True):
         assert a.dtype == b.dtype, f"{note}: dtype {a.dtype}, want {b.dtype}"
     relative, absolute = TOLERANCES.get(a.dtype.name, (0, 0))
     if relative:
-        wide = np.complex128 if a.dtype.kind == "c" else np.float64
+        wide = np.complex128 if a.dtype.name.startswith("complex") else np.float64
         a, b = a.astype(wide), b.astype(wide)
         np.testing.assert_allclose(a, b, relative * scale, absolute * scale, equal_nan=True, err_msg=note)
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from genesis.lower import Lowered
 from genesis.lower.stages import HostCall
 from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import fetched
@@ -79,7 +80,7 @@ class BoundCall:
 
     def run(self, slots: Sequence[Any]) -> None:
         """Compute in the memory of the host."""
-        operands, out = [place.array(slots) for place in self.operands], self.result.array(slots)
+        operands, out = widened_arrays([place.array(slots) for place in self.operands]), self.result.array(slots)
         if self.into is not None:
             self.into(self.node, out, *operands)
             return
@@ -89,6 +90,6 @@ class BoundCall:
     def run_apart(self, slots: Sequence[Any], device: Device) -> None:
         """Compute what lies in the memory of a device, and copy the result there."""
         with np.errstate(all="ignore"):
-            result = self.reference(self.node, *[place.fetched(slots, device) for place in self.operands])
+            result = self.reference(self.node, *widened_arrays([place.fetched(slots, device) for place in self.operands]))
         whole = np.ascontiguousarray(np.broadcast_to(result, self.node.shape), self.node.dtype.numpy)
         device.memory.write(slots[self.result.slot] + self.result.lowest, whole)

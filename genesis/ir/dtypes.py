@@ -1,6 +1,6 @@
 """Element types and PyTorch's promotion rules.
 
-A dtype is one of seventeen singletons: ten that every operation takes, complex numbers, which the operations of
+A dtype is one of eighteen singletons: ten that every operation takes, complex numbers, which the operations of
 `genesis.ops.complex_numbers` take, unsigned integers beside them, for storage and for the arithmetic of elements, and floats
 of 8 bits, for storage alone. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned tensors
 decide, then 0-d tensors, then Python scalars; a lower rank only matters when its *category* (bool < integer < floating <
@@ -45,12 +45,12 @@ class DType:
     @property
     def real(self) -> DType:
         """Of a complex dtype, that of its parts; another one is its own."""
-        return self if self.category != 3 else float32 if self.itemsize == 8 else float64
+        return self if self.category != 3 else {4: float16, 8: float32, 16: float64}[self.itemsize]
 
     @property
     def complex(self) -> DType:
-        """The complex dtype with such parts: those of float64 have 64 bits, all others 32."""
-        return self if self.category == 3 else complex128 if self.name == "float64" else complex64
+        """The complex dtype with such parts: those of float16 and float64 have as many bits, all others 32."""
+        return self if self.category == 3 else {"float16": complex32, "float64": complex128}.get(self.name, complex64)
 
     @property
     def is_signed(self) -> bool:
@@ -58,7 +58,9 @@ class DType:
 
     @property
     def compute(self) -> DType:
-        """The type that arithmetic runs in: float16 and bfloat16 are storage, computed in float32."""
+        """The type that arithmetic runs in: float32 for float16 and bfloat16, which are storage, complex64 for complex32."""
+        if self is complex32:
+            return complex64
         return float32 if self.name in ("float16", "bfloat16") or self in STORED else self
 
     def __repr__(self) -> str:
@@ -81,8 +83,9 @@ float16 = DType("float16", np.float16, 2, 5)
 bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, 2, 5)
 float32 = DType("float32", np.float32, 2, 6)
 float64 = DType("float64", np.float64, 2, 7)
-complex64 = DType("complex64", np.complex64, 3, 8)
-complex128 = DType("complex128", np.complex128, 3, 9)
+complex32 = DType("complex32", ml_dtypes.complex32, 3, 8)
+complex64 = DType("complex64", np.complex64, 3, 9)
+complex128 = DType("complex128", np.complex128, 3, 10)
 
 DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
 float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, 2, 4)
@@ -90,7 +93,7 @@ float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, 2, 4)
 STORED = frozenset({float8_e4m3fn, float8_e5m2})  # no operation takes them: `Tensor.to` converts
 # Those of files and other libraries.
 NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (
-    uint16, uint32, uint64, float8_e4m3fn, float8_e5m2, complex64, complex128)}
+    uint16, uint32, uint64, float8_e4m3fn, float8_e5m2, complex32, complex64, complex128)}
 
 
 def _named(name: str) -> DType:
@@ -167,7 +170,7 @@ def promote(a: DType, b: DType) -> DType:
         return a
     if a.category != b.category:
         higher, lower = (a, b) if a.category > b.category else (b, a)
-        return complex128 if higher is complex64 and lower is float64 else higher
+        return promote(higher.real, lower).complex if lower.category == 2 and higher.category == 3 else higher
     if {a.name, b.name} == {"float16", "bfloat16"}:
         return float32
     if a.category == 1 and a.is_signed is not b.is_signed:

@@ -19,6 +19,7 @@ from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.rewriting import Simplified, base_of, live_nodes, only_live, readers_of, without_dead
 from genesis.ops.contraction import exchanged
+from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
 
 # Which of its inputs an operation is, of those that compute nothing.
@@ -225,6 +226,6 @@ def _constant_folded(node: Node, kept: Sequence[Node]) -> Node:
         return node
     assert row.reference is not None
     with np.errstate(all="ignore"):
-        arrays = [np.asarray(value, kept[i].dtype.numpy) for value, i in zip(values, node.inputs, strict=True)]
+        arrays = widened_arrays([np.asarray(value, kept[i].dtype.numpy) for value, i in zip(values, node.inputs, strict=True)])
         result = np.asarray(row.reference(node, *arrays)).astype(node.dtype.numpy).item()
     return Node("constant", (), {"value": result, "weak": False}, (), node.dtype)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.ir.dtypes import float16, float32
 from genesis.ir.graph import Node, Value
 from genesis.lower.rewriting import Rewriting, Simplified
 from genesis.lower.simplify import FORWARDED
 from genesis.ops.complex_parts import RULES, Parts
 from genesis.ops.complex_values import complex_value, imag_value, real_value
-from genesis.ops.registry import PRIMITIVES
+from genesis.ops.registry import PRIMITIVES, cast
 
 _MOVED = frozenset(("gather", "put", "cat", "host", "source"))  # kinds of primitives that know nothing of what they move
 
@@ -77,11 +78,21 @@ class _Split(Rewriting):
             return self.append(node.renumbered(tuple([self.whole(i) for i in node.inputs])))
         if node.op not in RULES:
             raise TypeError(f"{node.op}: takes real numbers, got complex ones")
-        result = RULES[node.op](node, *[self.split(i) for i in node.inputs])
+        result = self._computed(node, [self.split(i) for i in node.inputs])
         if isinstance(result, Parts):
             self.parts[here] = result
             return -1
         return result.index
+
+    def _computed(self, node: Node, given: list[Value | Parts]) -> Value | Parts:
+        """A rule's result. Parts of float16 are computed with in float32, and rounded at the end."""
+        if not any([isinstance(z, Parts) and z.x.dtype is float16 for z in given]):
+            return RULES[node.op](node, *given)
+        wide = [Parts(*[cast(part, float32) for part in z]) if isinstance(z, Parts) else z for z in given]
+        result = RULES[node.op](Node(node.op, node.inputs, node.attrs, node.shape, node.dtype.compute), *wide)
+        if isinstance(result, Parts):
+            return Parts(*[cast(part, node.dtype.real) for part in result])
+        return cast(result, node.dtype)
 
     def _number(self, node: Node) -> Parts:
         """The parts of a literal, or of a Python number, which is real."""

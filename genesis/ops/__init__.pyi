@@ -348,7 +348,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 def combinations(input: Tensor, r: Int = 2, with_replacement: Bool = False) -> Tensor:
     """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
 def complex(real: Operand, imag: Operand) -> Tensor:
-    """Complex numbers of real and imaginary parts, complex64 of float32 and complex128 of float64."""
+    """Complex numbers of real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64."""
 def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def concatenate(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
@@ -1068,7 +1068,7 @@ def poisson_nll_loss(
 ) -> Tensor:
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
 def polar(abs: Operand, angle: Operand) -> Tensor:
-    """Complex numbers of moduli and angles. Raises as `complex`."""
+    """Complex numbers of moduli and angles, of float32 or float64. Raises as `complex`."""
 def polygamma(n: Int, input: Tensor) -> Tensor:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`."""
 def polygamma_(self: Tensor, n: Int) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import DType, float16, float32, float64
 from genesis.ir.graph import Node, Value
 from genesis.ops.complex_parts import RULES
 from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
@@ -35,34 +35,34 @@ def conjugates(input: Value) -> Value:
     return conjugate(input)
 
 
-def _parts(name: str, *parts: Value) -> list[Value]:
+def _parts(name: str, kinds: Sequence[DType], *parts: Value) -> list[Value]:
     dtype = parts[0].dtype
-    if any(x.dtype is not dtype for x in parts) or dtype.name not in ("float32", "float64"):
-        got = " and ".join(x.dtype.name for x in parts)
-        raise TypeError(f"{name}: wants two tensors of float32, or two of float64, got {got}")
+    if any(x.dtype is not dtype for x in parts) or dtype not in kinds:
+        got, wanted = " and ".join(x.dtype.name for x in parts), ", ".join(kind.name for kind in kinds)
+        raise TypeError(f"{name}: wants two tensors of one dtype of {wanted}, got {got}")
     return broadcast(name, *parts)
 
 
 @composite("complex", 2, method=False)
 def complex(real: Value, imag: Value) -> Value:
-    """Complex numbers of real and imaginary parts, complex64 of float32 and complex128 of float64.
+    """Complex numbers of real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64.
 
     Raises TypeError for other dtypes, or two different ones.
 
     >>> genesis.complex(genesis.tensor([1.0, 2.0]), genesis.tensor([0.0, -1.0]))
     tensor([1.+0.j, 2.-1.j])
     """
-    return complex_value(*_parts("complex", real, imag))
+    return complex_value(*_parts("complex", (float16, float32, float64), real, imag))
 
 
 @composite("polar", 2, method=False)
 def polar(abs: Value, angle: Value) -> Value:
-    """Complex numbers of moduli and angles. Raises as `complex`.
+    """Complex numbers of moduli and angles, of float32 or float64. Raises as `complex`.
 
     >>> genesis.polar(genesis.tensor([1.0, 2.0]), genesis.tensor([0.0, 3.14159265 / 2])).imag
     tensor([0., 2.])
     """
-    size, turn = _parts("polar", abs, angle)
+    size, turn = _parts("polar", (float32, float64), abs, angle)
     return complex_value(size * cos(turn), size * sin(turn))
 
 
@@ -120,3 +120,5 @@ def refuse_complex(name: str, nodes: Sequence[Node], start: int) -> None:
             continue
         if node.op not in RULES and node.op not in _PASSED_ON | _HOST and PRIMITIVES[node.op].kind not in _MOVED:
             raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
+        if node.op == "cast" and node.dtype.category in (1, 2) and name != "to_dtype":
+            raise TypeError(f"{name}: would lose the imaginary parts of complex numbers in {node.dtype.name}; take their real")

@@ -1,6 +1,6 @@
 """Complex values: their parts and conjugates, and how gradients go through them.
 
-A complex value is one node of a graph, of dtype complex64 or complex128, with one gradient rule. Its gradient is PyTorch's: of
+A complex value is one node of a graph, of a complex dtype, with one gradient rule. Its gradient is PyTorch's: of
 a real loss L, dL/dRe + i dL/dIm. So the rule of a holomorphic primitive, which multiplies by a derivative, multiplies by its
 conjugate here, and a linear one is the same rule. In memory the parts lie side by side, as in NumPy. Lowering splits
 arithmetic into that of the parts (`genesis.ops.complex_parts`), which are two registers in a kernel.
@@ -15,7 +15,7 @@ from genesis.ops.registry import Gradient, expand, primitive
 
 
 def _pair(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    result = np.empty(node.shape, node.dtype.numpy)
+    result = np.empty(node.shape, node.dtype.compute.numpy)
     result.real, result.imag = x, y
     return result
 

@@ -47,9 +47,8 @@ def _gradients(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    if node.dtype.compute is not node.dtype or a.dtype != node.dtype.numpy:
-        a, b = a.astype(np.float32), b.astype(np.float32)
-    return np.matmul(a, b).astype(node.dtype.numpy)
+    wide = node.dtype.compute.numpy
+    return np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False)).astype(node.dtype.numpy, copy=False)
 
 
 primitive("matmul", "contract", grad=_gradients, reference=_reference)

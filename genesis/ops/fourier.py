@@ -134,7 +134,8 @@ def _resized(name: str, x: Value, axes: Sequence[int], extents: Sequence[int | N
     return pad_value(x, (0,) * x.ndim, tuple(after)) if any(after) else x
 
 
-def _number(name: str, x: Value) -> Value:
+def transformable(name: str, x: Value) -> Value:
+    """`x` in a dtype that has transforms. Raises TypeError for floats of 16 bits and complex numbers of such."""
     dtype = floating_dtype(x.dtype)
     if dtype.compute is not dtype:
         raise ArgumentTypeError(
@@ -144,7 +145,7 @@ def _number(name: str, x: Value) -> Value:
 
 # ---- complex to complex ----
 def _complex(name: str, x: Value, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Value:
-    x = _number(name, x)
+    x = transformable(name, x)
     axes, extents = _axes(name, x, s, dim)
     scale = _scale(name, norm, forward)
     x = _resized(name, x, axes, extents)
@@ -154,7 +155,7 @@ def _complex(name: str, x: Value, s: Sizes, dim: Sizes, norm: str | None, forwar
 def _of_real(name: str, x: Value, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Value:
     if x.dtype.is_complex:
         raise ArgumentTypeError(f"{name}: wants a real tensor, got {x.dtype.name}; fft and ifft take complex ones")
-    x = _number(name, x)
+    x = transformable(name, x)
     axes, extents = _axes(name, x, s, dim)
     if not axes:
         raise ArgumentError(f"{name}: wants one axis at least")
@@ -162,7 +163,7 @@ def _of_real(name: str, x: Value, s: Sizes, dim: Sizes, norm: str | None, forwar
 
 
 def _to_real(name: str, x: Value, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Value:
-    x = _number(name, x)
+    x = transformable(name, x)
     x = cast(x, x.dtype.complex)
     axes, extents = _axes(name, x, s, dim)
     if not axes:

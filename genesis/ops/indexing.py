@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.dtypes import float32, int64
+from genesis.ir.dtypes import int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
-from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.registry import cast, composite, expand, primitive, widened
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
 
@@ -64,7 +64,7 @@ primitive(
 def scatter_value(base: Value, index: Value, source: Value, dim: int, mode: str) -> Value:
     """`base` with `source` set or added at `index` along `dim`; index is in range already."""
     if mode == "add" and base.dtype.compute is not base.dtype:  # a sum of 16-bit numbers is rounded once, at its end
-        return cast(scatter_value(cast(base, float32), index, cast(source, float32), dim, mode), base.dtype)
+        return cast(scatter_value(widened(base), index, widened(source), dim, mode), base.dtype)
     attrs = {"dim": dim, "mode": mode}
     return base.graph.add("scatter", (base, index, source), base.shape, base.dtype, attrs)
 

@@ -34,7 +34,7 @@ def _argsort_reference(node: Node, x: np.ndarray) -> np.ndarray:
 
 
 def _cumsum_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    wide = x.astype(np.float32) if node.dtype.compute is not node.dtype else x
+    wide = x.astype(node.dtype.compute.numpy) if node.dtype.compute is not node.dtype else x
     return np.cumsum(wide, node.attrs["dim"]).astype(node.dtype.numpy)
 
 
@@ -48,7 +48,7 @@ def _cumsum_value(x: Value, dim: int) -> Value:
 
 
 def _recurrence_reference(node: Node, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    wide = np.float32 if node.dtype.compute is not node.dtype else node.dtype.numpy
+    wide = node.dtype.compute.numpy
     a, result = (np.moveaxis(x, node.attrs["dim"], 0) for x in (factors.astype(wide), terms.astype(wide)))
     for k in range(1, len(result)):
         result[k] += a[k] * result[k - 1]

@@ -37,7 +37,7 @@ def _spread_like(g: Value, y: Value, x: Value) -> Value:
 
 def _row(name: str, ref: Reference, grad: Gradient | None = None) -> None:
     def reference(node: Node, x: np.ndarray) -> np.ndarray:
-        wide = x.astype(np.float32) if node.dtype.compute is not node.dtype else x
+        wide = x.astype(node.dtype.compute.numpy) if node.dtype.compute is not node.dtype else x
         return np.asarray(ref(wide, axis=node.attrs["axes"])).astype(node.dtype.numpy)
 
     primitive(name, "reduce", grad=grad, reference=reference)

@@ -6,9 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from genesis.ir.dtypes import complex32
 from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Node
 from genesis.ops.registry import PRIMITIVES
+
+
+def widened_arrays(arrays: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """Arrays as references take them: complex32, whose parts NumPy's functions do not see, as complex64."""
+    return [a.astype(np.complex64) if a.dtype == complex32.numpy else a for a in arrays]
 
 
 class RefusedError(Exception):
@@ -47,7 +53,7 @@ def evaluate_all(
             rule = PRIMITIVES[node.op].reference
             assert rule is not None, node.op
             try:
-                result = np.asarray(rule(node, *(arrays[i] for i in node.inputs)))
+                result = np.asarray(rule(node, *widened_arrays([arrays[i] for i in node.inputs])))
             except (ArgumentError, IndexError, np.linalg.LinAlgError) as error:
                 raise RefusedError(index, error) from None
             arrays[index] = result.astype(node.dtype.numpy, copy=False)

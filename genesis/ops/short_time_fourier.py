@@ -7,9 +7,9 @@ import numpy as np
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ops.complex_numbers import view_as_real
-from genesis.ops.fourier import from_spectrum, spectrum, transformed
+from genesis.ops.fourier import from_spectrum, spectrum, transformable, transformed
 from genesis.ops.layout import Layout
-from genesis.ops.registry import OPERATIONS, cast, composite, expand, floating_dtype, primitive
+from genesis.ops.registry import OPERATIONS, composite, expand, primitive
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import permute_value, reshape_value, slice_value, view_node
 from genesis.ops.window import pad_value
@@ -56,7 +56,7 @@ def stft(
     >>> genesis.stft(genesis.ones(8), 4, return_complex=True).shape
     (3, 9)
     """
-    x = cast(input, floating_dtype(input.dtype))
+    x = transformable("stft", input)
     is_complex = x.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None and not is_complex:
         raise ArgumentError("stft: a real signal wants return_complex to be given: True for complex results")
@@ -112,6 +112,7 @@ def istft(
     """
     if not input.dtype.is_complex:
         raise ArgumentTypeError(f"istft: wants a complex tensor, got {input.dtype.name}; view_as_complex joins parts")
+    input = transformable("istft", input)
     if input.ndim not in (2, 3) or 0 in input.shape:
         raise ArgumentError(
             f"istft: input has shape {input.shape}; want (frequencies, windows) or (batch, frequencies, windows)")

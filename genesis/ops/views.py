@@ -111,7 +111,7 @@ def view_operation(name: str, rule: Callable[..., Layout | None], is_view: bool 
     parameters += [*inspect.signature(rule).parameters.values()][1:]
     define.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     define.__doc__ = rule.__doc__
-    composite(name, 1, is_view=is_view, takes_complex=True, **names)(define)
+    composite(name, 1, is_view=is_view, **Names(takes_complex=True) | names)(define)
 
 
 @composite("view_at", 1, is_view=True, method=False, public=False, takes_complex=True)

@@ -47,7 +47,7 @@ _DEVICE, _SIZE = _Name("torch", "device"), _Name("torch", "Size")
 _NAMES = {
     name: _Name("torch", name) for name in (
         *STORAGES, "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
-        "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
+        "complex32", "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
         "float8_e5m2fnuz", "float8_e8m0fnu")
 }
 

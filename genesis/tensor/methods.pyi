@@ -435,6 +435,8 @@ class Methods:
         """`celu`, in place."""
     def cfloat(self, memory_format: object = None) -> Tensor:
         """The tensor as complex64."""
+    def chalf(self, memory_format: object = None) -> Tensor:
+        """The tensor as complex32."""
     def char(self, memory_format: object = None) -> Tensor:
         """The tensor as int8."""
     def cholesky(self, upper: Bool = False) -> Tensor:

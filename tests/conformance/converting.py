@@ -12,10 +12,10 @@ import genesis
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 DTYPES = {getattr(torch, name): getattr(genesis, name) for name in NAMES}
 COMPLEX = {torch.complex64: genesis.complex64, torch.complex128: genesis.complex128}
-DTYPES_AND_COMPLEX = DTYPES | COMPLEX
+DTYPES_AND_COMPLEX = DTYPES | COMPLEX | {torch.complex32: genesis.complex32}
 # relative and absolute, for what two libraries compute in their own order of steps
 TOLERANCES = {"float64": (1e-6, 1e-7), "float32": (1e-3, 1e-4), "float16": (2e-2, 1e-2), "bfloat16": (6e-2, 3e-2)}
-TOLERANCES |= {"complex64": TOLERANCES["float32"], "complex128": TOLERANCES["float64"]}
+TOLERANCES |= {"complex64": TOLERANCES["float32"], "complex128": TOLERANCES["float64"], "complex32": TOLERANCES["float16"]}
 
 
 class UnconvertibleError(Exception):
@@ -29,6 +29,8 @@ def numpy_of(tensor):
         tensor = tensor.clone()
     if tensor.dtype is torch.bfloat16:
         return tensor.float().numpy().astype(ml_dtypes.bfloat16)
+    if tensor.dtype is torch.complex32:
+        return tensor.to(torch.complex64).numpy().astype(ml_dtypes.complex32)
     return tensor.numpy()
 
 
@@ -129,7 +131,7 @@ def assert_close(ours, theirs, what="", scale=1.0):
     """Values within the tolerance of the dtype, NaN equal to NaN."""
     relative, absolute = TOLERANCES.get(theirs.dtype.name, (0, 0))
     if relative:
-        wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
+        wide = np.complex128 if theirs.dtype.name.startswith("complex") else np.float64
         ours, theirs = ours.astype(wide), theirs.astype(wide)
         np.testing.assert_allclose(ours, theirs, relative * scale, absolute * scale, err_msg=what, verbose=True)
     else:

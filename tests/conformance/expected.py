@@ -1,6 +1,5 @@
 """What does not agree with PyTorch's databases: the entry, and why."""
 
-COMPLEX = "there is no complex32"
 INTERNAL = "a function of PyTorch's own insides"
 NARROW = "PyTorch sums weights of float32 in float32"
 OVERWRITTEN = "PyTorch gives the one element that is overwritten a gradient"
@@ -9,9 +8,6 @@ LOOKS = "it looks at values, which one call for all examples cannot do"
 
 # Entries that no check of passes.
 _NONE = {
-    **dict.fromkeys((
-        "chalf",
-    ), COMPLEX),
     **dict.fromkeys(("max_pool2d_with_indices_backward", "native_dropout_backward"), INTERNAL),
 }
 _SOME: dict[str, dict[str, str]] = {
@@ -40,7 +36,6 @@ _SOME: dict[str, dict[str, str]] = {
         "nn.functional.linear_cross_entropy.chunked": "PyTorch's leaves out what its chunks have derived already",
     },
     "operators dtypes": {
-        **dict.fromkeys(("complex", "view_as_complex"), COMPLEX),
         **dict.fromkeys([*[f"polygamma.polygamma_n_{n}" for n in range(5)], "special.polygamma.special_polygamma_n_0"],
                         "PyTorch's is large, and of either sign, where it has a pole"),
         **dict.fromkeys(("special.bessel_y1", "special.bessel_j0"), "PyTorch's is 1e-5 off in float64"),

@@ -53,7 +53,8 @@ _CALLED = {
 
 
 _POLYGAMMA = {"polygamma": "polygamma", "special.polygamma": "special.polygamma"}
-_CONVERSIONS = {"bool", "byte", "char", "double", "float", "half", "bfloat16", "int", "long", "short", "cfloat", "cdouble"}
+_CONVERSIONS = {"bool", "byte", "char", "double", "float", "half", "bfloat16", "int", "long", "short", "cfloat", "cdouble",
+                "chalf"}
 SIGNS = {"svd", "linalg.svd", "linalg.eigh", "linalg.eig"}  # their vectors may have either sign: compared by magnitude
 
 

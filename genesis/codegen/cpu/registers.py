@@ -26,9 +26,9 @@ REGISTER_TYPE: dict[str, ir.Type] = {
     "float8_e4m3fn": I8, "float8_e5m2": I8,  # moved alone
 }  # fmt: skip
 MEMORY_TYPE: dict[str, ir.Type] = REGISTER_TYPE | {"float16": HALF, "bfloat16": I16, "bool": I8}
-PART = {"complex64": "float32", "complex128": "float64"}  # the dtype of a complex number's parts
+PART = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}  # the dtype of a complex number's parts
 for _complex, _part in PART.items():
-    MEMORY_TYPE[_complex] = ir.ArrayType(REGISTER_TYPE[_part], 2)
+    MEMORY_TYPE[_complex] = ir.ArrayType(MEMORY_TYPE[_part], 2)
 FLOATING = frozenset({"float64", "float32", "float16", "bfloat16"})
 UNSIGNED = frozenset({"bool", "uint8", "uint16", "uint32", "uint64"})
 

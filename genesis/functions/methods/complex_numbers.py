@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.functions.overrides import FUNCTIONS, function
+from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.complex_parts import part_view
@@ -65,13 +66,14 @@ def view_as_real(input: Tensor) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """The pairs along the last axis of a real tensor as complex numbers, in its storage.
 
-    Raises TypeError unless it is float32 or float64, ValueError where the last axis is not of pairs that are neighbours.
+    Raises TypeError for dtypes but float16, float32 and float64, ValueError where the last axis is not of pairs that are
+    neighbours.
 
     >>> genesis.view_as_complex(genesis.tensor([[1.0, 2.0]]))
     tensor([1.+2.j])
     """
-    if input.dtype.name not in ("float32", "float64"):
-        raise TypeError(f"view_as_complex: wants a tensor of float32 or float64, got {input.dtype.name}")
+    if input.dtype not in (float16, float32, float64):
+        raise TypeError(f"view_as_complex: wants a tensor of float16, float32 or float64, got {input.dtype.name}")
     return part_view(input, "view_as_complex")
 
 

@@ -20,6 +20,7 @@ from genesis.ir.dtypes import (
     as_dtype,
     bfloat16,
     bool_,
+    complex32,
     complex64,
     complex128,
     float8_e4m3fn,
@@ -232,7 +233,7 @@ def _dtype_method(name: str, dtype: DType) -> None:
 for _name, _dtype in {
     "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32,
     "short": int16, "char": int8, "byte": uint8, "bool": bool_,
-    "cfloat": complex64, "cdouble": complex128,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }.items():
     _dtype_method(_name, _dtype)
 

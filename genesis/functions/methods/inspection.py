@@ -145,6 +145,10 @@ TYPES: dict[str, str] = {
     "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
     "BoolTensor": "bool", "ComplexFloatTensor": "complex64", "ComplexDoubleTensor": "complex128",
 }
+_NAMED_ALONE = {  # dtypes that have such a name, and no class
+    "ComplexHalfTensor": "complex32", "UInt16Tensor": "uint16", "UInt32Tensor": "uint32", "UInt64Tensor": "uint64",
+    "Float8_e4m3fnTensor": "float8_e4m3fn", "Float8_e5m2Tensor": "float8_e5m2",
+}
 
 
 @method
@@ -156,10 +160,10 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
     (tensor([1, 1]), 'genesis.LongTensor')
     """
     if dtype is None:
-        own = next(name for name, kind in TYPES.items() if kind == self.dtype.name)
+        own = next(name for name, kind in {**TYPES, **_NAMED_ALONE}.items() if kind == self.dtype.name)
         return f"{Library.name}.{'cuda.' if self.device.type == 'cuda' else ''}{own}"
     if isinstance(dtype, str):
-        kind = TYPES.get(dtype.rpartition(".")[2])
+        kind = {**TYPES, **_NAMED_ALONE}.get(dtype.rpartition(".")[2])
         if kind is None:
             raise ArgumentError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
         dtype = NAMED[kind]

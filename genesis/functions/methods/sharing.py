@@ -11,7 +11,7 @@ from genesis.execution.flush import flush, is_interrupted
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import seen_method
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import STORED, bfloat16
+from genesis.ir.dtypes import STORED, bfloat16, complex32
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
@@ -22,6 +22,8 @@ from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import readers_of
 from genesis.tracing.trace import BUSY, LOCK
+
+_NOT_NUMPYS = {bfloat16, complex32, *STORED}  # but of ml_dtypes
 
 
 @seen_method
@@ -137,8 +139,9 @@ def __array_interface__(self: Tensor) -> Attributes:
 
     The entry `data` holds on to the memory; who takes the interface has to keep it.
     """
-    if self.requires_grad or not self.device.memory.is_host or self.dtype in {bfloat16, *STORED}:
-        raise AttributeError("__array_interface__: has no gradients, no bfloat16 and no GPUs; use detach(), float() or cpu()")
+    if self.requires_grad or not self.device.memory.is_host or self.dtype in _NOT_NUMPYS:
+        want = "use detach(), to() or cpu()"
+        raise AttributeError(f"__array_interface__: has no gradients, no dtypes that NumPy lacks and no GPUs; {want}")
     memory, size = _seen_outside(self), self.dtype.itemsize
     layout = memory.layout
     strides = None if layout.is_contiguous else tuple([s * size for s in layout.strides])
@@ -158,9 +161,9 @@ def __cuda_array_interface__(self: Tensor) -> Attributes:
     """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
     if self.device.type != "cuda":
         raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")
-    if self.requires_grad or self.dtype is bfloat16:
+    if self.requires_grad or self.dtype in _NOT_NUMPYS:
         want = "detach() it" if self.requires_grad else "DLPack does"
-        raise AttributeError(f"__cuda_array_interface__: has no gradients and no bfloat16; {want}")
+        raise AttributeError(f"__cuda_array_interface__: has no gradients and no dtypes that NumPy lacks; {want}")
     memory, size = _seen_outside(self), self.dtype.itemsize
     memory.buffer.expose()
     strides = None if memory.layout.is_contiguous else tuple([s * size for s in memory.layout.strides])
