@@ -11,7 +11,7 @@ from operator import attrgetter
 from genesis.autograd.derivation import node_name
 from genesis.execution.flush import flush, readable
 from genesis.ir.graph import Graph
-from genesis.ops.registry import Operation
+from genesis.ops.registry import PRIMITIVES, Operation
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
@@ -77,6 +77,8 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> dict[
         for index in range(last + 1):
             node = source.nodes[index]
             if index in copies or node.op == "input" or any(i not in copies for i in node.inputs):
+                continue
+            if PRIMITIVES[node.op].kind == "collective":  # it ran; what is read of it was saved
                 continue
             if node.op == "custom":  # only in the source can it be derived, and if its value is read at all, it was saved
                 raw = graph.value(copies[node.inputs[0]])

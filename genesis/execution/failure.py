@@ -8,19 +8,21 @@ import numpy as np
 
 from genesis.execution.plan import Plan
 from genesis.ir.errors import also_runtime_error
+from genesis.runtime.collectives import CollectiveError
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
 from genesis.tracing.memory import Memory
 from genesis.tracing.tensor_state import UNTRACKED, gradient_holders
 from genesis.tracing.trace import Array, Change, Trace
 
-LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError  # what a flush raises when values were lost
+LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError, CollectiveError  # what a flush raises when values were lost
 
 
 def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     """Give up the values that depend on the one that failed, and undo the writes that came after it."""
     line = trace.line_of(failed)
-    trace.failure = error = also_runtime_error(type(found)(f"{found} (at {line[0]}:{line[1]})") if line else found)
+    named = line is None or isinstance(found, CollectiveError)  # which names the lines of all ranks
+    trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {line[0]}:{line[1]})"))  # type: ignore[index]
     trace.lost = lost = {failed} | trace.lost
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):

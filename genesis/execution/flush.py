@@ -14,12 +14,14 @@ import numpy as np
 
 from genesis.execution.failure import LOSSES, lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
-from genesis.execution.interrupted_run import go_on, has_overwritten, leave_scratch
-from genesis.execution.plan import Plan, find_plan, held_arrays
+from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave_scratch
+from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
 from genesis.execution.reference_mode import Interpretation, WithoutValues
 from genesis.execution.result_pool import ResultPool, Run, reusable
 from genesis.ir.errors import ArgumentError
 from genesis.ops.indexing import out_of_range
+from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.collectives import GROUPS
 from genesis.runtime.counters import counts
 from genesis.runtime.devices import META
 from genesis.runtime.memory import Buffer
@@ -102,6 +104,8 @@ def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
     twin.nodes = trace.nodes[: max(wanted, default=-1) + 1]
     twin.step = trace.step.children.setdefault(("apart", len(twin.nodes)), Step((), None))
     twin.is_apart = True
+    if GROUPS and collectives_of(twin):
+        raise RuntimeError("what other processes compute too cannot be read by a signal handler that came in between")
     inputs = [index for index, node in enumerate(twin.nodes) if node.op == "input"]
     twin.inputs = trace.inputs[: len(inputs)]
     twin.input_at = dict(zip(inputs, twin.inputs, strict=True))
@@ -131,6 +135,10 @@ def flush(trace: Trace, run: Run | None = None) -> None:
     with LOCK:
         if trace.done:
             return
+        if GROUPS and collectives_of(trace):  # in the order in which they were recorded: the open trace is older than a replay's
+            for other in unflushed():
+                if other is not trace and collectives_of(other):
+                    flush(other)
         if trace.closed is BUSY:
             raise RuntimeError(
                 "flush: a signal handler or finalizer has interrupted the call that computes this; it can read the values "
@@ -213,7 +221,8 @@ def _begin(trace: Trace) -> Run:
 def _execute(run: Run, trace: Trace) -> Exception | None:
     """Run the plan on the trace's inputs and scalars. Returns what to say where values were lost.
 
-    Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
+    Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again, but
+    for collectives.
     """
     plan = run.plan
     if not isinstance(plan, Plan):
@@ -224,8 +233,22 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
     assert run.pool is not None
     reused = _reused_inputs(run.pool, trace) if run.pool.donors else _NONE
     slots = _slots(run, plan, trace, reused)
-    if reused:
+    if reused or plan.collectives:
         run.overwriting = slots, [*reused]
+    if not plan.collectives:
+        return _run_segments(run, plan, trace, slots, bool(reused))
+    try:
+        return _run_segments(run, plan, trace, slots, bool(reused))
+    except BaseException:
+        if not has_overwritten(run):
+            give_up(run)
+        raise
+
+
+def _run_segments(
+    run: Run, plan: Plan, trace: Trace, slots: Sequence[int | float], overwrites: bool
+) -> Exception | None:
+    """Programs and host calls, in order."""
     for segment in plan.segments:
         if segment.host is not None:
             try:
@@ -237,11 +260,14 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
             try:
                 fault = segment.program.run(slots, run.completion if is_last else Completion())
             except UnfinishedError as problem:
-                if not (is_last and reused):
+                if not (is_last and overwrites):
                     raise RuntimeError(str(problem)) from problem  # all can be run again
                 return lose_all(trace, plan, problem)
             if fault is not None:
                 lowered = plan.lowered
+                if PRIMITIVES[lowered.nodes[fault.site].op].kind == "collective":
+                    origin = lowered.origins[fault.site]
+                    return lose(trace, origin, collective_failure(run, fault, trace.line_of(origin)))
                 reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
                 return lose(trace, lowered.origins[fault.site], IndexError(reason))
     return None

@@ -1,7 +1,7 @@
 """Runs of the host's programs in the middle: left between two launches by an interrupt, or met there by a signal handler.
 
-Until a launch writes over an input, the run can be begun again and is. From then on what it was computed from is no more:
-whoever needs one of its values has it go on from where it is.
+Until a launch writes over an input, or a collective begins, the run can be begun again and is. From then on what it was
+computed from is no more, or other processes have been told: whoever needs one of its values has it go on from where it is.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ import numpy as np
 
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import Run
+from genesis.runtime.collective_ir import UNUSABLE
+from genesis.runtime.collectives import GROUPS, CollectiveError
 from genesis.runtime.memory import Buffer
+from genesis.runtime.native import Fault
 from genesis.runtime.scratch import scratch
 
 
 def has_overwritten(run: Run | None) -> bool:
-    """Whether a run that has not come to its end has written over inputs."""
+    """Whether a run that has not come to its end has written over inputs, or has launched something among collectives."""
     if run is None or run.overwriting is None or not isinstance(run.plan, Plan) or not run.completion.launches:
         return False
+    if run.plan.collectives:
+        return True
     schedule = run.plan.lowered.schedule
     _, numbers = run.overwriting
     for stage in {*run.plan.segments[-1].stages[: run.completion.launches]}:
@@ -34,7 +39,29 @@ def go_on(run: Run) -> None:
     program = run.plan.segments[-1].program
     assert program is not None
     fault = program.run(run.overwriting[0], run.completion)
-    assert fault is None  # indices are looked at before the first write over an input: see `donations`
+    if fault is not None:  # indices are looked at before the first write over an input: see `donations`
+        raise collective_failure(run, fault)
+
+
+def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = None) -> CollectiveError:
+    """What to say of the collective that reported a fault, which the user wrote at `line`."""
+    assert isinstance(run.plan, Plan)
+    node = run.plan.lowered.nodes[fault.site]
+    said = f"{node.op} {node.attrs['said']}" + (f" at {line[0]}:{line[1]}" if line else "")
+    return GROUPS[node.attrs["group"]].failure(said, fault.flag, fault.value, *_memory_of(run))
+
+
+def give_up(run: Run) -> None:
+    """A run is left for good: it is not to be begun again where others have seen, or wait for, some of its collectives."""
+    assert isinstance(run.plan, Plan)
+    for group in {GROUPS[node.attrs["group"]] for node in run.plan.collectives}:
+        if len(run.plan.segments) > 1 or group.is_busy:
+            group.close(UNUSABLE, *_memory_of(run))
+
+
+def _memory_of(run: Run) -> tuple[object, ...]:
+    """What a collective that is still under way may write to."""
+    return run.arena, run.memories, run.plan
 
 
 def leave_scratch(run: Run) -> None:

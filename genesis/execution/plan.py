@@ -15,6 +15,8 @@ from genesis.ir.dtypes import DType, float64, int64
 from genesis.lower.schedule import Location
 from genesis.lower.stored import read_or_lower
 from genesis.ops.layout import Layout
+from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.collectives import GROUPS
 from genesis.runtime.counters import count, counts
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.references import collector_paused, owned_elsewhere
@@ -29,7 +31,7 @@ class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
     __slots__ = (
-        "arena_bytes", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool", "saved", "segments", "sizes",
+        "arena_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool", "saved", "segments", "sizes",
         "values", "views",
     )
 
@@ -44,6 +46,7 @@ class Plan:
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
+        self.collectives = [node for node in lowered.nodes if PRIMITIVES[node.op].kind == "collective"] if GROUPS else []
         self.saved = saved
         self.values = (*outputs, *saved)
         self.host_calls: dict[int, BoundCall] = {}
@@ -82,9 +85,22 @@ class Plan:
 
 
 def held_arrays(trace: Trace) -> list[Array]:
-    """The handles on pending values that somebody holds: those that a flush has to compute."""
+    """The handles on pending values that a flush has to compute: those that somebody holds, and collectives, for which other
+    processes wait.
+    """
     handles = owned_elsewhere(trace.arrays)
+    if GROUPS and (awaited := {*collectives_of(trace)}):
+        handles += trace.handles(sorted(awaited.difference(map(_index, handles))))
     return [array for array in handles if array.index not in trace.lost] if trace.lost else handles
+
+
+def collectives_of(trace: Trace) -> Sequence[int]:
+    """The positions of a trace's collectives, in the order in which they run."""
+    found = trace.step.collectives
+    if found is None:
+        found = [index for index, node in enumerate(trace.nodes) if PRIMITIVES[node.op].kind == "collective"]
+        trace.step.collectives = found
+    return found
 
 
 def plan_for(trace: Trace) -> Plan:

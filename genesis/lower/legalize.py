@@ -57,6 +57,8 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
             result.put(_matmul(result, node).index)
         elif kind == "gather":
             result.put(result.append(node.renumbered((_in_memory(result, node.inputs[0]), *node.inputs[1:]))))
+        elif kind == "collective":
+            result.put(result.append(node.renumbered((_in_order(result, node.inputs[0]),))))
         elif kind == "host":
             result.put(result.append(node.renumbered(tuple([_in_memory(result, i) for i in node.inputs]))))
         elif kind == "reduce" and all(result.nodes[node.inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
@@ -109,6 +111,13 @@ def _in_memory(graph: _Legal, index: int, spread: bool = True) -> int:
     layout = layout_of(graph.nodes, index)
     gaps = layout is None or (not spread and any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
     return index if _has_memory(graph, index) and not gaps else _copied(graph, index)
+
+
+def _in_order(graph: _Legal, index: int) -> int:
+    """`index`, or a copy of it, such that its elements follow each other in memory."""
+    index = _in_memory(graph, index)
+    layout = layout_of(graph.nodes, index)
+    return index if layout is not None and layout.is_contiguous else _copied(graph, index)
 
 
 def _has_memory(graph: Graph, index: int) -> bool:

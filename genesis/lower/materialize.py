@@ -73,7 +73,7 @@ def _must(
         attrs, kind, here = node.attrs, PRIMITIVES[op].kind, home.get(index)
         if attrs.get("materialize"):
             found.add(index)
-        in_memory = kind in ("contract", "host") or "operands" in attrs
+        in_memory = kind in ("contract", "host", "collective") or "operands" in attrs
         for i in node.inputs:
             base = bases[i]
             there = home.get(base)

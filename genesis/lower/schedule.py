@@ -51,7 +51,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
         calls: Sequence[KernelCall | Product | HostCall]
         if group.kind == "contract":
             calls = [_product(nodes, i) for i in group.members]
-        elif group.kind == "host":
+        elif group.kind in ("host", "collective"):
             calls = [HostCall(i, tuple(_operand(nodes, j) for j in nodes[i].inputs)) for i in group.members]
         else:
             try:

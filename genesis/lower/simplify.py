@@ -46,9 +46,10 @@ class _Kept:
     seen: dict[Key, int] = field(default_factory=dict)
 
     def add(self, node: Node, origin: int) -> int:
-        """The position of `node`, or of the one that is equal to it; inputs are equal to none."""
+        """The position of `node`, or of the one that is equal to it; inputs and collectives are equal to none."""
         nodes = self.nodes
-        found = self.seen.setdefault(("input", origin) if node.op == "input" else node.key(), len(nodes))
+        alone = node.op == "input" or PRIMITIVES[node.op].kind == "collective"
+        found = self.seen.setdefault(("alone", origin) if alone else node.key(), len(nodes))
         if found == len(nodes):
             nodes.append(node)
             self.origins.append(origin)

@@ -85,7 +85,7 @@ class Product(NamedTuple):
 
 
 class HostCall(NamedTuple):
-    """An operation that Python computes, by its NumPy reference."""
+    """An operation that is no kernel: Python computes it by its reference, or a function of the machine's does."""
 
     node: int
     operands: tuple[tuple[int, Layout], ...]

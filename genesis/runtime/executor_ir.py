@@ -8,6 +8,9 @@ All structures consist of 8-byte words, laid out by `native.py` (those of a laun
     slots       {address of the outcome word, values...}
     outcome     1 once all have run; twice the number of launches that have, if the run was left between two
 
+A launch that waits for another process may set the fault record's flag to AGAIN: it is launched once more, after handlers of
+signals have had their moment.
+
 Python's handlers of signals run when native code returns. So that a long program need not end first, every PATIENCE between
 two launches is a moment for them, for which the time is known anyway: what they do meanwhile may be another run of the same
 program, or the rest of this one. If one of them raises, the run is left there, and can be taken up again.
@@ -24,6 +27,7 @@ from genesis.runtime.team_ir import fork_join_ir
 FAULT_WORDS = 4
 PATIENCE = 50_000_000  # nanoseconds that a run lets signals wait
 SHARE = 16  # after a wait for the interpreter, which another thread may have, a run goes on for so many times as long
+AGAIN = -2  # the flag of a launch that waits
 STAYS = 1  # added to a program's address: its run is not to be left
 _RAISED = -1
 
@@ -61,9 +65,9 @@ relocate.one:
   br label %relocate
 
 launch.next:
-  %l = phi i64 [ %begin, %relocate ], [ %l.next, %launched ], [ %l.left, %return ]
-  %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ 0, %return ]
-  %patience = phi i64 [ PATIENCE, %relocate ], [ %patience, %launched ], [ %patience.next, %return ]
+  %l = phi i64 [ %begin, %relocate ], [ %l.next, %launched ], [ %l, %waiting ], [ %l.left, %return ]
+  %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ %deadline.now, %waiting ], [ 0, %return ]
+  %patience = phi i64 [ PATIENCE, %relocate ], [ %patience, %launched ], [ %patience, %waiting ], [ %patience.next, %return ]
   %time.at = getelementptr [2 x i64], ptr %clock, i64 %l
   call i32 @clock_gettime(i32 CLOCK, ptr %time.at)
   %launching = icmp ult i64 %l, %launches.count
@@ -120,6 +124,12 @@ launched:
   br i1 %faulted, label %failed, label %launch.next
 
 failed:
+  %waits = icmp eq i64 %flag, AGAIN
+  br i1 %waits, label %waiting, label %stopped
+waiting:
+  store i64 0, ptr %fault
+  br label %launch.next
+stopped:
   ret i64 %flag
 finished:
   store i64 1, ptr %outcome
@@ -172,6 +182,6 @@ declare i32 @PyErr_CheckSignals()
 def run_ir() -> str:
     """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
     numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "CLOCK": time.CLOCK_MONOTONIC, "PATIENCE": PATIENCE, "SHARE": SHARE,
-               "STAYS": STAYS, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
+               "STAYS": STAYS, "AGAIN": AGAIN, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
     run = re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), _RUN)
     return fork_join_ir() + with_fields(run)

@@ -87,6 +87,7 @@ def _worker() -> int:
 
 _libc = ctypes.CDLL(None)
 team = Team()
+_SETTINGS = "GENESIS_NUM_THREADS", "OMP_NUM_THREADS"
 _threads: int | None = None
 
 
@@ -110,9 +111,16 @@ def set_num_threads(threads: int) -> None:
     _threads = threads
 
 
+def share_processors(processes: int) -> None:
+    """Let launches use this process's part of the processors, which so many processes share; what somebody has set, stays."""
+    global _threads
+    if _threads is None and not any(os.environ.get(name) for name in _SETTINGS):
+        _threads = max(1, available_processors() // processes)
+
+
 @functools.cache  # the environment is read once
 def _default_threads() -> int:
-    for name in ("GENESIS_NUM_THREADS", "OMP_NUM_THREADS"):
+    for name in _SETTINGS:
         value = os.environ.get(name, "").partition(",")[0].strip()  # OpenMP allows a list, a number per level
         if value.isdecimal() and int(value) > 0:
             return min(int(value), _MOST_PER_PROCESSOR * available_processors())

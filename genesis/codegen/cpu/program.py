@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from genesis.codegen.cpu import sparse_product
+from genesis.codegen.cpu import collective, sparse_product
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
@@ -25,8 +25,11 @@ from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 
+_COLLECTIVES = (
+    "all_reduce", "reduce_to", "broadcast_from", "all_gather", "reduce_scatter", "gather_to", "scatter_from", "all_to_all")
 NATIVE = {  # host operations that have a kernel here
     "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
+    **dict.fromkeys(_COLLECTIVES, collective),
 }
 BLOCK_QUANTUM = 64
 # Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not

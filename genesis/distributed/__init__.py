@@ -1,0 +1,42 @@
+"""Several processes, on one machine or more, that compute together: PyTorch's names, on MPI.
+
+A script runs on every rank: `mpiexec -n 4 python -m genesis.distributed script.py`. Without mpiexec there is one rank, and
+nothing is sent. MPI is not loaded before `init_process_group` finds more.
+
+>>> genesis.distributed.init_process_group()
+>>> x = genesis.tensor([1.0, 2.0])
+>>> genesis.distributed.all_reduce(x)
+>>> x, genesis.distributed.get_world_size()
+(tensor([1., 2.]), 1)
+>>> genesis.distributed.destroy_process_group()
+"""
+
+from genesis.distributed import nn
+from genesis.distributed.collectives import (
+    ReduceOp, all_gather, all_gather_into_tensor, all_reduce, all_to_all, all_to_all_single, barrier, broadcast, gather,
+    monitored_barrier, reduce, reduce_scatter, reduce_scatter_tensor, scatter,
+)
+from genesis.distributed.messages import (
+    P2POp, all_gather_object, batch_isend_irecv, broadcast_object_list, gather_object, irecv, isend, recv,
+    scatter_object_list, send,
+)
+from genesis.distributed.process_group import (
+    NON_GROUP_MEMBER, ProcessGroup, destroy_process_group, get_backend, get_global_rank, get_group_rank,
+    get_process_group_ranks, get_rank, get_world_size, init_process_group, is_available, is_gloo_available, is_initialized,
+    is_mpi_available, is_nccl_available, new_group,
+)
+from genesis.distributed.work import Work
+from genesis.ops import collective
+from genesis.runtime.collectives import CollectiveError
+
+DistError = CollectiveError
+
+__all__ = [
+    "NON_GROUP_MEMBER", "CollectiveError", "DistError", "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather",
+    "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
+    "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
+    "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
+    "init_process_group", "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
+    "is_nccl_available", "isend", "monitored_barrier", "new_group", "nn", "recv", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
+]

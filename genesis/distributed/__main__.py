@@ -1,0 +1,57 @@
+"""`mpiexec -n 4 python -m genesis.distributed script.py ..` runs a script on 4 ranks: if one of them fails, all end.
+
+`-m module` runs a module. What is uncaught is printed with its rank, and the job's exit status is not 0.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from typing import NoReturn
+
+from genesis.distributed import mpi
+from genesis.distributed.process_group import _end_job, abort
+
+
+def main(arguments: list[str]) -> None:
+    """Run the script or module that the command line names."""
+    if not arguments or arguments == ["-m"]:
+        sys.exit("usage: mpiexec -n RANKS python -m genesis.distributed [-m MODULE | SCRIPT] [ARGUMENT ..]")
+    several = mpi.launched_ranks() > 1
+    if several:
+        mpi.library()
+        os._exit = _left(os.getpid(), os._exit)  # type: ignore[assignment]
+    is_module = arguments[0] == "-m"
+    sys.argv = arguments[is_module:]
+    sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.abspath(arguments[0]))
+    try:
+        if is_module:
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        if several and end.code:
+            if not isinstance(end.code, int):
+                print(end.code, file=sys.stderr)
+            abort(end.code if isinstance(end.code, int) else 1)
+        raise
+    except BaseException as problem:
+        if several:
+            _end_job(type(problem), problem, problem.__traceback__)
+        raise
+
+
+def _left(process: int, leave: object) -> object:
+    """`os._exit` for a rank: it skips what tells the others. A job whose rank leaves so has failed, whatever the status."""
+    def exit_rank(status: int) -> NoReturn:
+        if os.getpid() == process:
+            sys.stderr.write(f"[rank {mpi.library().COMM_WORLD.rank}] os._exit({status}) while other ranks may wait\n")
+            abort(status or 1)
+        leave(status)  # type: ignore[operator]
+        raise AssertionError
+
+    return exit_rank
+
+
+main(sys.argv[1:])

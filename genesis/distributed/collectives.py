@@ -1,0 +1,253 @@
+"""Collectives in place, under PyTorch's names: recorded like all operations, so they fuse into programs and compile.
+
+They run in the order in which the program says them, at the latest when a value that follows is looked at, at a barrier, a
+message, or the end of the program. No gradient flows through them; `genesis.distributed.nn.functional` has those with one.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+from genesis.distributed.nn import functional
+from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, root_of, seconds_of, synchronize
+from genesis.distributed.work import Work
+from genesis.execution.flush import flush_all
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach
+from genesis.tracing.recording_hooks import refuse
+from genesis.tracing.state import recording
+
+
+class ReduceOp(StrEnum):
+    """How ranks' values become one: `ReduceOp.SUM` and "sum" are the same."""
+
+    SUM = "sum"
+    PRODUCT = "prod"
+    MIN = "min"
+    MAX = "max"
+    BAND = "band"
+    BOR = "bor"
+    BXOR = "bxor"
+    AVG = "avg"
+
+
+def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Replace `tensor` on every rank by the sum (or another reduction) of all ranks' tensors, of one shape and dtype.
+
+    Returns a Work with `async_op`, else None; None too on a rank that is not in the group.
+
+    >>> genesis.distributed.init_process_group()
+    >>> x = genesis.tensor([1.0, 2.0])
+    >>> genesis.distributed.all_reduce(x, op=genesis.distributed.ReduceOp.AVG)
+    >>> x
+    tensor([1., 2.])
+    >>> genesis.distributed.destroy_process_group()
+    """
+    return _in_place(tensor, group, async_op, lambda x, at: functional.all_reduce(x, op, at))
+
+
+def reduce(tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+           group_dst: int | None = None) -> Work | None:
+    """As `all_reduce`, on rank `dst` alone; other ranks' tensors stay as they are."""
+    return _in_place(tensor, group, async_op, lambda x, at: functional.collective("reduce_to", x, root_of(at, dst, group_dst), str(op), at.number))
+
+
+def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False,
+              group_src: int | None = None) -> Work | None:
+    """Replace `tensor` on every rank by that of rank `src`."""
+    return _in_place(tensor, group, async_op, lambda x, at: functional.collective("broadcast_from", x, root_of(at, src, group_src), at.number))
+
+
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Fill `tensor_list` with all ranks' tensors, in the order of the ranks; they may be of different shapes."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    own = group_of(group)
+    _check_list("all_gather", tensor_list, own)
+    _check_like("all_gather", tensor_list[own.rank()], tensor)
+    with recording(False) as again, again:
+        whole = functional.collective("all_gather", _flat(tensor), tuple([t.numel() for t in tensor_list]), own.number)
+        _write_parts(tensor_list, whole)
+    return Work(tensor_list) if async_op else None
+
+
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Fill `output_tensor` with all ranks' tensors, joined along axis 0, or stacked if it has an axis more."""
+    return _into(output_tensor, input_tensor, group, async_op, "all_gather_into_tensor", "all_gather", (None,), True)
+
+
+def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
+           async_op: bool = False, group_dst: int | None = None) -> Work | None:
+    """Fill `gather_list` on rank `dst` with all ranks' tensors, of one shape; other ranks give none."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    own = group_of(group)
+    root = root_of(own, dst, group_dst)
+    _check_root("gather", "gather_list", gather_list, own, root)
+    with recording(False) as again, again:
+        whole = functional.collective("gather_to", tensor.detach(), root, own.number)
+        for target, part in zip(gather_list or (), whole, strict=False):
+            _check_like("gather", target, tensor)
+            write(detach(target), part)
+    return Work(gather_list or [whole]) if async_op else None
+
+
+def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
+            async_op: bool = False, group_src: int | None = None) -> Work | None:
+    """Replace `tensor` on each rank by its one of rank `src`'s `scatter_list`; other ranks give none."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    own = group_of(group)
+    root = root_of(own, src, group_src)
+    _check_root("scatter", "scatter_list", scatter_list, own, root)
+    for part in scatter_list or ():
+        _check_like("scatter", part, tensor)
+    with recording(False) as again, again:
+        given = call(OPERATIONS["stack"], (list(scatter_list),)) if scatter_list else tensor.detach()
+        write(detach(tensor), functional.collective("scatter_from", given, root, own.number))
+    return Work([tensor]) if async_op else None
+
+
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None,
+                   async_op: bool = False) -> Work | None:
+    """Reduce the ranks' lists member by member; rank k's `output` is member k, and may be of another shape than others."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    own = group_of(group)
+    _check_list("reduce_scatter", input_list, own)
+    _check_like("reduce_scatter", output, input_list[own.rank()])
+    with recording(False) as again, again:
+        sizes = tuple([t.numel() for t in input_list])
+        part = functional.collective("reduce_scatter", _joined(input_list), str(op), sizes, own.number)
+        write(detach(output), part.reshape(output.shape))
+    return Work([output]) if async_op else None
+
+
+def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: Any = None,
+                          async_op: bool = False) -> Work | None:
+    """Reduce the ranks' `input`, and cut it along axis 0: rank k's `output` is part k."""
+    return _into(output, input, group, async_op, "reduce_scatter_tensor", "reduce_scatter", (str(op), None), False)
+
+
+def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
+               async_op: bool = False) -> Work | None:
+    """Send member k of the input to rank k, and fill the output with what comes, in the order of the ranks."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    own = group_of(group)
+    _check_list("all_to_all", output_tensor_list, own)
+    _check_list("all_to_all", input_tensor_list, own)
+    sends, receives = (tuple([t.numel() for t in tensors]) for tensors in (input_tensor_list, output_tensor_list))
+    with recording(False) as again, again:
+        whole = functional.collective("all_to_all", _joined(input_tensor_list), sends, receives, own.number)
+        _write_parts(output_tensor_list, whole)
+    return Work(output_tensor_list) if async_op else None
+
+
+def all_to_all_single(
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
+) -> Work | None:
+    """Cut `input` along axis 0, send part k to rank k, and fill `output` with what comes. Parts are equal without sizes."""
+    sizes = tuple(input_split_sizes) if input_split_sizes else None, tuple(output_split_sizes) if output_split_sizes else None
+    return _into(output, input, group, async_op, "all_to_all_single", "all_to_all", sizes, False)
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None) -> Work | None:
+    """Compute what is pending, and wait for the other ranks."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    refuse("a barrier")
+    flush_all()
+    synchronize(group_of(group), "")
+    return Work() if async_op else None
+
+
+def monitored_barrier(
+    group: Any = None, timeout: datetime.timedelta | float | None = None, wait_all_ranks: bool = False
+) -> None:
+    """As `barrier`, with a timeout of its own: CollectiveError, a RuntimeError, names the ranks that did not come."""
+    if group is NON_GROUP_MEMBER:
+        return
+    refuse("a barrier")
+    flush_all()
+    handle = group_of(group).handle
+    before = handle.timeout
+    handle.timeout = before if timeout is None else seconds_of(timeout)
+    try:
+        synchronize(group_of(group), "monitored")
+    finally:
+        handle.timeout = before
+
+
+# ---- what they share ----
+
+
+def _in_place(tensor: Tensor, group: Any, async_op: bool, compute: Any) -> Work | None:
+    if group is NON_GROUP_MEMBER:
+        return None
+    with recording(False) as again, again:
+        write(detach(tensor), compute(tensor.detach(), group_of(group)))
+    return Work([tensor]) if async_op else None
+
+
+def _into(
+    output: Tensor, input: Tensor, group: Any, async_op: bool, name: str, row: str, settings: tuple[Any, ...], stacks: bool
+) -> Work | None:
+    """A row's result, put into `output`, which has its number of elements and its dtype."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    with recording(False) as again, again:
+        result = functional.collective(row, input.detach(), *settings, group_of(group).number)
+        if output.numel() != result.numel() or output.dtype is not result.dtype:
+            wanted = f"{result.dtype.name}{[*result.shape]}"
+            raise ArgumentError(f"{name}: the output is {output.dtype.name}{[*output.shape]}; want {wanted}")
+        write(detach(output), result.reshape(output.shape))
+    return Work([output]) if async_op else None
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    return tensor.detach().reshape((-1,))
+
+
+def _joined(tensors: Sequence[Tensor]) -> Tensor:
+    return call(OPERATIONS["cat"], ([_flat(tensor) for tensor in tensors],))  # type: ignore[no-any-return]
+
+
+def _write_parts(targets: Sequence[Tensor], whole: Tensor) -> None:
+    start = 0
+    for target in targets:
+        write(detach(target), whole[start : start + target.numel()].reshape(target.shape))
+        start += target.numel()
+
+
+def _check_list(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:
+    if len(tensors) != group.size():
+        raise ArgumentError(f"{name}: {len(tensors)} tensors in a list; want {group.size()}, one for each rank")
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise ArgumentTypeError(f"{name}: tensors of several dtypes in a list; want one")
+
+
+def _check_like(name: str, target: Tensor, tensor: Tensor) -> None:
+    if target.shape != tensor.shape or target.dtype is not tensor.dtype:
+        raise ArgumentError(
+            f"{name}: {target.dtype.name}{[*target.shape]} and {tensor.dtype.name}{[*tensor.shape]}; want the same shape and dtype")
+
+
+def _check_root(name: str, what: str, tensors: Sequence[Tensor] | None, group: ProcessGroup, root: int) -> None:
+    here = group.rank() == root
+    if here is not bool(tensors):
+        raise ArgumentError(f"{name}: {what} is {'missing on' if here else 'given on another rank than'} the root, rank {root}")
+    if tensors:
+        _check_list(name, tensors, group)
+
+
+replayable_module(__name__, but=("barrier", "monitored_barrier"))

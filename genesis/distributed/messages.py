@@ -1,0 +1,186 @@
+"""Messages from one rank to another, and collectives of Python objects. They happen at once, after what is pending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.distributed import mpi
+from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_group_rank, group_of, root_of, synchronize
+from genesis.distributed.work import Message
+from genesis.execution.flush import flush_all
+from genesis.functions.from_data import tensor as tensor_from
+from genesis.ir.errors import ArgumentError
+from genesis.runtime.collectives import CollectiveError
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach
+from genesis.tracing.recording_hooks import refuse
+from genesis.tracing.state import recording
+
+
+def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Message:
+    """Begin to send `tensor` to rank `dst`. What it holds now is sent; it may be changed at once."""
+    own, there = _other("isend", group, dst, group_dst)
+    values = tensor.detach().numpy().copy()
+    request = own.comm.Isend([_bytes_of(values), mpi.library().BYTE], there, tag)
+    return Message(request, lambda message: None, f"isend of {_named(tensor)} to rank {own.ranks[there]}", own.handle.timeout)
+
+
+def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Message:
+    """Begin to receive from rank `src`, from any if it is left out, into `tensor`, which holds it once `wait` has returned.
+
+    Raises CollectiveError then if what came is of another size.
+    """
+    library = mpi.library()
+    own, there = _other("irecv", group, src, group_src, library.ANY_SOURCE)
+    source = "any rank" if there == library.ANY_SOURCE else f"rank {own.ranks[there]}"
+    said = f"irecv of {_named(tensor)} from {source}"
+    # A byte more than is wanted: a message that is too long is told from one that fits, and written nowhere else.
+    values = np.zeros(tensor.numel() * tensor.dtype.itemsize + 1, np.uint8)
+
+    def finish(message: Message) -> None:
+        count = message.status.Get_count(library.BYTE)
+        if count != len(values) - 1:
+            raise CollectiveError(f"{said}: what came has {count} bytes, not {len(values) - 1}")
+        message.source = own.ranks[message.status.Get_source()]
+        came = values[:-1].view(tensor.dtype.numpy).reshape(tensor.shape)
+        with recording(False) as again, again:
+            write(detach(tensor), tensor_from(came, dtype=tensor.dtype))
+
+    return Message(own.comm.Irecv([values, library.BYTE], there, tag), finish, said, own.handle.timeout)
+
+
+def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+    """Send `tensor` to rank `dst`, and wait until it is on its way."""
+    if group is not NON_GROUP_MEMBER:
+        isend(tensor, dst, group, tag, group_dst).wait()
+
+
+def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+    """Receive `tensor` from rank `src`, from any if it is left out; returns the sender's rank among all."""
+    if group is NON_GROUP_MEMBER:
+        return -1
+    message = irecv(tensor, src, group, tag, group_src)
+    message.wait()
+    return message.source
+
+
+class P2POp(NamedTuple):
+    """A message for `batch_isend_irecv`: `isend` or `irecv`, and its arguments."""
+
+    op: Callable[..., Message]
+    tensor: Tensor
+    peer: int | None = None
+    group: Any = None
+    tag: int = 0
+    group_peer: int | None = None
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Message]:
+    """Begin all of several messages, in any order on each rank. Raises ValueError for what is no P2POp of isend or irecv."""
+    if not p2p_op_list or any(not isinstance(each, P2POp) or each.op not in (isend, irecv) for each in p2p_op_list):
+        raise ArgumentError("batch_isend_irecv: want a list of P2POp(isend or irecv, ..), one at least")
+    return [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+
+
+# ---- Python objects ----
+# A barrier comes first: it has a deadline, it computes what is pending, and it says who is elsewhere.
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Fill `object_list` with all ranks' objects, which are pickled: take none from ranks that you do not trust.
+
+    >>> genesis.distributed.init_process_group()
+    >>> found = [None]
+    >>> genesis.distributed.all_gather_object(found, {"rank": 0})
+    >>> found
+    [{'rank': 0}]
+    >>> genesis.distributed.destroy_process_group()
+    """
+    if (own := _ready("all_gather_object", group)) is not None:
+        _check_list("all_gather_object", object_list, own)
+        object_list[:] = [obj] if own.comm is None else own.comm.allgather(obj)
+
+
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
+    group_dst: int | None = None,
+) -> None:
+    """Fill `object_gather_list` on rank `dst` with all ranks' objects; other ranks give none."""
+    if (own := _ready("gather_object", group)) is not None:
+        root = root_of(own, dst, group_dst)
+        if own.rank() == root:
+            _check_list("gather_object", object_gather_list or [], own)
+        found = [obj] if own.comm is None else own.comm.gather(obj, root)
+        if object_gather_list is not None and found is not None:
+            object_gather_list[:] = found
+
+
+def broadcast_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: object = None, group_src: int | None = None
+) -> None:
+    """Replace the members of `object_list` on every rank by those of rank `src`."""
+    if (own := _ready("broadcast_object_list", group)) is not None and own.comm is not None:
+        object_list[:] = own.comm.bcast(object_list, root_of(own, src, group_src))
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
+    group: Any = None, group_src: int | None = None,
+) -> None:
+    """Put this rank's one of rank `src`'s objects into the first place of the output list."""
+    if (own := _ready("scatter_object_list", group)) is not None:
+        root = root_of(own, src, group_src)
+        if own.rank() == root:
+            _check_list("scatter_object_list", scatter_object_input_list or [], own)
+        given = scatter_object_input_list if own.rank() == root else None
+        scatter_object_output_list[0] = given[0] if own.comm is None and given else own.comm.scatter(given, root)
+
+
+def _ready(name: str, group: Any) -> ProcessGroup | None:
+    """A group whose ranks have all come; None on a rank that is not in it."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    refuse(name)
+    flush_all()
+    own = group_of(group)
+    synchronize(own, f"before {name}")
+    return own
+
+
+def _check_list(name: str, objects: Sequence[Any], group: ProcessGroup) -> None:
+    if len(objects) != group.size():
+        raise ArgumentError(f"{name}: {len(objects)} objects in a list; want {group.size()}, one for each rank")
+
+
+def _other(
+    name: str, group: Any, rank: int | None, group_rank: int | None, missing: int | None = None
+) -> tuple[ProcessGroup, int]:
+    """The group, and the other's rank in it."""
+    own = group_of(group)
+    if own.comm is None:
+        raise ArgumentError(f"{name}: the group has one rank; there is nobody to send to or receive from")
+    refuse(name)
+    flush_all()
+    if not own.handle.is_usable:
+        raise CollectiveError(f"{name}: the group was destroyed, or a collective of it failed")
+    if rank is None and group_rank is None:
+        if missing is None:
+            raise ArgumentError(f"{name}: want the rank to send to")
+        return own, missing
+    there = get_group_rank(own, rank) if group_rank is None and rank is not None else group_rank
+    assert there is not None
+    if there == own.rank() or not 0 <= there < own.size():
+        raise ArgumentError(f"{name}: rank {there} of the group; want another one of its {own.size()} ranks")
+    return own, there
+
+
+def _bytes_of(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+
+
+def _named(tensor: Tensor) -> str:
+    return f"{tensor.dtype.name}{[*tensor.shape]}"

@@ -1,0 +1,112 @@
+"""MPI, as mpi4py has it: the addresses of its functions, the words of its handles, and messages when something went wrong.
+
+mpi4py is imported when a job of several ranks begins, and not before: it starts MPI.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from genesis.runtime import collective_ir as ir
+from genesis.runtime.collectives import Library
+
+LAUNCHERS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")  # set by mpiexec: how many ranks there are
+GRACE = 2.0  # seconds for other ranks to say where they are
+_FUNCTIONS = (
+    "Iallreduce", "Ireduce", "Ibcast", "Iallgatherv", "Igatherv", "Iscatterv", "Ireduce_scatter", "Ialltoallv", "Ibarrier",
+    "Test")
+_DTYPES = {
+    "float32": "FLOAT", "float64": "DOUBLE", "int8": "INT8_T", "int16": "INT16_T", "int32": "INT32_T", "int64": "INT64_T",
+    "uint8": "UINT8_T", "uint16": "UINT16_T", "uint32": "UINT32_T", "uint64": "UINT64_T", "complex64": "C_FLOAT_COMPLEX",
+    "complex128": "C_DOUBLE_COMPLEX",
+}
+_REDUCTIONS = {"sum": "SUM", "prod": "PROD", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
+_REPORT = 77  # the tag of what ranks say of a failure
+
+
+def is_installed() -> bool:
+    """Whether mpi4py is there."""
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def launched_ranks() -> int:
+    """How many ranks the launcher says that it started; 0 without one."""
+    slurm = os.environ.get("SLURM_NTASKS", "0") if "SLURM_STEP_ID" in os.environ else "0"
+    return max((int(os.environ[name]) for name in LAUNCHERS if os.environ.get(name, "").isdecimal()), default=int(slurm))
+
+
+@cache
+def library() -> Any:
+    """`mpi4py.MPI`, which starts MPI. Raises RuntimeError where it is missing, or finds itself alone."""
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as problem:
+        raise RuntimeError(
+            f"init_process_group: {launched_ranks()} ranks were launched, but mpi4py cannot be loaded ({problem}); "
+            "install the extra: pip install 'genesis-trace[mpi]'") from problem
+    if launched_ranks() > 1 == MPI.COMM_WORLD.size:
+        raise RuntimeError(
+            f"init_process_group: {launched_ranks()} ranks were launched, but MPI is alone: mpiexec belongs to another MPI than "
+            f"the one that mpi4py loads, {MPI.Get_library_version().splitlines()[0].strip()!r}; want that one's mpiexec")
+    return MPI
+
+
+def word(handle: Any) -> int:
+    """A handle as the word that MPI's functions take."""
+    MPI = library()
+    return int(MPI._handleof(handle)) & ((1 << 8 * MPI._sizeof(type(handle))) - 1)
+
+
+@cache
+def table() -> Library:
+    """What collectives need of MPI."""
+    MPI = library()
+    loaded = ctypes.CDLL(MPI.__file__)
+    functions: Mapping[str, int] = {
+        name: ctypes.cast(getattr(loaded, f"MPI_{name}"), ctypes.c_void_p).value or 0 for name in _FUNCTIONS}
+    return Library(
+        functions, {name: word(getattr(MPI, kind)) for name, kind in _DTYPES.items()},
+        {name: word(getattr(MPI, kind)) for name, kind in _REDUCTIONS.items()}, MPI._sizeof(MPI.Status))
+
+
+class Explanation:
+    """Says why a collective of a group failed, by asking the other ranks over a communicator of its own."""
+
+    def __init__(self, comm: Any, ranks: Sequence[int], timeout: Any) -> None:
+        self._comm, self._ranks, self._timeout = comm, ranks, timeout
+
+    def __call__(self, what: str, flag: int, value: int) -> str:
+        own = self._ranks[self._comm.rank]
+        if flag == ir.REFUSED:
+            return f"rank {own}: {what}: MPI says: {library().Get_error_string(value)}"
+        if flag not in (ir.DIFFERENT, ir.LATE):
+            return f"rank {own}: {what}: its group was destroyed, or an earlier collective of it failed or was interrupted"
+        reports = self._reports(what)
+        lines = [f"  rank {rank}: {reports.get(rank, 'no answer')}" for rank in self._ranks]
+        if flag == ir.DIFFERENT:
+            return "\n".join(["ranks do not agree about their next collective:", *lines])
+        absent = [rank for rank in self._ranks if rank not in reports]
+        missed = f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come" if absent else "it did not end"
+        return "\n".join([f"rank {own}: {what} waited {self._timeout():g} s, and {missed}:", *lines])
+
+    def _reports(self, what: str) -> dict[int, str]:
+        """What every rank that answers is about to do."""
+        comm, found = self._comm, {self._ranks[self._comm.rank]: what}
+        sent = [comm.isend(what, other, _REPORT) for other in range(comm.size) if other != comm.rank]
+        end = time.monotonic() + GRACE
+        while len(found) < comm.size and time.monotonic() < end:
+            status = library().Status()
+            if comm.iprobe(library().ANY_SOURCE, _REPORT, status):
+                source = status.Get_source()
+                found[self._ranks[source]] = comm.recv(source=source, tag=_REPORT)
+            else:
+                time.sleep(0.001)
+        for request in sent:
+            request.Test()
+        return found

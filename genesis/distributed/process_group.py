@@ -1,0 +1,302 @@
+"""Process groups: the ranks of a job, and those that a collective is about."""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import itertools
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from genesis.distributed import mpi
+from genesis.execution.flush import flush_all
+from genesis.ir.errors import ArgumentError
+from genesis.runtime.collectives import GROUPS, Collective, Group, Library
+from genesis.runtime.team import share_processors
+
+TIMEOUT = datetime.timedelta(minutes=30)
+BACKENDS = ("mpi", "gloo", "cpu:gloo", "cpu:mpi")  # one and the same: MPI
+
+
+class ProcessGroup:
+    """Ranks that communicate with each other, this process among them. `new_group` makes one."""
+
+    def __init__(self, ranks: Sequence[int], comm: Any, timeout: float) -> None:
+        self.ranks = list(ranks)
+        self.comm = comm
+        number = next(_numbers)
+        if comm is None:  # one rank needs nobody
+            self.control = None
+            table, handles, place = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0), (0, 0), 0
+            explain: Callable[[str, int, int], str] = _alone
+        else:
+            self.control, comparing = comm.Dup(), comm.Dup()
+            table, handles, place = mpi.table(), (mpi.word(comm), mpi.word(comparing)), comm.rank
+            explain = mpi.Explanation(self.control, self.ranks, lambda: self.handle.timeout)
+            for each in (comm, self.control, comparing):
+                each.Set_errhandler(mpi.library().ERRORS_RETURN)
+            self._comparing = comparing
+        self.handle = Group(number, place, self.ranks, table, *handles, timeout, explain)
+        GROUPS[number] = self.handle
+
+    @property
+    def number(self) -> int:
+        """What the rows of collectives know it by."""
+        return self.handle.number
+
+    def rank(self) -> int:
+        """This process's rank in the group."""
+        return self.handle.rank
+
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self.handle.size
+
+    def __repr__(self) -> str:
+        return f"ProcessGroup(ranks={self.ranks})"
+
+
+class _World:
+    """The group of all ranks, if there is one, and the groups made since."""
+
+    def __init__(self) -> None:
+        self.group: ProcessGroup | None = None
+        self.others: list[ProcessGroup] = []
+        self.is_watched = False  # what ends the process ends the job
+
+
+_END = "at the end of the program"  # or of the group: what others do then is one mistake
+NON_GROUP_MEMBER = object()  # what new_group returns to ranks that are not in it
+_numbers = itertools.count()
+_world = _World()
+
+
+def _alone(what: str, flag: int, value: int) -> str:
+    return f"{what}: the group was destroyed"
+
+
+def is_available() -> bool:
+    """Whether several processes can work together here: mpi4py is installed.
+
+    >>> isinstance(genesis.distributed.is_available(), bool)
+    True
+    """
+    return mpi.is_installed()
+
+
+def is_mpi_available() -> bool:
+    """As `is_available`."""
+    return is_available()
+
+
+def is_nccl_available() -> bool:
+    """False: GPUs of several processes do not communicate yet."""
+    return False
+
+
+def is_gloo_available() -> bool:
+    """False: what "gloo" names is MPI here."""
+    return False
+
+
+def is_initialized() -> bool:
+    """Whether `init_process_group` has been called, and not undone.
+
+    >>> genesis.distributed.is_initialized()
+    False
+    """
+    return _world.group is not None
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None, timeout: datetime.timedelta | float | None = None,
+    world_size: int = -1, rank: int = -1, store: object = None, group_name: str = "", pg_options: object = None,
+    device_id: object = None,
+) -> None:
+    """Begin to work together with the other ranks that `mpiexec` started; without it this process is the only rank.
+
+    Args:
+        backend: None, "mpi" or "gloo", all of which are MPI.
+        init_method, store, group_name, pg_options, device_id: ignored; the launcher knows who belongs together.
+        timeout: how long a collective waits for other ranks: a timedelta or seconds; 30 minutes if left out.
+        world_size, rank: if given, what they must be.
+
+    Raises RuntimeError if it was called before or MPI does not load, ValueError for another backend, rank or size.
+
+    >>> genesis.distributed.init_process_group()
+    >>> genesis.distributed.get_rank(), genesis.distributed.get_world_size()
+    (0, 1)
+    >>> genesis.distributed.destroy_process_group()
+    """
+    if _world.group is not None:
+        raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
+    if backend is not None and str(backend).lower() not in BACKENDS:
+        raise ArgumentError(f"init_process_group: there is no backend {backend!r}; want 'mpi', or None")
+    several = mpi.launched_ranks() > 0
+    comm = mpi.library().COMM_WORLD.Dup() if several else None
+    size, own = (comm.size, comm.rank) if comm is not None else (1, 0)
+    if world_size not in (-1, size) or rank not in (-1, own):
+        raise ArgumentError(
+            f"init_process_group: this is rank {own} of {size}, not rank {rank} of {world_size}; mpiexec -n says how many there are")
+    if comm is not None:
+        local = comm.Split_type(mpi.library().COMM_TYPE_SHARED)
+        share_processors(local.size)
+        local.Free()
+    _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
+    if size > 1 and not _world.is_watched:
+        _world.is_watched = True
+        atexit.register(_leave)
+        sys.excepthook = _end_job
+
+
+def seconds_of(timeout: datetime.timedelta | float | None) -> float:
+    """A timeout in seconds. Raises ValueError for one that is not positive."""
+    wait = TIMEOUT if timeout is None else timeout
+    seconds = wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait)
+    if not seconds > 0:
+        raise ArgumentError(f"timeout: {timeout}; want more than 0 seconds")
+    return seconds
+
+
+def world() -> ProcessGroup:
+    """The group of all ranks. Raises RuntimeError before `init_process_group`."""
+    if _world.group is None:
+        raise RuntimeError("there is no process group; call genesis.distributed.init_process_group() first")
+    return _world.group
+
+
+def group_of(group: Any) -> ProcessGroup:
+    """A group, or that of all ranks for None. Raises RuntimeError if this process is not in it, or it was destroyed."""
+    found = world() if group is None else group
+    if found is NON_GROUP_MEMBER:
+        raise RuntimeError(f"rank {world().rank()} is not in this group")
+    if not isinstance(found, ProcessGroup):
+        raise TypeError(f"group: want a ProcessGroup or None, got {type(found).__name__} {found!r:.40}")
+    return found
+
+
+def get_rank(group: Any = None) -> int:
+    """This process's rank in a group, that of all ranks if left out; -1 if it is not in it."""
+    return -1 if group is NON_GROUP_MEMBER else group_of(group).rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """How many ranks a group has, that of all ranks if left out; -1 if this process is not in it."""
+    return -1 if group is NON_GROUP_MEMBER else group_of(group).size()
+
+
+def get_backend(group: Any = None) -> str:
+    """What ranks communicate by: "mpi"."""
+    group_of(group)
+    return "mpi"
+
+
+def get_process_group_ranks(group: Any = None) -> list[int]:
+    """The ranks of a group, in its order."""
+    return list(group_of(group).ranks)
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """A process's rank in `group`, by its rank among all. Raises ValueError if it is not in it."""
+    ranks = group_of(group).ranks
+    if global_rank not in ranks:
+        raise ArgumentError(f"rank {global_rank} is not among {ranks}, the ranks of the group")
+    return ranks.index(global_rank)
+
+
+def root_of(group: ProcessGroup, of_all: int | None, of_group: int | None) -> int:
+    """The root's rank in its group, by that or by its rank among all: rank 0 of all if neither is given."""
+    if of_all is not None and of_group is not None:
+        raise ArgumentError("the root is given by its rank among all and by that in its group; want one of them")
+    return get_group_rank(group, of_all or 0) if of_group is None else of_group
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """A process's rank among all, by its rank in `group`. Raises ValueError if there is none."""
+    ranks = group_of(group).ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ArgumentError(f"the group has no rank {group_rank}; want 0 to {len(ranks) - 1}")
+    return ranks[group_rank]
+
+
+def new_group(
+    ranks: Sequence[int] | None = None, timeout: datetime.timedelta | float | None = None, backend: str | None = None,
+    pg_options: object = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+) -> Any:
+    """A group of some of the ranks, all of them if left out. Every rank of the job has to call it, with the same `ranks`.
+
+    Raises ValueError for ranks that there are not, or that come twice. Ranks that are not in it get NON_GROUP_MEMBER.
+    """
+    whole = world()
+    chosen = sorted(range(whole.size()) if ranks is None else ranks)
+    if not chosen or len({*chosen}) < len(chosen) or not 0 <= chosen[0] <= chosen[-1] < whole.size():
+        raise ArgumentError(f"new_group: ranks {chosen}; want different ones of 0 to {whole.size() - 1}")
+    flush_all()
+    synchronize(whole, f"new_group {chosen}")
+    comm = None
+    if whole.comm is not None:
+        member = whole.rank() in chosen
+        comm = whole.comm.Split(0 if member else mpi.library().UNDEFINED, whole.rank())
+        if not member:
+            next(_numbers)
+            return NON_GROUP_MEMBER
+    made = ProcessGroup(chosen, comm if len(chosen) > 1 else None, whole.handle.timeout if timeout is None else seconds_of(timeout))
+    _world.others.append(made)
+    return made
+
+
+def synchronize(group: ProcessGroup, said: str) -> None:
+    """Wait until all ranks of a group are here. Raises CollectiveError if one is elsewhere, or does not come in time."""
+    if group.size() > 1:
+        nothing = np.zeros(1, np.int64)
+        group.handle.run(Collective("barrier", "", -1, (), (), said), nothing, nothing)
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Compute what is pending, and close a group, or all of them. What was begun with it cannot go on."""
+    found = group_of(group)
+    flush_all()
+    if found is _world.group and found.handle.is_usable:
+        synchronize(found, _END)
+    closing = [found, *_world.others] if found is _world.group else [found]
+    for each in closing:
+        each.handle.close()
+        _world.others = [other for other in _world.others if other is not each]
+    if found is _world.group:
+        _world.group = None
+
+
+# ---- the end of a process ----
+
+
+def abort(code: int) -> None:
+    """End all ranks' processes, this one among them."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    mpi.library().COMM_WORLD.Abort(code)
+
+
+def _end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+    """An exception that nobody caught: other ranks would wait for this one for ever."""
+    own = mpi.library().COMM_WORLD.rank
+    text = "".join(traceback.format_exception(kind, problem, trace))
+    sys.stderr.write("".join(f"[rank {own}] {line}" for line in text.splitlines(True)))
+    abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+
+
+def _leave() -> None:
+    """At the end of the program: what is pending is computed, and ranks that are still elsewhere are told."""
+    group = _world.group
+    if group is None:
+        return
+    try:
+        flush_all()
+        if group.handle.is_usable:
+            synchronize(group, _END)
+    except Exception as problem:
+        _end_job(type(problem), problem, problem.__traceback__)

@@ -1,0 +1,72 @@
+"""Work: what a collective or a message that was begun will come to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.distributed import mpi
+from genesis.distributed.process_group import seconds_of
+from genesis.execution.flush import realize
+from genesis.ir.replayable import replayable_module
+from genesis.runtime.collectives import CollectiveError
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
+
+_PAUSE = 50e-6  # seconds: ranks are often more than processors
+
+
+class Work:
+    """A collective that `async_op=True` returned. It is recorded, as any operation is; what reads its result waits for it."""
+
+    def __init__(self, results: Sequence[Tensor] = ()) -> None:
+        self._results = list(results)
+
+    def wait(self, timeout: Any = None) -> bool:
+        """True: operations from here on see the result."""
+        return True
+
+    def is_completed(self) -> bool:
+        """Compute the result if nobody has yet, and return True."""
+        for tensor in self._results:
+            realize(array_of(tensor))
+        return True
+
+    def is_success(self) -> bool:
+        """True: what fails raises."""
+        return True
+
+    def result(self) -> list[Tensor]:
+        """The tensors that hold the result."""
+        return self._results
+
+
+class Message(Work):
+    """A message that was begun: `isend` and `irecv` return it."""
+
+    def __init__(self, request: Any, finish: Callable[[Any], None], said: str, timeout: float) -> None:
+        super().__init__()
+        self.status = mpi.library().Status()
+        self.source = -1  # of what was received: the sender's rank
+        self._request, self._finish, self._said, self._timeout = request, finish, said, timeout
+        self._done = False
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Wait until the buffer may be used again; a tensor that receives holds what came. Raises CollectiveError if late."""
+        end = time.monotonic() + (self._timeout if timeout is None else seconds_of(timeout))
+        while not self.is_completed():
+            if time.monotonic() > end:
+                raise CollectiveError(f"{self._said}: the other rank did not answer in time")
+            time.sleep(_PAUSE)
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether `wait` would return at once."""
+        if not self._done and self._request.Test(self.status):
+            self._done = True
+            self._finish(self)
+        return self._done
+
+
+replayable_module(__name__, but=("Message",))

@@ -1,0 +1,217 @@
+"""Groups of processes, and what they do together: which function of MPI's is called with which words.
+
+Nothing here knows a library: `genesis.distributed` registers each group with the addresses and handles of one. A collective
+is a block of words for the kernel of `collective_ir`, which native programs launch and `Group.run` calls. A group does one
+thing at a time. After one that failed nothing more is begun: other processes may be anywhere in it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from genesis.runtime import collective_ir as ir
+from genesis.runtime.executor_ir import AGAIN
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.native import FAULT, BlockWord, Slot
+from genesis.runtime.team import team
+
+SOURCE = KernelSource("genesis_collective", ir.collective_ir(), ir.collective_ir)
+PIECE = 1 << 21  # bytes: an all_reduce of 64 MB in pieces of this size takes half the time of one in a whole
+MOST_ELEMENTS = (1 << 31) - 1  # MPI counts in 32 bits
+Address = int | Slot
+
+
+class CollectiveError(RuntimeError):
+    """Processes disagree about a collective, one did not come in time, or MPI refused."""
+
+
+class Library(NamedTuple):
+    """Functions by name, the words of dtypes (of NumPy's names) and reductions, and how many bytes a status takes."""
+
+    functions: Mapping[str, int]
+    dtypes: Mapping[str, int]
+    reductions: Mapping[str, int]
+    status_bytes: int
+
+
+class Collective(NamedTuple):
+    """What a node says: the primitive, the reduction, the root's rank in the group, how many elements go to and come from
+    each rank, and what all ranks have to agree on."""
+
+    op: str
+    reduce: str
+    root: int
+    sends: tuple[int, ...]
+    receives: tuple[int, ...]
+    said: str
+
+
+class Group:
+    """Processes that communicate: their ranks in the whole job, which of them this one is, and MPI's handles.
+
+    `explain` is asked for the reason of a failure: (what failed, with the user's line; the flag; its value) -> the text.
+    """
+
+    def __init__(
+        self, number: int, rank: int, ranks: Sequence[int], library: Library, handle: int, comparing: int, timeout: float,
+        explain: Callable[[str, int, int], str],
+    ) -> None:
+        self.number, self.rank, self.ranks, self.size = number, rank, tuple(ranks), len(ranks)
+        self.explain = explain
+        self._library, self._handle = library, handle
+        self._state = array("q", [0]) * ir.STATE_WORDS
+        self._status = ctypes.create_string_buffer(library.status_bytes + 64)
+        self._kept: list[object] = []  # memory that a broken collective may still write to
+        state = self._state
+        state[ir.STATUS], state[ir.TEST] = ctypes.addressof(self._status), library.functions["Test"]
+        header = (
+            self._at(ir.SENT), self._at(ir.RECEIVED), 2, library.dtypes["int64"], library.reductions["max"], comparing,
+            self._at(ir.REQUEST),
+        )
+        for place, word in enumerate((library.functions["Iallreduce"], *header), ir.COMPARE):
+            state[place] = _signed(word)
+        self.timeout = timeout
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a collective waits for other processes."""
+        return self._state[ir.TIMEOUT] / 1e9
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._state[ir.TIMEOUT] = min(int(seconds * 1e9), 1 << 61)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether nothing has failed yet, and the group is not closed."""
+        return not self._state[ir.BROKEN]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a collective has begun and not ended."""
+        return self._state[ir.PHASE] != 0
+
+    def close(self, flag: int = -1, *kept: object) -> None:
+        """Have nothing more be begun; `kept` is memory that what has begun may still use."""
+        self._state[ir.BROKEN] = self._state[ir.BROKEN] or flag
+        self._kept += kept
+
+    def blocks(
+        self, what: Collective, dtype: str, operand: Address, result: Address, nbytes: tuple[int, int], site: int,
+        keep: list[object],
+    ) -> list[tuple[BlockWord, ...]]:
+        """The blocks of a collective, one after the other, on memory of `nbytes` (the operand's, the result's)."""
+        blocks = []
+        for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep)):
+            signature = 0 if number else _digest(f"{what.op} {what.said}")
+            into, source, size = (result, operand, min(nbytes)) if copied else (self._at(0), self._at(0), 0)
+            words = (*arguments, self._at(ir.REQUEST))
+            words += (0,) * (ir.ARGUMENTS - len(words))
+            blocks.append((self._at(0), signature, site, FAULT, into, source, size, self._library.functions[function], *words))
+        return blocks
+
+    def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
+        """Do it now, on arrays in row-major order. Raises CollectiveError."""
+        keep: list[object] = [operand, result]
+        places = operand.ctypes.data, result.ctypes.data
+        fault = (ctypes.c_int64 * 4)()
+        kernel = _kernel()
+        for block in self.blocks(what, operand.dtype.name, *places, (operand.nbytes, result.nbytes), 0, keep):
+            words = array("q", [_signed(ctypes.addressof(fault) if word is FAULT else word) for word in block])  # type: ignore[arg-type]
+            keep.append(words)
+            try:
+                fault[0] = AGAIN
+                while fault[0] == AGAIN:  # handlers of signals run in between
+                    fault[0] = 0
+                    with team.lock:
+                        kernel(0, 1, words.buffer_info()[0], 0)
+            except BaseException:
+                self.close(ir.UNUSABLE, keep)
+                raise
+            if fault[0]:
+                raise self.failure(f"{what.op} {what.said}".rstrip(), fault[0], fault[2], keep)
+
+    def failure(self, what: str, flag: int, value: int, *kept: object) -> CollectiveError:
+        """What to say of a collective that failed. The group is of no use afterwards."""
+        was_usable = self.is_usable
+        self.close(flag, *kept)
+        return CollectiveError(self.explain(what, flag if was_usable else ir.UNUSABLE, value))
+
+    def _at(self, place: int) -> int:
+        return self._state.buffer_info()[0] + 8 * place
+
+    def _calls(
+        self, what: Collective, dtype: str, operand: Address, result: Address, keep: list[object]
+    ) -> list[tuple[str, tuple[Address, ...], bool]]:
+        """The functions to call with which arguments, but for the request; and whether the operand is copied first."""
+        library, comm, root, own = self._library, self._handle, what.root, self.rank == what.root
+        size = np.dtype(_NUMPY.get(dtype, dtype)).itemsize
+        if max((*what.sends, *what.receives), default=0) > MOST_ELEMENTS or sum(what.receives) > MOST_ELEMENTS:
+            raise CollectiveError(f"{what.op}: {sum(what.receives):,} elements; MPI moves at most {MOST_ELEMENTS:,} at once")
+        if what.op == "barrier":
+            return [("Ibarrier", (comm,), False)]
+        if what.op in ("all_reduce", "reduce_to", "reduce_scatter"):
+            kind, reduction = library.dtypes[dtype], library.reductions[what.reduce]
+            if what.op == "reduce_to":
+                return [("Ireduce", (operand, result, what.sends[0], kind, reduction, root, comm), not own)]
+            if what.op == "reduce_scatter":
+                return [("Ireduce_scatter", (operand, result, _ints(what.sends, keep), kind, reduction, comm), False)]
+            (count,), step = what.sends, max(1, PIECE // size)
+            return [
+                ("Iallreduce", (_shifted(operand, n * size), _shifted(result, n * size), min(step, count - n), kind, reduction,
+                                comm), False) for n in range(0, count, step)]
+        kind = library.dtypes[_MOVED[size]]
+        sends, receives = (_ints(counts, keep) for counts in (what.sends, what.receives))
+        starts, places = (_ints([0, *accumulate(counts)], keep) for counts in (what.sends, what.receives))
+        if what.op == "broadcast_from":
+            return [("Ibcast", (operand if own else result, what.sends[0], kind, root, comm), own)]
+        if what.op == "all_gather":
+            return [("Iallgatherv", (operand, what.sends[0], kind, result, receives, places, kind, comm), False)]
+        if what.op == "gather_to":
+            into = result if own else 0
+            return [("Igatherv", (operand, what.sends[0], kind, into, receives, places, kind, root, comm), not own)]
+        if what.op == "scatter_from":
+            source = operand if own else 0
+            return [("Iscatterv", (source, sends, starts, kind, result, what.receives[0], kind, root, comm), False)]
+        return [("Ialltoallv", (operand, sends, starts, kind, result, receives, places, kind, comm), False)]
+
+
+GROUPS: dict[int, Group] = {}  # by their numbers, which no other group of the process gets
+
+_MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}  # what elements of a size move as
+_NUMPY = {"bfloat16": "uint16"}
+
+
+@functools.cache
+def _kernel() -> Callable[[int, int, int, int], None]:
+    """The kernel, to be called while other threads have the interpreter."""
+    [address] = get_or_compile([SOURCE])
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)(address)
+
+
+def _digest(said: str) -> int:
+    """A number that is positive, and another one for another text."""
+    return int.from_bytes(hashlib.blake2b(said.encode(), digest_size=8).digest(), "little") >> 2 | 1
+
+
+def _shifted(address: Address, nbytes: int) -> Address:
+    return Slot(address.number, address.offset + nbytes) if isinstance(address, Slot) else address + nbytes
+
+
+def _ints(counts: Sequence[int], keep: list[object]) -> int:
+    """The address of MPI's counts, which live as long as `keep`."""
+    held = array("i", counts)
+    keep.append(held)
+    return held.buffer_info()[0]
+
+
+def _signed(word: int) -> int:
+    return (word + (1 << 63)) % (1 << 64) - (1 << 63)
