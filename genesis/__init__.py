@@ -120,7 +120,8 @@ _sys.modules[__name__].__class__ = _SwitchedModule
 
 _LAZY = _LazyNames("genesis", {
     "genesis":
-        "amp array_api backends cuda debug distributions fft func function masked nn optim serialization signal testing utils",
+        "amp array_api backends cuda debug distributed distributions fft func function masked nn optim serialization signal "
+        "testing utils",
     "genesis.capture": "compile",
     "genesis.debug.doctor": "doctor",
     "genesis.execution.synchronization": "synchronize",

@@ -14,7 +14,8 @@ FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
     "linalg", "special", "testing",
     "fft", "masked", "sparse", "nested", "array_api", "signal", "distributions", "utils", "nn", "optim", "amp", "backends",
-    "func", "function", "cuda", "serialization", "capture", "debug", "tune", "", "oneflow", "as_torch", "__main__",
+    "func", "function", "cuda", "serialization", "capture", "distributed", "debug", "tune", "", "oneflow", "as_torch",
+    "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
     "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "random", "special",
@@ -29,6 +30,7 @@ DEFERRED = {
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
     ("genesis/ops/solving.py", "scipy.linalg"), ("genesis/ops/solving.py", "scipy.linalg"),
+    ("genesis/distributed/mpi.py", "mpi4py"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
     ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),

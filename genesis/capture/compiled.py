@@ -14,10 +14,11 @@ from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.entry import Entry
 from genesis.capture.replay.single_program import FAULT
-from genesis.execution.flush import flush_all
+from genesis.execution.flush import flush_all, flush_collectives
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
+from genesis.runtime.collectives import GROUPS
 from genesis.runtime.devices import seen_devices
 from genesis.runtime.logs import tell
 from genesis.tensor.call_modes import REPLACING
@@ -77,6 +78,8 @@ class Compiled:
             return self.function(*args, **kwargs)
         if state.multi_device:  # what is pending on other devices too
             flush_all()
+        if GROUPS:
+            flush_collectives()
         with LOCK:
             if critical.running or getattr(state.trace, "closed", False) is BUSY:  # a signal handler or finalizer came in
                 return self.function(*args, **kwargs)

@@ -26,7 +26,6 @@ from genesis.distributed.process_group import (
     is_mpi_available, is_nccl_available, new_group,
 )
 from genesis.distributed.work import Work
-from genesis.ops import collective
 from genesis.runtime.collectives import CollectiveError
 
 DistError = CollectiveError

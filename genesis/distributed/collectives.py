@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from genesis.distributed.nn import functional
+from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, root_of, seconds_of, synchronize
 from genesis.distributed.work import Work
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
-from genesis.ops.registry import OPERATIONS
+from genesis.ops import collective as rows
+from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
@@ -51,19 +52,19 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_
     tensor([1., 2.])
     >>> genesis.distributed.destroy_process_group()
     """
-    return _in_place(tensor, group, async_op, lambda x, at: functional.all_reduce(x, op, at))
+    return _in_place(tensor, group, async_op, rows.all_reduce, str(op))
 
 
 def reduce(tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False,
            group_dst: int | None = None) -> Work | None:
     """As `all_reduce`, on rank `dst` alone; other ranks' tensors stay as they are."""
-    return _in_place(tensor, group, async_op, lambda x, at: functional.collective("reduce_to", x, root_of(at, dst, group_dst), str(op), at.number))
+    return _in_place(tensor, group, async_op, rows.reduce_to, (dst, group_dst), str(op))
 
 
 def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False,
               group_src: int | None = None) -> Work | None:
     """Replace `tensor` on every rank by that of rank `src`."""
-    return _in_place(tensor, group, async_op, lambda x, at: functional.collective("broadcast_from", x, root_of(at, src, group_src), at.number))
+    return _in_place(tensor, group, async_op, rows.broadcast_from, (src, group_src))
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -74,14 +75,16 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     _check_list("all_gather", tensor_list, own)
     _check_like("all_gather", tensor_list[own.rank()], tensor)
     with recording(False) as again, again:
-        whole = functional.collective("all_gather", _flat(tensor), tuple([t.numel() for t in tensor_list]), own.number)
+        whole = collective(rows.all_gather, _flat(tensor), tuple([t.numel() for t in tensor_list]), own.number)
         _write_parts(tensor_list, whole)
     return Work(tensor_list) if async_op else None
 
 
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
     """Fill `output_tensor` with all ranks' tensors, joined along axis 0, or stacked if it has an axis more."""
-    return _into(output_tensor, input_tensor, group, async_op, "all_gather_into_tensor", "all_gather", (None,), True)
+    return _into(output_tensor, input_tensor, group, async_op, "all_gather_into_tensor", rows.all_gather, (None,))
 
 
 def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
@@ -93,7 +96,7 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
     root = root_of(own, dst, group_dst)
     _check_root("gather", "gather_list", gather_list, own, root)
     with recording(False) as again, again:
-        whole = functional.collective("gather_to", tensor.detach(), root, own.number)
+        whole = collective(rows.gather_to, tensor.detach(), root, own.number)
         for target, part in zip(gather_list or (), whole, strict=False):
             _check_like("gather", target, tensor)
             write(detach(target), part)
@@ -112,7 +115,7 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
         _check_like("scatter", part, tensor)
     with recording(False) as again, again:
         given = call(OPERATIONS["stack"], (list(scatter_list),)) if scatter_list else tensor.detach()
-        write(detach(tensor), functional.collective("scatter_from", given, root, own.number))
+        write(detach(tensor), collective(rows.scatter_from, given, root, own.number))
     return Work([tensor]) if async_op else None
 
 
@@ -126,7 +129,7 @@ def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = Reduc
     _check_like("reduce_scatter", output, input_list[own.rank()])
     with recording(False) as again, again:
         sizes = tuple([t.numel() for t in input_list])
-        part = functional.collective("reduce_scatter", _joined(input_list), str(op), sizes, own.number)
+        part = collective(rows.reduce_scatter, _joined(input_list), str(op), sizes, own.number)
         write(detach(output), part.reshape(output.shape))
     return Work([output]) if async_op else None
 
@@ -134,7 +137,7 @@ def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = Reduc
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: Any = None,
                           async_op: bool = False) -> Work | None:
     """Reduce the ranks' `input`, and cut it along axis 0: rank k's `output` is part k."""
-    return _into(output, input, group, async_op, "reduce_scatter_tensor", "reduce_scatter", (str(op), None), False)
+    return _into(output, input, group, async_op, "reduce_scatter_tensor", rows.reduce_scatter, (str(op), None))
 
 
 def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
@@ -147,7 +150,7 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
     _check_list("all_to_all", input_tensor_list, own)
     sends, receives = (tuple([t.numel() for t in tensors]) for tensors in (input_tensor_list, output_tensor_list))
     with recording(False) as again, again:
-        whole = functional.collective("all_to_all", _joined(input_tensor_list), sends, receives, own.number)
+        whole = collective(rows.all_to_all, _joined(input_tensor_list), sends, receives, own.number)
         _write_parts(output_tensor_list, whole)
     return Work(output_tensor_list) if async_op else None
 
@@ -158,7 +161,7 @@ def all_to_all_single(
 ) -> Work | None:
     """Cut `input` along axis 0, send part k to rank k, and fill `output` with what comes. Parts are equal without sizes."""
     sizes = tuple(input_split_sizes) if input_split_sizes else None, tuple(output_split_sizes) if output_split_sizes else None
-    return _into(output, input, group, async_op, "all_to_all_single", "all_to_all", sizes, False)
+    return _into(output, input, group, async_op, "all_to_all_single", rows.all_to_all, sizes)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None) -> Work | None:
@@ -191,22 +194,26 @@ def monitored_barrier(
 # ---- what they share ----
 
 
-def _in_place(tensor: Tensor, group: Any, async_op: bool, compute: Any) -> Work | None:
+def _in_place(tensor: Tensor, group: Any, async_op: bool, row: Operation, *settings: Any) -> Work | None:
+    """A row's result, put into its operand. A pair among the settings is the root, by its rank among all or in the group."""
     if group is NON_GROUP_MEMBER:
         return None
+    own = group_of(group)
+    known = [root_of(own, *setting) if isinstance(setting, tuple) else setting for setting in settings]
     with recording(False) as again, again:
-        write(detach(tensor), compute(tensor.detach(), group_of(group)))
+        write(detach(tensor), collective(row, tensor.detach(), *known, own.number))
     return Work([tensor]) if async_op else None
 
 
 def _into(
-    output: Tensor, input: Tensor, group: Any, async_op: bool, name: str, row: str, settings: tuple[Any, ...], stacks: bool
+    output: Tensor, input: Tensor, group: Any, async_op: bool, name: str, row: Operation,
+    settings: tuple[Any, ...],
 ) -> Work | None:
     """A row's result, put into `output`, which has its number of elements and its dtype."""
     if group is NON_GROUP_MEMBER:
         return None
     with recording(False) as again, again:
-        result = functional.collective(row, input.detach(), *settings, group_of(group).number)
+        result = collective(row, input.detach(), *settings, group_of(group).number)
         if output.numel() != result.numel() or output.dtype is not result.dtype:
             wanted = f"{result.dtype.name}{[*result.shape]}"
             raise ArgumentError(f"{name}: the output is {output.dtype.name}{[*output.shape]}; want {wanted}")
@@ -238,8 +245,8 @@ def _check_list(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> No
 
 def _check_like(name: str, target: Tensor, tensor: Tensor) -> None:
     if target.shape != tensor.shape or target.dtype is not tensor.dtype:
-        raise ArgumentError(
-            f"{name}: {target.dtype.name}{[*target.shape]} and {tensor.dtype.name}{[*tensor.shape]}; want the same shape and dtype")
+        found = f"{target.dtype.name}{[*target.shape]} and {tensor.dtype.name}{[*tensor.shape]}"
+        raise ArgumentError(f"{name}: {found}; want the same shape and dtype")
 
 
 def _check_root(name: str, what: str, tensors: Sequence[Tensor] | None, group: ProcessGroup, root: int) -> None:

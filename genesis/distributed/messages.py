@@ -38,15 +38,14 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
     own, there = _other("irecv", group, src, group_src, library.ANY_SOURCE)
     source = "any rank" if there == library.ANY_SOURCE else f"rank {own.ranks[there]}"
     said = f"irecv of {_named(tensor)} from {source}"
-    # A byte more than is wanted: a message that is too long is told from one that fits, and written nowhere else.
-    values = np.zeros(tensor.numel() * tensor.dtype.itemsize + 1, np.uint8)
+    values = np.zeros(tensor.numel() * tensor.dtype.itemsize, np.uint8)
 
     def finish(message: Message) -> None:
         count = message.status.Get_count(library.BYTE)
-        if count != len(values) - 1:
-            raise CollectiveError(f"{said}: what came has {count} bytes, not {len(values) - 1}")
+        if count != len(values):
+            raise CollectiveError(f"{said}: what came has {count} bytes, not {len(values)}")
         message.source = own.ranks[message.status.Get_source()]
-        came = values[:-1].view(tensor.dtype.numpy).reshape(tensor.shape)
+        came = values.view(tensor.dtype.numpy).reshape(tensor.shape)
         with recording(False) as again, again:
             write(detach(tensor), tensor_from(came, dtype=tensor.dtype))
 

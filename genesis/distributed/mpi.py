@@ -52,7 +52,7 @@ def library() -> Any:
             "install the extra: pip install 'genesis-trace[mpi]'") from problem
     if launched_ranks() > 1 == MPI.COMM_WORLD.size:
         raise RuntimeError(
-            f"init_process_group: {launched_ranks()} ranks were launched, but MPI is alone: mpiexec belongs to another MPI than "
+            f"init_process_group: {launched_ranks()} ranks were launched, but MPI is alone: mpiexec is of another MPI than "
             f"the one that mpi4py loads, {MPI.Get_library_version().splitlines()[0].strip()!r}; want that one's mpiexec")
     return MPI
 

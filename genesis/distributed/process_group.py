@@ -5,11 +5,13 @@ from __future__ import annotations
 import atexit
 import datetime
 import itertools
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from os import _exit  # itself: the launcher replaces that of `os`
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,6 +32,7 @@ class ProcessGroup:
         self.ranks = list(ranks)
         self.comm = comm
         number = next(_numbers)
+        self.handle: Group
         if comm is None:  # one rank needs nobody
             self.control = None
             table, handles, place = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0), (0, 0), 0
@@ -41,7 +44,7 @@ class ProcessGroup:
             for each in (comm, self.control, comparing):
                 each.Set_errhandler(mpi.library().ERRORS_RETURN)
             self._comparing = comparing
-        self.handle = Group(number, place, self.ranks, table, *handles, timeout, explain)
+        self.handle = Group(number, place, self.ranks, table, *handles, timeout, _world.neighbours, explain)
         GROUPS[number] = self.handle
 
     @property
@@ -67,6 +70,7 @@ class _World:
     def __init__(self) -> None:
         self.group: ProcessGroup | None = None
         self.others: list[ProcessGroup] = []
+        self.neighbours = 1  # ranks on this machine
         self.is_watched = False  # what ends the process ends the job
 
 
@@ -142,9 +146,10 @@ def init_process_group(
     size, own = (comm.size, comm.rank) if comm is not None else (1, 0)
     if world_size not in (-1, size) or rank not in (-1, own):
         raise ArgumentError(
-            f"init_process_group: this is rank {own} of {size}, not rank {rank} of {world_size}; mpiexec -n says how many there are")
+            f"init_process_group: this is rank {own} of {size}, not rank {rank} of {world_size}; mpiexec -n says how many")
     if comm is not None:
         local = comm.Split_type(mpi.library().COMM_TYPE_SHARED)
+        _world.neighbours = local.size
         share_processors(local.size)
         local.Free()
     _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
@@ -245,7 +250,8 @@ def new_group(
         if not member:
             next(_numbers)
             return NON_GROUP_MEMBER
-    made = ProcessGroup(chosen, comm if len(chosen) > 1 else None, whole.handle.timeout if timeout is None else seconds_of(timeout))
+    seconds = whole.handle.timeout if timeout is None else seconds_of(timeout)
+    made = ProcessGroup(chosen, comm if len(chosen) > 1 else None, seconds)
     _world.others.append(made)
     return made
 
@@ -274,14 +280,18 @@ def destroy_process_group(group: Any = None) -> None:
 # ---- the end of a process ----
 
 
-def abort(code: int) -> None:
+def abort(code: int) -> NoReturn:
     """End all ranks' processes, this one among them."""
     sys.stdout.flush()
     sys.stderr.flush()
+    # MPI_Abort has been seen to return, and to wait for ranks that were asleep. mpiexec ends the job when a rank is killed.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
     mpi.library().COMM_WORLD.Abort(code)
+    _exit(code)
 
 
-def _end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+def _end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> NoReturn:
     """An exception that nobody caught: other ranks would wait for this one for ever."""
     own = mpi.library().COMM_WORLD.rank
     text = "".join(traceback.format_exception(kind, problem, trace))

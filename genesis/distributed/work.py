@@ -63,9 +63,13 @@ class Message(Work):
 
     def is_completed(self) -> bool:
         """Whether `wait` would return at once."""
-        if not self._done and self._request.Test(self.status):
-            self._done = True
-            self._finish(self)
+        if not self._done:
+            try:
+                self._done = self._request.Test(self.status)
+            except mpi.library().Exception as problem:  # longer than what waits for it
+                raise CollectiveError(f"{self._said}: MPI says: {problem.Get_error_string()}") from None
+            if self._done:
+                self._finish(self)
         return self._done
 
 

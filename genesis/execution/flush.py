@@ -135,10 +135,8 @@ def flush(trace: Trace, run: Run | None = None) -> None:
     with LOCK:
         if trace.done:
             return
-        if GROUPS and collectives_of(trace):  # in the order in which they were recorded: the open trace is older than a replay's
-            for other in unflushed():
-                if other is not trace and collectives_of(other):
-                    flush(other)
+        if GROUPS and collectives_of(trace):
+            flush_collectives(trace)
         if trace.closed is BUSY:
             raise RuntimeError(
                 "flush: a signal handler or finalizer has interrupted the call that computes this; it can read the values "
@@ -172,6 +170,13 @@ def flush_all() -> None:
     """Flush this thread's traces, device by device."""
     for trace in unflushed():
         flush(trace)
+
+
+def flush_collectives(but: Trace | None = None) -> None:
+    """Flush this thread's traces with collectives in them, other than `but`: they come before what runs now."""
+    for trace in unflushed():
+        if trace is not but and collectives_of(trace):
+            flush(trace)
 
 
 def _compute(trace: Trace, run: Run | None) -> BaseException | None:

@@ -31,8 +31,8 @@ class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
     __slots__ = (
-        "arena_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool", "saved", "segments", "sizes",
-        "values", "views",
+        "arena_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool", "saved",
+        "segments", "sizes", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:

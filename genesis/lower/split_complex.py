@@ -17,7 +17,8 @@ from genesis.ops.complex_parts import RULES, Parts
 from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.registry import PRIMITIVES, cast
 
-_MOVED = frozenset(("gather", "put", "cat", "host", "collective", "source"))  # kinds of primitives that know nothing of what they move
+# Kinds of primitives that know nothing of what they move.
+_MOVED = frozenset(("gather", "put", "cat", "host", "collective", "source"))
 
 
 def split_complex(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:

@@ -72,8 +72,10 @@ def _all_reduce_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def _reduce_grad(g: Value, y: Value, x: Value) -> Value:
+    """That of the root's sum; elsewhere the result is x itself besides."""
     _summed(y)
-    return _again("broadcast_from", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel)
+    back = _again("broadcast_from", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel)
+    return back if _is_root(y) else back + g
 
 
 def _broadcast_grad(g: Value, y: Value, x: Value) -> Value:
@@ -94,7 +96,8 @@ def _reduce_scatter_grad(g: Value, y: Value, x: Value) -> Value:
 
 def _gather_grad(g: Value, y: Value, x: Value) -> Value:
     at = y.node.attrs
-    return _again("scatter_from", g, y, (at["receives"], at["sends"]), x.node.numel)
+    back = _again("scatter_from", g, y, (at["receives"], at["sends"]), x.node.numel)
+    return back if _is_root(y) else back + g
 
 
 def _scatter_grad(g: Value, y: Value, x: Value) -> Value:
@@ -187,7 +190,7 @@ def broadcast_from(input: Value, src: int = 0, group: int = 0) -> Value:
 
 @_row("all_gather")
 def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 0) -> Value:
-    """All ranks' tensors, joined along axis 0; `sizes` says how long each is, if they differ. The gradient is a reduce_scatter."""
+    """All ranks' tensors, joined along axis 0; `sizes` says how long each is, if they differ. Its gradient: reduce_scatter."""
     own = _group("all_gather", group)
     if not input.shape:
         input = reshape_value(input, (1,))
@@ -205,7 +208,7 @@ def reduce_scatter(input: Value, reduce: str = "sum", sizes: tuple[int, ...] | N
     wide, known = _reducible("reduce_scatter", input, reduce)
     own = _group("reduce_scatter", group)
     if not input.shape or (sizes is None and input.shape[0] % own.size):
-        raise ArgumentError(f"reduce_scatter: shape {input.shape} cannot be cut along axis 0 into {own.size} equal parts; give sizes")
+        raise ArgumentError(f"reduce_scatter: shape {input.shape} has no {own.size} equal parts along axis 0; give sizes")
     sizes = sizes or (input.shape[0] // own.size,) * own.size
     if len(sizes) != own.size or sum(sizes) != input.shape[0]:
         raise ArgumentError(f"reduce_scatter: sizes {[*sizes]} are not {own.size} numbers whose sum is {input.shape[0]}")
@@ -229,7 +232,7 @@ def gather_to(input: Value, dst: int = 0, group: int = 0) -> Value:
 
 @_row("scatter_from")
 def scatter_from(input: Value, src: int = 0, group: int = 0) -> Value:
-    """The rows of rank `src`'s tensor, one a rank. Other ranks give any tensor of the shape of a row. The gradient is a gather."""
+    """The rows of rank `src`'s tensor, one a rank. Other ranks give any tensor of a row's shape. Its gradient is a gather."""
     own = _group("scatter", group, src)
     here = own.rank == src
     if here and input.shape[:1] != (own.size,):
@@ -249,13 +252,13 @@ def all_to_all(
     """
     own = _group("all_to_all", group)
     if not input.shape or (sends is None and input.shape[0] % own.size):
-        raise ArgumentError(f"all_to_all: shape {input.shape} cannot be cut along axis 0 into {own.size} equal parts; give sizes")
+        raise ArgumentError(f"all_to_all: shape {input.shape} has no {own.size} equal parts along axis 0; give sizes")
     even = (input.shape[0] // own.size,) * own.size
     row = numel(input.shape[1:])
     sends, receives = sends or even, receives or even
     if len(sends) != own.size or len(receives) != own.size or sum(sends) != input.shape[0]:
         raise ArgumentError(
-            f"all_to_all: sizes {[*sends]} and {[*receives]} are not {own.size} numbers each, those sent with sum {input.shape[0]}")
+            f"all_to_all: sizes {[*sends]}, {[*receives]} are not {own.size} numbers each, the first with sum {input.shape[0]}")
     shape = input.shape if sends == receives == even else ("..", *input.shape[1:])
     said = f"of {input.dtype.name}[{', '.join(map(str, shape))}]"
     counts = [size * row for size in sends], [size * row for size in receives]

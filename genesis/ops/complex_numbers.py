@@ -103,7 +103,8 @@ def put_part(base: Value, value: Value, at: Layout) -> Value:
 
 
 # ---- what takes complex numbers ----
-_MOVED = frozenset(("gather", "put", "cat", "source", "view"))  # kinds of primitives that know nothing of what they move
+# Kinds of primitives that know nothing of what they move.
+_MOVED = frozenset(("gather", "put", "cat", "source", "view", "collective"))
 _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "rewritten", "with_value"))
 # Host calls whose references take complex numbers.
 _HOST = frozenset((

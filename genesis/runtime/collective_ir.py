@@ -1,7 +1,7 @@
 """One collective as LLVM IR: begun by a call of MPI's by its address, and awaited without taking a processor or forever.
 
     words       {state, signature, site, fault, into, from, bytes, function, ten arguments}
-    state       {phase, owner, broken, timeout, deadline, request, flag, status, MPI_Test, signature's call: function, arguments}
+    state       {phase, owner, broken, timeout, deadline, request, flag, spin, status, MPI_Test, comparison, digests}
 
 A collective has two phases. In the first, ranks compare the digests of what they are about to do: the largest of all and of
 their negatives are one number's only if all are equal. Counts or dtypes that differ would be garbage, or a wait without end.
@@ -21,19 +21,20 @@ from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.executor_ir import AGAIN
 
 ARGUMENTS = 10
-STATE_WORDS = 9 + (1 + ARGUMENTS) + 4
-PHASE, OWNER, BROKEN, TIMEOUT, DEADLINE, REQUEST, FLAG, STATUS, TEST, COMPARE = range(10)
+STATE_WORDS = 10 + (1 + ARGUMENTS) + 4
+PHASE, OWNER, BROKEN, TIMEOUT, DEADLINE, REQUEST, FLAG, SPIN, STATUS, TEST, COMPARE = range(11)
 SENT, RECEIVED = STATE_WORDS - 4, STATE_WORDS - 2  # two words each: the digest and its negative; the largest of all ranks'
 DIFFERENT, LATE, REFUSED, UNUSABLE = 1, 2, 3, 4  # the flags of faults
 
-# A rank that waits gives its processor to others: ranks are often more than processors. It sleeps after about a millisecond,
-# for 50 us at a time. A blocking wait of MPI's takes a processor for as long as it lasts.
-SPINS, NAPS, NAP = 2000, 200, 50_000
+# A rank that waits gives its processor to others, and after a while sleeps for 50 us at a time: at once where ranks are more
+# than processors, after a millisecond otherwise. (A blocking wait of MPI's takes a processor for as long as it lasts.) All in
+# nanoseconds, for on a busy machine it takes milliseconds to get the processor back.
+LONG_SPIN, SHORT_SPIN, NAP, SLICE = 1_000_000, 10_000, 50_000, 20_000_000
 
 _COLLECTIVE = """
 %arguments = type { ptr, [10 x i64] }
 %words = type { ptr, i64, i64, ptr, ptr, ptr, i64, %arguments }
-%state = type { i64, i64, i64, i64, i64, i64, i64, ptr, ptr, %arguments, i64, i64, i64, i64 }
+%state = type { i64, i64, i64, i64, i64, i64, i64, i64, ptr, ptr, %arguments, i64, i64, i64, i64 }
 
 ; Begin what the arguments say.
 define internal i32 @begin(ptr %call) {
@@ -75,8 +76,8 @@ entry:
   store i64 NAP, ptr %nap.rest
   %state = load ptr, ptr %words
   load %state: 0 i64 phase, 1 i64 owner, 2 i64 broken, 3 i64 timeout, 4 i64 deadline.before
-  fields %state: 5 request, 6 flag, 9 compare, 10 sent, 11 sent.negative, 12 largest, 13 largest.negative
-  load %state: 7 ptr status, 8 ptr test
+  fields %state: 5 request, 6 flag, 10 compare, 11 sent, 12 sent.negative, 13 largest, 14 largest.negative
+  load %state: 7 i64 spins, 8 ptr status, 9 ptr test
   fields %words: 7 itself
   %self = ptrtoint ptr %words to i64
   %usable = icmp eq i64 %broken, 0
@@ -123,9 +124,9 @@ refused:
   ret void
 
 wait:
+  %since = call i64 @now()
   br label %look
 look:
-  %n = phi i64 [ 0, %wait ], [ %n.next, %yield ], [ %n.next, %sleep ]
   %code.test = call i32 %test(ptr %request, ptr %flag, ptr %status)
   %tested = icmp eq i32 %code.test, 0
   br i1 %tested, label %looked, label %refused
@@ -134,14 +135,14 @@ looked:
   %ended = icmp ne i32 %there, 0
   br i1 %ended, label %complete, label %longer
 longer:
-  %n.next = add i64 %n, 1
-  %patient = icmp ult i64 %n, SPINS
+  %time.now = call i64 @now()
+  %waited = sub i64 %time.now, %since
+  %patient = icmp slt i64 %waited, %spins
   br i1 %patient, label %yield, label %clock
 yield:
   call i32 @sched_yield()
   br label %look
 clock:
-  %time.now = call i64 @now()
   %deadline = load i64, ptr %deadline.before.at
   %late = icmp sgt i64 %time.now, %deadline
   br i1 %late, label %too.late, label %slice
@@ -149,7 +150,7 @@ too.late:
   call void @fail(ptr %words, i64 LATE, i64 0)
   ret void
 slice:
-  %over = icmp ugt i64 %n, SLICE
+  %over = icmp sgt i64 %waited, SLICE
   br i1 %over, label %leave, label %sleep
 sleep:
   call i32 @nanosleep(ptr %nap, ptr null)
@@ -185,7 +186,7 @@ declare i32 @sched_yield()
 
 def collective_ir() -> str:
     """The module that defines `void genesis_collective(i64, i64, words, i64)`, a kernel of one item."""
-    numbers = {"CLOCK": time.CLOCK_MONOTONIC, "NAP": NAP, "SPINS": SPINS, "SLICE": SPINS + NAPS, "AGAIN": AGAIN,
+    numbers = {"CLOCK": time.CLOCK_MONOTONIC, "NAP": NAP, "SLICE": SLICE, "AGAIN": AGAIN,
                "DIFFERENT": DIFFERENT, "LATE": LATE, "REFUSED": REFUSED, "UNUSABLE": UNUSABLE}
     loads = "\n".join(
         f"  %a{n}.at = getelementptr %arguments, ptr %call, i32 0, i32 1, i32 {n}\n  %a{n} = load i64, ptr %a{n}.at"

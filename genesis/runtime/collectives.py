@@ -20,6 +20,7 @@ import numpy as np
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.executor_ir import AGAIN
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.machine_code import available_processors
 from genesis.runtime.native import FAULT, BlockWord, Slot
 from genesis.runtime.team import team
 
@@ -57,12 +58,13 @@ class Collective(NamedTuple):
 class Group:
     """Processes that communicate: their ranks in the whole job, which of them this one is, and MPI's handles.
 
-    `explain` is asked for the reason of a failure: (what failed, with the user's line; the flag; its value) -> the text.
+    `neighbours` are how many of the job's ranks share this machine. `explain` is asked for the reason of a failure: (what
+    failed, with the user's line; the flag; its value) -> the text.
     """
 
     def __init__(
         self, number: int, rank: int, ranks: Sequence[int], library: Library, handle: int, comparing: int, timeout: float,
-        explain: Callable[[str, int, int], str],
+        neighbours: int, explain: Callable[[str, int, int], str],
     ) -> None:
         self.number, self.rank, self.ranks, self.size = number, rank, tuple(ranks), len(ranks)
         self.explain = explain
@@ -72,6 +74,7 @@ class Group:
         self._kept: list[object] = []  # memory that a broken collective may still write to
         state = self._state
         state[ir.STATUS], state[ir.TEST] = ctypes.addressof(self._status), library.functions["Test"]
+        state[ir.SPIN] = ir.LONG_SPIN if neighbours <= available_processors() else ir.SHORT_SPIN
         header = (
             self._at(ir.SENT), self._at(ir.RECEIVED), 2, library.dtypes["int64"], library.reductions["max"], comparing,
             self._at(ir.REQUEST),
@@ -109,7 +112,7 @@ class Group:
         keep: list[object],
     ) -> list[tuple[BlockWord, ...]]:
         """The blocks of a collective, one after the other, on memory of `nbytes` (the operand's, the result's)."""
-        blocks = []
+        blocks: list[tuple[BlockWord, ...]] = []
         for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep)):
             signature = 0 if number else _digest(f"{what.op} {what.said}")
             into, source, size = (result, operand, min(nbytes)) if copied else (self._at(0), self._at(0), 0)

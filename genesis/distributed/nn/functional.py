@@ -10,7 +10,8 @@ from typing import Any
 from genesis.distributed.process_group import get_group_rank, group_of
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
-from genesis.ops.registry import OPERATIONS
+from genesis.ops import collective as rows
+from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor
@@ -26,30 +27,30 @@ def all_reduce(tensor: Tensor, op: str = "sum", group: Any = None) -> Tensor:
     tensor([3., 3.])
     >>> genesis.distributed.destroy_process_group()
     """
-    return collective("all_reduce", tensor, str(op), group_of(group).number)
+    return collective(rows.all_reduce, tensor, str(op), group_of(group).number)
 
 
 def reduce(tensor: Tensor, dst: int, op: str = "sum", group: Any = None) -> Tensor:
     """The reduction of all ranks' tensors on rank `dst`, and the own tensor elsewhere."""
-    return collective("reduce_to", tensor, get_group_rank(group, dst), str(op), group_of(group).number)
+    return collective(rows.reduce_to, tensor, get_group_rank(group, dst), str(op), group_of(group).number)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
     """The tensor of rank `src`; that one's gradient is the sum of all ranks' gradients."""
-    return collective("broadcast_from", tensor, get_group_rank(group, src), group_of(group).number)
+    return collective(rows.broadcast_from, tensor, get_group_rank(group, src), group_of(group).number)
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
     """All ranks' tensors, of one shape."""
     own = group_of(group)
-    whole = collective("all_gather", tensor.reshape((1, *tensor.shape)), None, own.number)
+    whole = collective(rows.all_gather, tensor.reshape((1, *tensor.shape)), None, own.number)
     return tuple(whole.unbind(0))
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
     """All ranks' tensors on rank `dst`; zeros elsewhere."""
     own, root = group_of(group), get_group_rank(group, dst)
-    whole = collective("gather_to", tensor, root, own.number)
+    whole = collective(rows.gather_to, tensor, root, own.number)
     return tuple(whole.unbind(0)) if own.rank() == root else tuple([whole * 0 for _ in range(own.size())])
 
 
@@ -59,7 +60,7 @@ def scatter(tensors: list[Tensor], src: int = 0, group: Any = None) -> Tensor:
     if len(tensors) != own.size():
         raise ArgumentError(f"scatter: {len(tensors)} tensors; want {own.size()}, one for each rank")
     given = call(OPERATIONS["stack"], (list(tensors),)) if own.rank() == root else tensors[own.rank()]
-    return collective("scatter_from", given, root, own.number)
+    return collective(rows.scatter_from, given, root, own.number)
 
 
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: str = "sum", group: Any = None) -> Tensor:
@@ -67,7 +68,7 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: str = "sum", gr
     own = group_of(group)
     sizes = tuple([tensor.numel() for tensor in input_list])
     joined = call(OPERATIONS["cat"], ([tensor.reshape((-1,)) for tensor in input_list],))
-    return collective("reduce_scatter", joined, str(op), sizes, own.number).reshape(input_list[own.rank()].shape)
+    return collective(rows.reduce_scatter, joined, str(op), sizes, own.number).reshape(input_list[own.rank()].shape)
 
 
 def all_to_all_single(
@@ -76,15 +77,15 @@ def all_to_all_single(
 ) -> Tensor:
     """Part k of axis 0 goes to rank k; what comes is joined along axis 0. `output` is not used."""
     sizes = [None if given is None else tuple(given) for given in (input_split_sizes, output_split_sizes)]
-    return collective("all_to_all", input, *sizes, group_of(group).number)
+    return collective(rows.all_to_all, input, *sizes, group_of(group).number)
 
 
-def collective(name: str, tensor: Tensor, *arguments: Any) -> Tensor:
-    """Row `name` on a tensor of the CPU. Raises ValueError for one that is elsewhere."""
+def collective(row: Operation, tensor: Tensor, *arguments: Any) -> Tensor:
+    """What a row of `genesis.ops.collective` makes of a tensor of the CPU. Raises ValueError for one that is elsewhere."""
     device = array_of(tensor).device
     if device is not CPU:
-        raise ArgumentError(f"{name}: the tensor is on {device}; want one on cpu")
-    return call(OPERATIONS[name], (tensor, *arguments))  # type: ignore[no-any-return]
+        raise ArgumentError(f"{row.name}: the tensor is on {device}; want one on cpu")
+    return call(row, (tensor, *arguments))  # type: ignore[no-any-return]
 
 
 replayable_module(__name__)

@@ -1,0 +1,49 @@
+"""A job that goes wrong in the way that the command line names. Run by `test_failures.py`."""
+
+import os
+import signal
+import sys
+import time
+
+import genesis
+import genesis.distributed as dist
+
+
+def main(way):
+    dist.init_process_group(timeout=60 if way != "sleeps" else 1)
+    rank = dist.get_rank()
+    x = genesis.ones(4) * rank
+    dist.all_reduce(x)
+    assert x.tolist() == [1.0] * 4
+    if rank == 1:
+        if way == "raises":
+            raise ValueError("rank 1 is tired")
+        if way == "is killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if way == "exits":
+            sys.exit(0)
+        if way == "leaves":
+            os._exit(0)
+        if way == "fails":
+            sys.exit(7)
+        if way == "sleeps":
+            time.sleep(60)
+        if way == "has another shape":
+            x = genesis.ones(5)
+        if way == "has another dtype":
+            x = x.double()
+        if way == "has another order":
+            dist.broadcast(x, 0)
+        if way == "interrupts":
+            os.kill(os.getpid(), signal.SIGINT)
+    if rank == 0 and way == "is interrupted":
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+    if rank == 1 and way == "is interrupted":
+        time.sleep(60)
+    dist.all_reduce(x)
+    print(x.tolist())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,50 @@
+"""Jobs of which a rank fails: the others do not wait, and say which one it was."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from ranks import needs_mpi, run_ranks
+
+WAYS = {
+    "raises": r"\[rank 1\] ValueError: rank 1 is tired",
+    "is killed": r"KILLED|signal 9|EXIT CODE: 9",
+    "exits": r"do not agree.*rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+.*rank 1: barrier at the end",
+    "leaves": r"\[rank 1\] os\._exit\(0\) while other ranks may wait",
+    "fails": r"Abort\(7\) on node 1",
+    "sleeps": r"rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+ waited 1 s, and rank 1 did not come",
+    "has another shape": r"rank 0: all_reduce sum of float32\[4\] at \S*script.py:\d+.*rank 1: .* float32\[5\] at \S*py:\d+",
+    "has another dtype": r"rank 0: all_reduce sum of float32\[4\].*rank 1: all_reduce sum of float64\[4\]",
+    "has another order": r"rank 0: all_reduce sum of float32\[4\].*rank 1: broadcast_from from 0 of float32\[4\]",
+    "is interrupted": r"\[rank 0\] KeyboardInterrupt",
+}
+
+
+@needs_mpi
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_whose_rank(way):
+    ended = run_ranks(2, "failing_script.py", way, deadline=50)  # what sleeps does so for 60 seconds
+    assert ended.status != 0, ended.printed
+    assert re.search(WAYS[way], ended.printed, re.DOTALL), ended.printed
+
+
+def test_importing_genesis_loads_nothing_of_it():
+    code = "import sys, genesis; print([m for m in sys.modules if 'mpi4py' in m or 'genesis.distributed' in m])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_without_mpiexec_there_is_one_rank_and_mpi_is_not_loaded():
+    code = ("import sys, genesis, genesis.distributed as d; d.init_process_group('gloo'); x = genesis.ones(2);"
+            "d.all_reduce(x); d.barrier(); print(x.tolist(), d.get_rank(), d.get_world_size(), 'mpi4py.MPI' in sys.modules)")
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[1.0, 1.0] 0 1 False"
+
+
+def test_another_launcher_is_refused(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    for name in ("PMI_SIZE", "PMI_RANK", "PMI_FD"):
+        monkeypatch.delenv(name, raising=False)
+    code = "import genesis.distributed as d; d.init_process_group()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 1 and "4 ranks were launched, but M" in ended.stderr
