@@ -7,6 +7,7 @@ import datetime
 import itertools
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from os import _exit  # itself: the launcher replaces that of `os`
@@ -76,6 +77,7 @@ class _World:
 
 _END = "at the end of the program"  # or of the group: what others do then is one mistake
 NON_GROUP_MEMBER = object()  # what new_group returns to ranks that are not in it
+_FORWARDING = 0.5  # seconds for mpiexec to pass on what was printed: once the job is aborted it reads no more
 _numbers = itertools.count()
 _world = _World()
 
@@ -284,6 +286,7 @@ def abort(code: int) -> NoReturn:
     """End all ranks' processes, this one among them."""
     sys.stdout.flush()
     sys.stderr.flush()
+    time.sleep(_FORWARDING)
     # MPI_Abort has been seen to return, and to wait for ranks that were asleep. mpiexec ends the job when a rank is killed.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, 1.0)
