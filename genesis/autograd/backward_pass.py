@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from genesis.autograd.after_backward import drop_callbacks, run_callbacks
 from genesis.autograd.derivation import derived_at
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
 from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotangent, derivable, leads_on, ones_like, summed
@@ -61,6 +62,7 @@ def backward(
             continue
         if wanted is None or id(tensor) in chosen or tensor._retains_grad:
             _accumulate(tensor, gradient, create_graph, watched)
+    run_callbacks()
     with LOCK:
         for trace in unflushed():
             trace.backwards += 1
@@ -135,6 +137,7 @@ def _gradients(
     )
     if len(seeds) != len(roots):
         raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
+    drop_callbacks()
     outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
     for root, seed in zip(roots, seeds, strict=True):
         outermost.start(root, seed)

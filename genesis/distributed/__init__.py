@@ -16,6 +16,7 @@ from genesis.distributed.collectives import (
     ReduceOp, all_gather, all_gather_into_tensor, all_reduce, all_to_all, all_to_all_single, barrier, broadcast, gather,
     monitored_barrier, reduce, reduce_scatter, reduce_scatter_tensor, scatter,
 )
+from genesis.distributed.data_parallel import DistributedDataParallel, GroupReduction
 from genesis.distributed.messages import (
     P2POp, all_gather_object, batch_isend_irecv, broadcast_object_list, gather_object, irecv, isend, recv,
     scatter_object_list, send,
@@ -31,7 +32,8 @@ from genesis.runtime.collectives import CollectiveError
 DistError = CollectiveError
 
 __all__ = [
-    "NON_GROUP_MEMBER", "CollectiveError", "DistError", "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather",
+    "NON_GROUP_MEMBER", "CollectiveError", "DistError", "DistributedDataParallel", "GroupReduction",
+    "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather",
     "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
     "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
     "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",

@@ -19,7 +19,7 @@ import numpy as np
 from genesis.distributed import mpi
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
-from genesis.runtime.collectives import GROUPS, Collective, Group, Library
+from genesis.runtime.collectives import GROUPS, WORLD, Collective, Group, Library
 from genesis.runtime.team import share_processors
 
 TIMEOUT = datetime.timedelta(minutes=30)
@@ -155,6 +155,7 @@ def init_process_group(
         share_processors(local.size)
         local.Free()
     _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
+    WORLD[:] = [_world.group.handle]
     if size > 1 and not _world.is_watched:
         _world.is_watched = True
         atexit.register(_leave)
@@ -277,6 +278,7 @@ def destroy_process_group(group: Any = None) -> None:
         _world.others = [other for other in _world.others if other is not each]
     if found is _world.group:
         _world.group = None
+        WORLD.clear()
 
 
 # ---- the end of a process ----

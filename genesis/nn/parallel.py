@@ -110,7 +110,8 @@ class _Replicate(Function):
 
 
 def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None = None) -> list[Module]:
-    """A copy of the module for each device, whose gradients return to its parameters; the module for one where it is.
+    """A copy of the module for each device, whose gradients return to its parameters; the module for one where it is, unless
+    there is a `reducer` to reduce its gradients.
 
     A copy's parameters are results, not Parameters, so it has none to list. Its buffers are the module's where that is.
 
@@ -120,7 +121,7 @@ def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None 
     """
     tensors = list({id(tensor): tensor for tensor in _tensors(module)}.values())
     targets = [device_of(device) for device in devices]
-    if len(targets) == 1 and all(tensor.device is targets[0] for tensor in tensors):
+    if len(targets) == 1 and reducer is None and all(tensor.device is targets[0] for tensor in tensors):
         return [module]
     trained = [tensor for tensor in tensors if tensor.requires_grad]
     fixed = [tensor for tensor in tensors if not tensor.requires_grad]

@@ -188,6 +188,7 @@ class Group:
 
 
 GROUPS: dict[int, Group] = {}  # by their numbers, which no other group of the process gets
+WORLD: list[Group] = []  # that of all ranks, while there is one
 
 _MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}  # what elements of a size move as
 _NUMPY = {"bfloat16": "uint16"}

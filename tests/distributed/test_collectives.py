@@ -7,7 +7,7 @@ import pytest
 from ranks import HERE, needs_mpi, run_ranks
 
 CHECKS = [
-    (script, node.name) for script in ("collectives_script.py", "gradients_script.py")
+    (script, node.name) for script in ("collectives_script.py", "gradients_script.py", "data_parallel_script.py")
     for node in ast.parse((HERE / script).read_text()).body
     if isinstance(node, ast.FunctionDef) and node.name.startswith("check_")
 ]

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from genesis.runtime.collectives import WORLD
 from genesis.runtime.rng import Generator, default_generator
 
 __all__ = [
@@ -154,6 +155,8 @@ class WeightedRandomSampler(Sampler[int]):
 class DistributedSampler(Sampler[int]):
     """The positions that one of several processes takes: each `num_replicas`-th from `rank` on, in an order that all share.
 
+    Left out, these are the number of ranks and this process's own, as `genesis.distributed` knows them; 1 and 0 without it.
+
     `shuffle`d anew for each `set_epoch`. So that all take as many, the first positions come again at the end, or with
     `drop_last` the last ones are left out. Raises ValueError for a rank that is none.
 
@@ -162,8 +165,12 @@ class DistributedSampler(Sampler[int]):
     """
 
     def __init__(
-        self, dataset: Any, num_replicas: int = 1, rank: int = 0, shuffle: bool = True, seed: int = 0, drop_last: bool = False
+        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,
+        drop_last: bool = False,
     ) -> None:
+        world = next(iter(WORLD), None)
+        num_replicas = (world.size if world else 1) if num_replicas is None else num_replicas
+        rank = (world.rank if world else 0) if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"DistributedSampler: rank is {rank}; want 0 to {num_replicas - 1}")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank

@@ -1,0 +1,225 @@
+"""Data parallelism over ranks: each has the whole model and a part of the batch; gradients are averaged after backward.
+
+The average is recorded as all operations are, in buckets of many gradients each, so that a compiled step holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from genesis.autograd.after_backward import queue_callback
+from genesis.autograd.custom import Context
+from genesis.autograd.function import Function
+from genesis.distributed.messages import all_gather_object
+from genesis.distributed.nn.functional import all_reduce, broadcast
+from genesis.distributed.process_group import ProcessGroup, get_process_group_ranks, group_of
+from genesis.execution.flush import flush_all
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.nn.module import Module
+from genesis.ops.registry import OPERATIONS
+from genesis.pytree import map_tree
+from genesis.runtime.collectives import Collective
+from genesis.runtime.devices import Device
+from genesis.tensor.dispatch import call, filled, moved
+from genesis.tensor.handle import Tensor, hold_gradient
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach
+from genesis.tracing.recording_hooks import refuse
+from genesis.tracing.state import recording, thread_state
+
+BUCKET_MB = 25.0
+
+
+class DistributedDataParallel(Module):
+    """`module` on every rank, trained as one: after each backward all ranks' `.grad` are the averages.
+
+    Args:
+        module: its parameters and buffers, of the same names, shapes and dtypes on all ranks, become rank 0's.
+        broadcast_buffers: whether buffers become rank 0's before each forward in training.
+        process_group: the ranks; all if left out.
+        bucket_cap_mb: how many megabytes of gradients are averaged at once; 25 if left out.
+        find_unused_parameters: whether parameters may get no gradient on some rank. They count as zeros there; one that gets
+            none on any rank keeps its `.grad`. Without it, such a parameter raises RuntimeError at the end of backward.
+        init_sync: whether parameters and buffers become rank 0's now.
+        device_ids, output_device, dim, gradient_as_bucket_view, static_graph: accepted as PyTorch's, of no effect.
+
+    The loss of a rank is the mean over its part of the batch; with parts of one length the gradient is that of the whole
+    batch. `autograd.grad` returns this rank's own gradients.
+
+    >>> genesis.distributed.init_process_group()
+    >>> model = genesis.distributed.DistributedDataParallel(genesis.nn.Linear(3, 2))
+    >>> model(genesis.ones(4, 3)).sum().backward()
+    >>> model.module.bias.grad
+    tensor([4., 4.])
+    >>> genesis.distributed.destroy_process_group()
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
+        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False, gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ) -> None:
+        super().__init__()
+        cap = BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
+        if not cap > 0:
+            raise ArgumentError(f"DistributedDataParallel: bucket_cap_mb is {bucket_cap_mb}; want more than 0")
+        trained = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        if not trained:
+            raise RuntimeError("DistributedDataParallel: the module has no parameter that requires a gradient; want the module")
+        self.module = module
+        self.process_group: ProcessGroup = group_of(process_group)
+        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
+        self.require_backward_grad_sync = True
+        self._trained = trained
+        self._buckets = _buckets_of([p for _, p in trained], int(cap * (1 << 20)))
+        if self.process_group.size() > 1:
+            _check_alike(module, self.process_group)
+            if init_sync:
+                _take_from_first([*module.parameters(), *module.buffers()], self.process_group)
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """What the module computes."""
+        if self.process_group.size() == 1:
+            return self.module(*inputs, **options)
+        if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
+            _take_from_first([*self.module.buffers()], self.process_group)
+        outputs = self.module(*inputs, **options)
+        if not (self.require_backward_grad_sync and thread_state.grad_enabled):
+            return outputs
+        return map_tree(self._followed, outputs)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it, forwards whose backward leaves each rank its own gradients: the next one outside averages their sums."""
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def _followed(self, output: Any) -> Any:
+        if not isinstance(output, Tensor) or not output.requires_grad:
+            return output
+        return _Followed.apply(output, average=self._average)
+
+    def _average(self) -> None:
+        """Have the gradients of all ranks be their averages."""
+        group = self.process_group
+        missing = [(name, p) for name, p in self._trained if p._grad is None and p.requires_grad]
+        unused = self._unused(missing) if self.find_unused_parameters else set()
+        if missing and not self.find_unused_parameters:
+            raise RuntimeError(
+                f"DistributedDataParallel: rank {group.rank()} has no gradient of {', '.join(name for name, _ in missing)}; "
+                "want find_unused_parameters=True for parameters that not every loss depends on")
+        with recording(False) as again, again:
+            for _, p in missing:
+                if id(p) not in unused:
+                    hold_gradient(p, filled(0, p.shape, p.dtype, p.device))
+            for bucket in self._buckets:
+                gradients = [p._grad for p in bucket if p.requires_grad and id(p) not in unused and p._grad is not None]
+                if gradients:
+                    _put(gradients, all_reduce(_joined(gradients), "avg", group))
+
+    def _unused(self, missing: Sequence[tuple[str, Tensor]]) -> set[int]:
+        """Those that got a gradient on no rank."""
+        refuse("find_unused_parameters asks other ranks which parameters have gradients")
+        flush_all()
+        group, absent = self.process_group, {id(p) for _, p in missing}
+        own = np.array([id(p) not in absent for _, p in self._trained], np.uint8)
+        found, count = np.zeros_like(own), (len(own),)
+        group.handle.run(Collective("all_reduce", "max", -1, count, count, "of what has gradients"), own, found)
+        return {id(p) for (_, p), used in zip(self._trained, found, strict=True) if not used}
+
+
+class _Followed(Function):
+    """An output as it is; once gradients have come to it, `average` follows at the end of backward."""
+
+    @staticmethod
+    def forward(ctx: Context, output: Tensor, average: Any) -> Tensor:
+        ctx.save_variable("average", average)
+        return detach(output)
+
+    @staticmethod
+    def backward(ctx: Context, gradient: Tensor) -> Tensor:
+        queue_callback(ctx.saved_variables["average"])
+        return gradient
+
+
+class GroupReduction:
+    """How `DataParallel` and `GradManager` add gradients over all ranks: as `reducer=`, they average (or sum) over the group.
+
+    >>> genesis.distributed.init_process_group()
+    >>> genesis.distributed.GroupReduction().all_reduce([genesis.ones(2), genesis.ones(2)], [genesis.device("cpu")])
+    [tensor([2., 2.])]
+    >>> genesis.distributed.destroy_process_group()
+    """
+
+    def __init__(self, group: Any = None, op: str = "avg") -> None:
+        self._group, self._op = group_of(group), str(op)
+
+    def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
+        """The sum of `tensors`, averaged over the ranks, once on each of `devices`."""
+        total, *rest = moved(tensors, devices[0])
+        for tensor in rest:
+            total = total + tensor
+        return [moved([found], device)[0] for found in [all_reduce(total, self._op, self._group)] for device in devices]
+
+
+def _buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Tensor]]:
+    """Parameters of one dtype each, last ones first, for their gradients come first; of at most so many bytes, or one."""
+    buckets: list[list[Tensor]] = []
+    open_: dict[Any, tuple[list[Tensor], int]] = {}
+    for parameter in reversed(parameters):
+        size = parameter.numel() * parameter.dtype.itemsize
+        bucket, filled_bytes = open_.get(parameter.dtype, (None, 0))
+        if bucket is None or filled_bytes + size > most:
+            bucket, filled_bytes = [], 0
+            buckets.append(bucket)
+        bucket.append(parameter)
+        open_[parameter.dtype] = bucket, filled_bytes + size
+    return buckets
+
+
+def _check_alike(module: Module, group: ProcessGroup) -> None:
+    """Raise RuntimeError where ranks have models of other parameters."""
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    own = [(name, tensor.dtype.name, tuple(tensor.shape)) for name, tensor in tensors]
+    found: list[Any] = [None] * group.size()
+    all_gather_object(found, own, group)
+    for rank, other in zip(group.ranks, found, strict=True):
+        if other != found[0]:
+            first, theirs = next((a, b) for a, b in zip([*found[0], None], [*other, None], strict=False) if a != b)
+            differ = f"rank {group.ranks[0]} has {first}, rank {rank} has {theirs}"
+            raise RuntimeError(f"DistributedDataParallel: the models differ: {differ}; want the same one on all ranks")
+
+
+def _take_from_first(tensors: Sequence[Tensor], group: ProcessGroup) -> None:
+    """Have tensors hold what they hold on the group's first rank; those of one dtype go at once."""
+    root = get_process_group_ranks(group)[0]
+    kinds = dict.fromkeys([tensor.dtype for tensor in tensors])
+    with recording(False) as again, again:
+        for kind in kinds:
+            alike = [tensor for tensor in tensors if tensor.dtype is kind]
+            _put(alike, broadcast(_joined(alike), root, group))
+
+
+def _joined(tensors: Sequence[Tensor]) -> Tensor:
+    flat = [tensor.detach().reshape((-1,)) for tensor in tensors]
+    return flat[0] if len(flat) == 1 else call(OPERATIONS["cat"], (flat,))
+
+
+def _put(tensors: Sequence[Tensor], joined: Tensor) -> None:
+    """Write each one's part of `joined` to it."""
+    start = 0
+    for tensor in tensors:
+        write(detach(tensor), joined[start : start + tensor.numel()].reshape(tensor.shape))
+        start += tensor.numel()
+
+
+replayable_module(__name__)

@@ -1,0 +1,182 @@
+"""Data parallelism over ranks against one process with the whole batch. Run by `test_collectives.py`."""
+
+import hashlib
+
+import numpy as np
+from checks import raises, run
+
+import genesis
+import genesis.distributed as dist
+from genesis import nn
+from genesis.utils.data import DistributedSampler
+
+ROWS, STEPS = 24, 20
+
+
+def rank():
+    return dist.get_rank()
+
+
+def size():
+    return dist.get_world_size()
+
+
+def made(seed=3, width=8):
+    genesis.manual_seed(seed)
+    return nn.Sequential(nn.Linear(5, width), nn.Tanh(), nn.Linear(width, 3))
+
+
+def batch(step):
+    random = np.random.default_rng(step)
+    rows = random.standard_normal((ROWS, 5)).astype(np.float32), random.standard_normal((ROWS, 3)).astype(np.float32)
+    return [genesis.tensor(part) for part in rows]
+
+
+def share(tensor):
+    rows = len(tensor) // size()
+    return tensor[rank() * rows : (rank() + 1) * rows]
+
+
+def trained(model, parts=share, compiled=False, steps=STEPS):
+    optimizer = genesis.optim.AdamW(model.parameters(), lr=0.05)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run_step = genesis.compile(step) if compiled else step
+    for number in range(steps):
+        run_step(*map(parts, batch(number % 4)))
+    return run_step
+
+
+def close(model, alone, bound=1e-5):
+    for (name, a), (_, b) in zip(model.named_parameters(), alone.named_parameters(), strict=True):
+        a, b = a.detach().numpy(), b.detach().numpy()
+        assert np.abs(a - b).max() <= bound * np.abs(b).max(), (name, np.abs(a - b).max())
+
+
+def same_bits_on_all_ranks(model):
+    digest = hashlib.sha256(b"".join([p.detach().numpy().tobytes() for p in model.parameters()])).hexdigest()
+    found = [None] * size()
+    dist.all_gather_object(found, digest)
+    assert len({*found}) == 1
+
+
+def check_training_is_that_of_the_whole_batch():
+    alone = made()
+    trained(alone, parts=lambda x: x)
+    for cap in (25, 1e-4):  # one bucket, and several
+        model = dist.DistributedDataParallel(made(seed=3 + rank()), bucket_cap_mb=cap)  # rank 0's parameters count
+        trained(model)
+        close(model, alone)
+        same_bits_on_all_ranks(model)
+
+
+def check_a_compiled_step_is_one_native_call():
+    alone = made()
+    trained(alone, parts=lambda x: x)
+    model = dist.DistributedDataParallel(made())
+    step = trained(model, compiled=True)
+    close(model, alone)
+    same_bits_on_all_ranks(model)
+    before = genesis.debug.stats()["native_calls"]
+    inputs = [share(x).clone() for x in batch(0)]
+    for x in inputs:
+        x.numpy()
+    before = genesis.debug.stats()["native_calls"]
+    for _ in range(5):
+        step(*inputs)
+    calls = genesis.debug.stats()["native_calls"] - before
+    assert calls == 5, f"{calls} native calls in 5 steps"
+
+
+def check_no_sync_accumulates_on_each_rank():
+    model, alone = dist.DistributedDataParallel(made()), made()
+    x, y = batch(0)
+    mine, wanted = share(x), share(y)
+    half = len(mine) // 2
+    with model.no_sync():
+        nn.functional.mse_loss(model(mine[:half]), wanted[:half]).backward()
+    own = model.module[0].weight.grad.numpy().copy()
+    nn.functional.mse_loss(alone(mine[:half]), wanted[:half]).backward()
+    np.testing.assert_allclose(own, alone[0].weight.grad.numpy(), rtol=1e-5, atol=1e-6)
+    nn.functional.mse_loss(model(mine[half:]), wanted[half:]).backward()
+    alone.zero_grad()
+    (2 * nn.functional.mse_loss(alone(x), y)).backward()  # two means of halves
+    for a, b in zip(model.parameters(), alone.parameters(), strict=True):
+        np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Branches(nn.Module):
+    """Ranks use parts of it: the first all do, the second rank 0 alone, the third nobody."""
+
+    def __init__(self):
+        super().__init__()
+        genesis.manual_seed(1)
+        self.all, self.some, self.none = nn.Linear(2, 1), nn.Linear(2, 1), nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.all(x) + self.some(x) if rank() == 0 else self.all(x)
+
+
+def check_unused_parameters():
+    x = genesis.ones(3, 2)
+    model = dist.DistributedDataParallel(Branches(), find_unused_parameters=True)
+    for _ in range(2):
+        model.zero_grad()
+        model(x).sum().backward()
+    assert model.module.all.bias.grad.tolist() == [3.0]
+    assert np.allclose(model.module.some.bias.grad.numpy(), 3.0 / size()) and model.module.none.bias.grad is None
+    strict = dist.DistributedDataParallel(Branches())
+    raises(RuntimeError, "want find_unused_parameters=True", strict(x).sum().backward)
+
+
+def check_models_that_differ_are_named():
+    model = made(width=8 + (rank() == 1))
+    raises(RuntimeError, "rank 1 has ('0.weight', 'float32', (9, 5))", dist.DistributedDataParallel, model)
+    raises(RuntimeError, "no parameter that requires", dist.DistributedDataParallel, nn.Tanh())
+
+
+def check_buffers_are_those_of_rank_0():
+    model = dist.DistributedDataParallel(nn.BatchNorm1d(2))
+    for step in range(3):
+        model(genesis.full((4, 2), float(rank() + step)) + genesis.arange(4.0)[:, None])
+    wanted = 0.9 * (0.9 * (0.9 * 0 + 0.1 * 1.5) + 0.1 * 2.5) + 0.1 * (3.5 + rank())  # the last update is a rank's own
+    np.testing.assert_allclose(model.module.running_mean.numpy(), [wanted] * 2, rtol=1e-5)
+    assert next(iter(model.state_dict())) == "module.weight"
+
+
+def check_samplers_share_out_the_data():
+    found = [None] * size()
+    dist.all_gather_object(found, [*DistributedSampler(range(6 * size()))])
+    assert sorted([place for part in found for place in part]) == [*range(6 * size())] and {len(part) for part in found} == {6}
+
+
+def check_data_parallel_and_grad_manager_average_over_ranks():
+    x, y = batch(0)
+    alone = made()
+    nn.functional.mse_loss(alone(x), y).backward()
+    model = nn.DataParallel(made(), ["cpu"], reducer=dist.GroupReduction())
+    nn.functional.mse_loss(model(share(x)), share(y)).backward()
+    managed = made()
+    manager = genesis.GradManager(reducer=dist.GroupReduction()).attach(managed.parameters())
+    manager.run(lambda x, y: nn.functional.mse_loss(managed(x), y), share(x), share(y))
+    for found in (model.module, managed):
+        for a, b in zip(found.parameters(), alone.parameters(), strict=True):
+            np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def check_gradients_that_are_asked_for_are_a_ranks_own():
+    model = dist.DistributedDataParallel(made())
+    loss = model(genesis.full((2, 5), float(rank()))).sum()
+    (own,) = genesis.autograd.grad(loss, model.module[2].bias)
+    assert own.tolist() == [2.0] * 3 and model.module[2].bias.grad is None
+    (genesis.ones(2, requires_grad=True) * 2).sum().backward()  # has nothing to do with the model
+
+
+if __name__ == "__main__":
+    run(globals())
