@@ -1,32 +1,24 @@
-"""Collectives on 2 and 3 ranks: all checks of a script in one job."""
+"""Scripts of checks, each on several ranks: one job for all checks of a script."""
 
 import ast
-import functools
 
 import pytest
 from ranks import HERE, needs_mpi, run_ranks
 
-CHECKS = [
-    (script, node.name) for script in ("collectives_script.py", "gradients_script.py", "data_parallel_script.py")
-    for node in ast.parse((HERE / script).read_text()).body
-    if isinstance(node, ast.FunctionDef) and node.name.startswith("check_")
+JOBS = [
+    ("collectives_script.py", 2), ("collectives_script.py", 3), ("gradients_script.py", 2), ("gradients_script.py", 3),
+    ("data_parallel_script.py", 2), ("data_parallel_script.py", 3), ("data_parallel_script.py", 4),
 ]
 
 
-@functools.cache
-def printed(script, ranks):
-    return run_ranks(ranks, script, deadline=120)
+def checks_of(script):
+    functions = [node.name for node in ast.parse((HERE / script).read_text()).body if isinstance(node, ast.FunctionDef)]
+    return [name for name in functions if name.startswith("check_")]
 
 
 @needs_mpi
-@pytest.mark.parametrize("ranks", (2, 3))
-@pytest.mark.parametrize(("script", "check"), CHECKS, ids=[name for _, name in CHECKS])
-def test_on_several_ranks(script, check, ranks):
-    ended = printed(script, ranks)
-    assert f"passed {check} " in ended.printed, ended.printed
-
-
-@needs_mpi
-@pytest.mark.parametrize("script", dict(CHECKS))
-def test_the_job_succeeds(script):
-    assert printed(script, 2).status == 0
+@pytest.mark.parametrize(("script", "ranks"), JOBS)
+def test_all_checks_pass_on_ranks(script, ranks):
+    ended = run_ranks(ranks, script, deadline=150)
+    missing = [check for check in checks_of(script) if f"passed {check} " not in ended.printed]
+    assert ended.status == 0 and not missing, f"{missing}\n{ended.printed}"
