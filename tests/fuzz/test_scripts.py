@@ -61,7 +61,7 @@ def test_a_wrong_way_is_told_and_the_script_shrinks_to_what_it_takes(monkeypatch
     assert told.startswith("compiled")
     for part in ("before", "body", "after"):
         assert len(getattr(small, part)) <= len(getattr(whole, part))
-    assert len(small.after) == 2  # a call, and another that it is to differ from
+    assert len(small.after) <= 2 < len(whole.after)  # a call, and another that it is to differ from, or one in a loop
     ast.parse(small.source())
 
 
