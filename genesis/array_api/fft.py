@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
 from genesis import fft as _fft
 from genesis.ir.dtypes import DType as _DType
@@ -18,60 +18,43 @@ __all__ = [
 __dir__ = __all__.copy
 
 Norm = Literal["backward", "ortho", "forward"]
-
-
-def fft(x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor:
-    """The transform along `axis`, which is cut or filled with zeros to `n` places."""
-    return _fft.fft(x, n, axis, norm)
-
-
-def ifft(x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor:
-    """The inverse of `fft`."""
-    return _fft.ifft(x, n, axis, norm)
-
-
-def rfft(x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor:
-    """The first half of the transform of real numbers."""
-    return _fft.rfft(x, n, axis, norm)
-
-
-def irfft(x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor:
-    """The inverse of `rfft`."""
-    return _fft.irfft(x, n, axis, norm)
-
-
-def hfft(x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor:
-    """The real transform of numbers that `x` is the first half of."""
-    return _fft.hfft(x, n, axis, norm)
-
-
-def ihfft(x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor:
-    """The inverse of `hfft`."""
-    return _fft.ihfft(x, n, axis, norm)
-
-
-# ---- over several axes ----
 Several = Sequence[int] | None
 
 
-def fftn(x: _Tensor, /, *, s: Several = None, axes: Several = None, norm: Norm = "backward") -> _Tensor:
-    """The transform over `axes`, all if None, or as many as `s` has places for."""
-    return _fft.fftn(x, s, axes, norm)
+class OneAxis(Protocol):
+    """A transform along `axis`, which is cut or filled with zeros to `n` places."""
+
+    def __call__(self, x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor: ...
 
 
-def ifftn(x: _Tensor, /, *, s: Several = None, axes: Several = None, norm: Norm = "backward") -> _Tensor:
-    """The inverse of `fftn`."""
-    return _fft.ifftn(x, s, axes, norm)
+class SeveralAxes(Protocol):
+    """A transform over `axes`, all if None, or as many as `s` has places for."""
+
+    def __call__(self, x: _Tensor, /, *, s: Several = None, axes: Several = None, norm: Norm = "backward") -> _Tensor: ...
 
 
-def rfftn(x: _Tensor, /, *, s: Several = None, axes: Several = None, norm: Norm = "backward") -> _Tensor:
-    """The first half, along the last of `axes`, of the transform of real numbers."""
-    return _fft.rfftn(x, s, axes, norm)
+def _one_axis(name: str) -> OneAxis:
+    made: Callable[..., _Tensor] = getattr(_fft, name)
+
+    def function(x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor:
+        return made(x, n, axis, norm)
+
+    function.__name__, function.__qualname__, function.__doc__ = name, name, made.__doc__
+    return function
 
 
-def irfftn(x: _Tensor, /, *, s: Several = None, axes: Several = None, norm: Norm = "backward") -> _Tensor:
-    """The inverse of `rfftn`."""
-    return _fft.irfftn(x, s, axes, norm)
+def _several_axes(name: str) -> SeveralAxes:
+    made: Callable[..., _Tensor] = getattr(_fft, name)
+
+    def function(x: _Tensor, /, *, s: Several = None, axes: Several = None, norm: Norm = "backward") -> _Tensor:
+        return made(x, s, axes, norm)
+
+    function.__name__, function.__qualname__, function.__doc__ = name, name, made.__doc__
+    return function
+
+
+fft, ifft, rfft, irfft, hfft, ihfft = map(_one_axis, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
+fftn, ifftn, rfftn, irfftn = map(_several_axes, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
 # ---- frequencies ----
@@ -85,12 +68,12 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: _DType | None = None, device: 
     return _fft.rfftfreq(n, d, dtype=dtype, device=device)
 
 
-def fftshift(x: _Tensor, /, *, axes: int | Several = None) -> _Tensor:
+def fftshift(x: _Tensor, /, *, axes: int | Sequence[int] | None = None) -> _Tensor:
     """The zero frequency moved to the middle of `axes`, all if None."""
     return _fft.fftshift(x, axes)
 
 
-def ifftshift(x: _Tensor, /, *, axes: int | Several = None) -> _Tensor:
+def ifftshift(x: _Tensor, /, *, axes: int | Sequence[int] | None = None) -> _Tensor:
     """The inverse of `fftshift`."""
     return _fft.ifftshift(x, axes)
 
