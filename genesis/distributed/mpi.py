@@ -16,7 +16,7 @@ from typing import Any
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.collectives import Library
 
-LAUNCHERS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")  # set by mpiexec: how many ranks there are
+LAUNCHERS = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # set by mpiexec: how many ranks there are
 GRACE = 2.0  # seconds for other ranks to say where they are
 _FUNCTIONS = (
     "Iallreduce", "Ireduce", "Ibcast", "Iallgatherv", "Igatherv", "Iscatterv", "Ireduce_scatter", "Ialltoallv", "Ibarrier",

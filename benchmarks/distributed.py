@@ -1,0 +1,93 @@
+"""Ranks beside MPI itself and beside PyTorch's DistributedDataParallel on Gloo:
+
+    mpiexec -n 2 python -m genesis.distributed -m benchmarks.distributed
+
+Interleaved rounds; the least of each. On rank 0 it prints microseconds a call, milliseconds a step, and ratios.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from mpi4py import MPI
+
+import genesis
+import genesis.distributed as dist
+from genesis.distributed.nn import functional
+
+ROUNDS = 7
+WIDTHS, ROWS = (256, 512, 512, 10), 64
+
+
+def least(contestants: dict[str, Callable[[], object]], calls: int) -> dict[str, float]:
+    """Seconds of a call of each, the least of interleaved rounds."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(ROUNDS):
+        for name, call in contestants.items():
+            MPI.COMM_WORLD.Barrier()
+            start = time.perf_counter()
+            for _ in range(calls):
+                call()
+            times[name].append((time.perf_counter() - start) / calls)
+    return {name: min(found[1:]) for name, found in times.items()}
+
+
+def show(title: str, found: dict[str, float], of: str) -> None:
+    if dist.get_rank() == 0:
+        told = ", ".join(f"{name} {1e6 * seconds:.1f} us ({seconds / found[of]:.2f})" for name, seconds in found.items())
+        print(f"{title}: {told}", flush=True)
+
+
+def reductions(nbytes: int, calls: int) -> None:
+    """An all_reduce in a compiled program beside MPI's, and beside the same program without it."""
+    count = nbytes // 4
+    here, there = np.ones(count, np.float32), np.zeros(count, np.float32)
+    x = genesis.ones(count)
+    program = genesis.compile(lambda x: functional.all_reduce(x, "max"))
+    nothing = genesis.compile(lambda x: x + 1)
+    found = least({
+        "MPI": lambda: MPI.COMM_WORLD.Allreduce(here, there, MPI.MAX), "genesis": lambda: program(x),
+        "no all_reduce": lambda: nothing(x),
+    }, calls)
+    show(f"all_reduce of {nbytes} bytes", found, "MPI")
+
+
+def training() -> None:
+    """A step of Adam on an MLP: genesis compiled, PyTorch's DistributedDataParallel on Gloo."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29411"}
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=size)
+    torch.set_num_threads(genesis.get_num_threads())
+    steps: dict[str, Callable[[], object]] = {}
+    wrappers = torch.nn.parallel.DistributedDataParallel, dist.DistributedDataParallel
+    for name, lib, wrap in zip(("PyTorch", "genesis"), (torch, genesis), wrappers, strict=True):
+        layers = [layer for a, b in itertools.pairwise(WIDTHS) for layer in (lib.nn.Linear(a, b), lib.nn.ReLU())]
+        model = wrap(lib.nn.Sequential(*layers[:-1]))
+        optimizer = lib.optim.Adam(model.parameters(), lr=1e-3)
+        x, y = lib.randn(ROWS, WIDTHS[0]), lib.randint(0, WIDTHS[-1], (ROWS,))
+
+        def step(x, y, lib=lib, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = lib.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = genesis.compile(step) if lib is genesis else step
+        steps[name] = lambda run=run, x=x, y=y: run(x, y)
+    show(f"a step of {' '.join(map(str, WIDTHS))}, {ROWS} rows a rank", least(steps, 20), "PyTorch")
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    dist.init_process_group(timeout=60)
+    reductions(4096, 300)
+    reductions(4 << 20, 20)
+    reductions(64 << 20, 3)
+    training()
+    dist.destroy_process_group()
