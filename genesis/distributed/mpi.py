@@ -15,6 +15,7 @@ from typing import Any
 
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.collectives import Library
+from genesis.runtime.installation import install_command
 
 LAUNCHERS = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # set by mpiexec: how many ranks there are
 GRACE = 2.0  # seconds for other ranks to say where they are
@@ -49,7 +50,7 @@ def library() -> Any:
     except (ImportError, RuntimeError) as problem:
         raise RuntimeError(
             f"init_process_group: {launched_ranks()} ranks were launched, but mpi4py cannot be loaded ({problem}); "
-            "install the extra: pip install 'genesis-trace[mpi]'") from problem
+            f"install it: {install_command('mpi')}") from problem
     if launched_ranks() > 1 == MPI.COMM_WORLD.size:
         raise RuntimeError(
             f"init_process_group: {launched_ranks()} ranks were launched, but MPI is alone: mpiexec is of another MPI than "

@@ -14,7 +14,7 @@ import pytest
 HERE = Path(__file__).parent
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 needs_mpi = pytest.mark.skipif(
-    not (MPIEXEC.exists() or shutil.which("mpiexec")), reason="mpiexec is not installed: pip install 'genesis-trace[test]'")
+    not (MPIEXEC.exists() or shutil.which("mpiexec")), reason="mpiexec is not installed: pip install -e '.[test]'")
 
 
 class Ended(NamedTuple):
