@@ -13,7 +13,7 @@ from genesis.ops.elementwise import clamp, floor, isnan, round, sqrt, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.ordering import cumsum, sort
 from genesis.ops.reduction import Axes, amax, amin, any, corrected, mean, std, sum, var
-from genesis.ops.registry import Operation, cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.registry import Operation, cast, composite, expand, floating_dtype, widened
 from genesis.ops.results import Extrema, Sorted
 from genesis.ops.rows import formula
 from genesis.ops.views import permute_value, reshape_value, slice_value
@@ -195,12 +195,10 @@ def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, awe
         freedom: Value | float = max(count - correction, 0)
         products = matmul(centred, swapped(conjugate(centred)))
     else:
-        rows, weight = promoted(rows, weights[0] if len(weights) == 1 else weights[0] * weights[1])
-        weight = real_value(weight)
-        total = sum(weight)
+        weight = weights[0] if len(weights) == 1 else weights[0] * weights[1]
+        total = sum(weight)  # in the dtype of the weights, as PyTorch's
         centred = rows - sum(rows * weight, 1, True) / total
-        scale = correction if aweights is None else correction * sum(weight * cast(aweights, rows.dtype.real)) / total
-        freedom = total - scale
+        freedom = total - (correction if aweights is None else correction * sum(weight * aweights) / total)
         freedom = where(freedom < 0, 0, freedom)
         products = matmul(centred * weight, swapped(conjugate(centred)))
     found = products / freedom
