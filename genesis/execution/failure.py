@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.execution.plan import Plan
+from genesis.execution.plan import Plan, collectives_of
 from genesis.ir.errors import also_runtime_error
 from genesis.runtime.collectives import CollectiveError
 from genesis.runtime.memory import Buffer
@@ -24,6 +24,8 @@ def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     named = line is None or isinstance(found, CollectiveError)  # which names the lines of all ranks
     trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {line[0]}:{line[1]})"))  # type: ignore[index]
     trace.lost = lost = {failed} | trace.lost
+    if isinstance(found, CollectiveError):  # what would follow is not begun: other processes may be anywhere
+        lost.update(index for index in collectives_of(trace) if index > failed)
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):
             lost.add(index)

@@ -283,7 +283,8 @@ def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> l
     assert run.pool is not None
     inputs, arena = trace.inputs, 0
     if plan.arena_bytes:
-        take = Buffer if trace.is_apart else scratch.buffer  # which a program that was interrupted may be using
+        # The scratch memory may be a program's that was interrupted; what MPI reads and writes stays where it is.
+        take = Buffer if trace.is_apart or plan.collectives else scratch.buffer
         run.arena = take(plan.arena_bytes, trace.device)
         arena = run.arena.ptr
     run.pool.provide(run, reused)

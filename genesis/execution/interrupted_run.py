@@ -11,7 +11,7 @@ import numpy as np
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import Run
 from genesis.runtime.collective_ir import UNUSABLE
-from genesis.runtime.collectives import GROUPS, CollectiveError
+from genesis.runtime.collectives import GROUPS, CollectiveError, Group
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault
 from genesis.runtime.scratch import scratch
@@ -19,10 +19,13 @@ from genesis.runtime.scratch import scratch
 
 def has_overwritten(run: Run | None) -> bool:
     """Whether a run that has not come to its end has written over inputs, or has launched something among collectives."""
-    if run is None or run.overwriting is None or not isinstance(run.plan, Plan) or not run.completion.launches:
+    if run is None or run.overwriting is None or not isinstance(run.plan, Plan):
         return False
-    if run.plan.collectives:
+    begun = run.completion.launches or any(group.is_busy for group in groups_of(run.plan))
+    if run.plan.collectives and len(run.plan.segments) == 1 and begun:
         return True
+    if not run.completion.launches:
+        return False
     schedule = run.plan.lowered.schedule
     _, numbers = run.overwriting
     for stage in {*run.plan.segments[-1].stages[: run.completion.launches]}:
@@ -51,10 +54,15 @@ def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = No
     return GROUPS[node.attrs["group"]].failure(said, fault.flag, fault.value, *_memory_of(run))
 
 
+def groups_of(plan: Plan) -> set[Group]:
+    """The groups whose ranks a plan communicates with."""
+    return {GROUPS[node.attrs["group"]] for node in plan.collectives}
+
+
 def give_up(run: Run) -> None:
     """A run is left for good: it is not to be begun again where others have seen, or wait for, some of its collectives."""
     assert isinstance(run.plan, Plan)
-    for group in {GROUPS[node.attrs["group"]] for node in run.plan.collectives}:
+    for group in groups_of(run.plan):
         if len(run.plan.segments) > 1 or group.is_busy:
             group.close(UNUSABLE, *_memory_of(run))
 

@@ -261,8 +261,9 @@ def all_to_all(
     if len(sends) != own.size or len(receives) != own.size or sum(sends) != input.shape[0]:
         raise ArgumentError(
             f"all_to_all: sizes {[*sends]}, {[*receives]} are not {own.size} numbers each, the first with sum {input.shape[0]}")
-    shape = input.shape if sends == receives == even else ("..", *input.shape[1:])
-    said = f"of {input.dtype.name}[{', '.join(map(str, shape))}]"
+    if sends[own.rank] != receives[own.rank]:
+        raise ArgumentError(f"all_to_all: rank {own.rank} sends itself {sends[own.rank]} rows, not {receives[own.rank]}")
+    said = f"of {input.dtype.name} rows of {[*input.shape[1:]]}"
     counts = [size * row for size in sends], [size * row for size in receives]
     there = _add("all_to_all", input, group, sum(counts[1]), said, *counts)
     return reshape_value(there, (sum(receives), *input.shape[1:]))

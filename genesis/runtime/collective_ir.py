@@ -1,10 +1,11 @@
 """One collective as LLVM IR: begun by a call of MPI's by its address, and awaited without taking a processor or forever.
 
-    words       {state, signature, site, fault, into, from, bytes, function, ten arguments}
-    state       {phase, owner, broken, timeout, deadline, request, flag, spin, status, MPI_Test, comparison, digests}
+    words       {state, pairs, site, fault, into, from, bytes, function, ten arguments, comparison: function, ten arguments}
+    state       {phase, owner, broken, timeout, deadline, request, flag, spin, status, MPI_Test}
 
-A collective has two phases. In the first, ranks compare the digests of what they are about to do: the largest of all and of
-their negatives are one number's only if all are equal. Counts or dtypes that differ would be garbage, or a wait without end.
+A collective has two phases. In the first, ranks compare numbers: a digest of what they are about to do, and how much they send
+to each other. The largest of all ranks' and of their negatives, a pair, are one number's only if all are equal. Counts or
+dtypes that differ would be garbage, or a wait without end.
 The second is the collective itself. Every function of MPI's is called with ten words, for a callee reads no more than it has:
 a handle is a word, be it a number (MPICH) or an address (Open MPI).
 
@@ -21,9 +22,8 @@ from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.executor_ir import AGAIN
 
 ARGUMENTS = 10
-STATE_WORDS = 10 + (1 + ARGUMENTS) + 4
-PHASE, OWNER, BROKEN, TIMEOUT, DEADLINE, REQUEST, FLAG, SPIN, STATUS, TEST, COMPARE = range(11)
-SENT, RECEIVED = STATE_WORDS - 4, STATE_WORDS - 2  # two words each: the digest and its negative; the largest of all ranks'
+STATE_WORDS = 10
+PHASE, OWNER, BROKEN, TIMEOUT, DEADLINE, REQUEST, FLAG, SPIN, STATUS, TEST = range(10)
 DIFFERENT, LATE, REFUSED, UNUSABLE = 1, 2, 3, 4  # the flags of faults
 
 # A rank that waits sleeps for 50 us at a time: at once where ranks are more than processors, after a millisecond otherwise. (A
@@ -33,8 +33,8 @@ LONG_SPIN, SHORT_SPIN, NAP, SLICE = 1_000_000, 10_000, 50_000, 20_000_000
 
 _COLLECTIVE = """
 %arguments = type { ptr, [10 x i64] }
-%words = type { ptr, i64, i64, ptr, ptr, ptr, i64, %arguments }
-%state = type { i64, i64, i64, i64, i64, i64, i64, i64, ptr, ptr, %arguments, i64, i64, i64, i64 }
+%words = type { ptr, i64, i64, ptr, ptr, ptr, i64, %arguments, %arguments }
+%state = type { i64, i64, i64, i64, i64, i64, i64, i64, ptr, ptr }
 
 ; Begin what the arguments say.
 define internal i32 @begin(ptr %call) {
@@ -76,9 +76,10 @@ entry:
   store i64 NAP, ptr %nap.rest
   %state = load ptr, ptr %words
   load %state: 0 i64 phase, 1 i64 owner, 2 i64 broken, 3 i64 timeout, 4 i64 deadline.before
-  fields %state: 5 request, 6 flag, 10 compare, 11 sent, 12 sent.negative, 13 largest, 14 largest.negative
+  fields %state: 5 request, 6 flag
   load %state: 7 i64 spins, 8 ptr status, 9 ptr test
-  fields %words: 7 itself
+  load %words: 1 i64 pairs
+  fields %words: 7 itself, 8 compare
   %self = ptrtoint ptr %words to i64
   %usable = icmp eq i64 %broken, 0
   br i1 %usable, label %whose, label %unusable
@@ -98,14 +99,11 @@ new:
   %start = call i64 @now()
   %deadline.new = add i64 %start, %timeout
   store i64 %deadline.new, ptr %deadline.before.at
-  load %words: 1 i64 signature, 4 ptr into, 5 ptr from, 6 i64 bytes
+  load %words: 4 ptr into, 5 ptr from, 6 i64 bytes
   call void @llvm.memmove.p0.p0.i64(ptr %into, ptr %from, i64 %bytes, i1 false)
-  %unsigned = icmp eq i64 %signature, 0
-  br i1 %unsigned, label %proper, label %comparing
+  %nothing = icmp eq i64 %pairs, 0
+  br i1 %nothing, label %proper, label %comparing
 comparing:
-  store i64 %signature, ptr %sent
-  %negative = sub i64 0, %signature
-  store i64 %negative, ptr %sent.negative
   store i64 1, ptr %phase.at
   %code.first = call i32 @begin(ptr %compare)
   br label %begun
@@ -161,10 +159,22 @@ complete:
   %compared = icmp eq i64 %phase.now, 1
   br i1 %compared, label %check, label %done
 check:
-  %most = load i64, ptr %largest
-  %least.negative = load i64, ptr %largest.negative
+  %largest.at = getelementptr %arguments, ptr %compare, i32 0, i32 1, i32 1
+  %largest = load ptr, ptr %largest.at
+  br label %pair
+pair:
+  %k = phi i64 [ 0, %check ], [ %k.next, %pair ]
+  %k.next = add i64 %k, 1
+  %at = getelementptr [2 x i64], ptr %largest, i64 %k
+  %most = load i64, ptr %at
+  %negative.at = getelementptr i64, ptr %at, i64 1
+  %least.negative = load i64, ptr %negative.at
   %least = sub i64 0, %least.negative
   %equal = icmp eq i64 %most, %least
+  %left = icmp ult i64 %k.next, %pairs
+  %goes = and i1 %equal, %left
+  br i1 %goes, label %pair, label %compared.all
+compared.all:
   br i1 %equal, label %proper, label %different
 different:
   call void @fail(ptr %words, i64 DIFFERENT, i64 0)

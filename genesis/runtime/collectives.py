@@ -75,12 +75,7 @@ class Group:
         state = self._state
         state[ir.STATUS], state[ir.TEST] = ctypes.addressof(self._status), library.functions["Test"]
         state[ir.SPIN] = ir.LONG_SPIN if neighbours <= available_processors() else ir.SHORT_SPIN
-        header = (
-            self._at(ir.SENT), self._at(ir.RECEIVED), 2, library.dtypes["int64"], library.reductions["max"], comparing,
-            self._at(ir.REQUEST),
-        )
-        for place, word in enumerate((library.functions["Iallreduce"], *header), ir.COMPARE):
-            state[place] = _signed(word)
+        self._comparing = comparing
         self.timeout = timeout
 
     @property
@@ -114,11 +109,18 @@ class Group:
         """The blocks of a collective, one after the other, on memory of `nbytes` (the operand's, the result's)."""
         blocks: list[tuple[BlockWord, ...]] = []
         for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep)):
-            signature = 0 if number else _digest(f"{what.op} {what.said}")
+            compared = [] if number else self._compared(what)
+            buffers = [array("q", [signed for pair in compared for signed in pair] or [0]) for _ in range(2)]
+            keep += buffers
+            comparison = (
+                *[buffer.buffer_info()[0] for buffer in buffers], 2 * len(compared), self._library.dtypes["int64"],
+                self._library.reductions["max"], self._comparing, self._at(ir.REQUEST), 0, 0, 0)
             into, source, size = (result, operand, min(nbytes)) if copied else (self._at(0), self._at(0), 0)
             words = (*arguments, self._at(ir.REQUEST))
             words += (0,) * (ir.ARGUMENTS - len(words))
-            blocks.append((self._at(0), signature, site, FAULT, into, source, size, self._library.functions[function], *words))
+            known = self._library.functions
+            blocks.append((self._at(0), len(compared), site, FAULT, into, source, size, known[function], *words,
+                           known["Iallreduce"], *comparison))
         return blocks
 
     def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
@@ -147,6 +149,22 @@ class Group:
         was_usable = self.is_usable
         self.close(flag, *kept)
         return CollectiveError(self.explain(what, flag if was_usable else ir.UNUSABLE, value))
+
+    def _compared(self, what: Collective) -> list[tuple[int, int]]:
+        """The numbers that have to be the same on all ranks that know them, with their negatives: a digest; of an all_to_all,
+        what each rank sends to each, which these two know."""
+        digest = _digest(f"{what.op} {what.said}")
+        pairs = [(digest, -digest)]
+        if what.op == "all_to_all":
+            for source in range(self.size):
+                for target in range(self.size):
+                    if source == self.rank:
+                        pairs.append((what.sends[target], -what.sends[target]))
+                    elif target == self.rank:
+                        pairs.append((what.receives[source], -what.receives[source]))
+                    else:
+                        pairs.append((_UNKNOWN, _UNKNOWN))
+        return pairs
 
     def _at(self, place: int) -> int:
         return self._state.buffer_info()[0] + 8 * place
@@ -190,6 +208,7 @@ class Group:
 GROUPS: dict[int, Group] = {}  # by their numbers, which no other group of the process gets
 WORLD: list[Group] = []  # that of all ranks, while there is one
 
+_UNKNOWN = -(1 << 40)  # less than any count, and than its negative
 _MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}  # what elements of a size move as
 _NUMPY = {"bfloat16": "uint16"}
 

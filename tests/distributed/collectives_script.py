@@ -206,6 +206,8 @@ def check_wrong_arguments():
     raises(ValueError, "want the same shape", dist.all_gather, [genesis.ones(3)] * size(), genesis.ones(2))
     raises(ValueError, "rank 9 is not among", dist.broadcast, genesis.ones(2), 9)
     raises(ValueError, "equal parts", dist.all_to_all_single, genesis.ones(size() + 1), genesis.ones(size() + 1))
+    wrong = [1] * size(), [2] * size()
+    raises(ValueError, "sends itself 2 rows", dist.all_to_all_single, genesis.ones(size()), genesis.ones(2 * size()), *wrong)
     raises(RuntimeError, "called before", dist.init_process_group)
 
 

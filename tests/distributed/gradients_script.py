@@ -1,5 +1,8 @@
 """Gradients against finite differences of the sum of all ranks' losses, and replays. Run by `test_collectives.py`."""
 
+import signal
+import time
+
 import numpy as np
 from checks import all_given, equal, given, mine, raises, run
 
@@ -147,6 +150,27 @@ def check_a_replay_comes_after_what_is_pending():
         pending.tolist()  # here alone it has run
     equal(double(mine(3)), 2 * sum(all_given(3)))
     equal(pending, np.max(all_given(3), 0))
+
+
+def check_an_interrupted_program_repeats_no_collective():
+    """A handler of signals raises while rank 0 waits for the others between two collectives: what was begun goes on."""
+    dist.barrier()
+    first = functional.all_reduce(mine(3))
+    if rank() == 1:
+        first.tolist()
+        time.sleep(1.5)
+    second = functional.all_reduce(first * rank())
+    if rank() == 0:
+        def interrupt(number, frame):
+            raise InterruptedError
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        raises(InterruptedError, "", second.tolist)
+        signal.signal(signal.SIGALRM, before)
+    total = sum(all_given(3))
+    equal(second, total * size() * (size() - 1) / 2)
+    equal(first, total)
 
 
 if __name__ == "__main__":

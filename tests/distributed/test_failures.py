@@ -17,6 +17,7 @@ WAYS = {
     "has another shape": r"rank 0: all_reduce sum of float32\[4\] at \S*script.py:\d+.*rank 1: .* float32\[5\] at \S*py:\d+",
     "has another dtype": r"rank 0: all_reduce sum of float32\[4\].*rank 1: all_reduce sum of float64\[4\]",
     "has another order": r"rank 0: all_reduce sum of float32\[4\].*rank 1: broadcast_from from 0 of float32\[4\]",
+    "has other parts": r"do not agree.*rank 0: all_to_all of float32 rows of \[\].*rank 1: all_to_all of float32 rows of \[\]",
     "is interrupted": r"\[rank 0\] KeyboardInterrupt",
 }
 
