@@ -55,6 +55,16 @@ def test_real_lengths(n, dtype):
     assert_transformed("hfft", spectrum, norm="ortho")
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(19, 64), (2, 9, 21), (8, 243)])
+def test_transforms_side_by_side(shape, dtype):
+    x = numbers(dtype, *shape)
+    assert_transformed("fft", x, norm="forward")
+    assert_transformed("ifft", np.moveaxis(x, 0, -1), genesis.tensor(np.ascontiguousarray(np.moveaxis(x, 0, -1))), dim=0)
+    assert_transformed("hfft", x[..., :41])
+    assert_transformed("rfft", x.real[..., : shape[-1] // 2 * 2].copy(), norm="ortho")
+
+
 @pytest.mark.parametrize("shape", [(64, 64), (256, 100), (5, 7), (16, 40), (30, 9), (33, 66), (2, 3, 4, 5)])
 def test_several_axes(shape):
     x = numbers("complex128", *shape)

@@ -22,6 +22,7 @@ from genesis.codegen.cpu.vectors import counted
 WORDS = ("source_at", "target_at", "workspace_at", "passes_at", "passes", "blocks", "columns", "inner", "source_step",
          "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward")
 PASS = ("kind", "radix", "m", "l", "turns_at", "places_at", "scale")  # a pass; see `plan.Pass`
+LINE_ROOM = 16  # numbers more than half of a spectrum has, where several lie one after the other
 PRIMES = 13, 11, 7, 5, 3  # that an extent may be divided by, and 2
 WIDE_RADICES = 2, 4, 8, 16, *PRIMES
 NARROW_RADICES = *PRIMES[:-1], 4, 3, 2
@@ -29,11 +30,12 @@ FAMILIES: dict[str, tuple[Callable[..., ir.Function], Sequence[str]]] = {  # of 
     "last": (partial(passes.emit_wide, last=True), passes.WIDE), "wide": (partial(passes.emit_wide, last=False), passes.WIDE),
     "narrow": (partial(passes.emit_narrow, turned=False), passes.NARROW),
     "transposed": (partial(passes.emit_narrow, turned=True), passes.NARROW), "turn": (passes.emit_turn, passes.TURN),
+    **dict.fromkeys(("gather", "part"), (partial(passes.emit_turn, plain=True), passes.TURN)),
     "to half": (passes.emit_to_half, passes.HALF), "from half": (passes.emit_from_half, passes.HALF),
 }
 KINDS = (  # family, and radix, if it has several
     *(("last", r) for r in (1, *WIDE_RADICES)), *(("wide", r) for r in WIDE_RADICES), *(("narrow", r) for r in NARROW_RADICES),
-    ("transposed", 0), ("turn", 0), ("to half", 0), ("from half", 0),
+    ("transposed", 0), ("turn", 0), ("gather", 0), ("part", 0), ("to half", 0), ("from half", 0),
 )
 
 
@@ -95,7 +97,14 @@ class _Driver:
             odd = b.trunc(n, ir.IntType(1))
             from_row = b.select(is_first, word["source_row"], columns)
             to_row = b.select(is_last, word["target_row"], columns)
-            values = words | self._geometry(words, column, columns, from_row, to_row) | {
+            # Lines of a block of transforms, one after the other, of which some are to be or have been half of a spectrum.
+            line = b.add(words["l"], I64(LINE_ROOM))
+            lines = {
+                "transforms": b.select(b.icmp_signed(">", words["m"], I64(0)), columns, I64(1)),
+                "from_line": b.select(is_first, word["source_column"], line),
+                "to_line": b.select(is_last, word["target_column"], line),
+            }
+            values = words | lines | self._geometry(words, column, columns, from_row, to_row) | {
                 "in_at": b.select(is_first, source, b.select(odd, buffers[0], buffers[1])),
                 "out_at": b.select(is_last, target, b.select(odd, buffers[1], buffers[0])), "forward": word["forward"],
             }
@@ -115,7 +124,7 @@ class _Driver:
             "out_l": to_row, "lines": b.select(adjacent, I64(1), l), "columns": b.select(adjacent, side_by_side, columns),
             "places": b.mul(m, side_by_side), "half": l, "first": b.select(whole, I64(0), column),
             "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "turns_row": word["inner"],
-            "out_column": word["target_column"], "turned_at": self._at(words["turns_at"], column), "turned_columns": columns,
+            "turned_at": self._at(words["turns_at"], column), "turned_columns": columns,
         }
 
     def _call(self, kind: ir.Value, values: dict[str, ir.Value]) -> None:
@@ -126,9 +135,12 @@ class _Driver:
             block = self.function.append_basic_block(function.name)
             choice.add_case(I64(number), block)
             b.position_at_end(block)
-            given = values
-            if family == "turn":
-                given = values | {"turns_at": values["turned_at"], "columns": values["turned_columns"]}
+            given = values | {"in_row": values["from_line"], "out_row": values["to_line"]}
+            if family in ("turn", "part"):
+                given |= {"turns_at": values["turned_at"], "columns": values["turned_columns"], "in_row": values["in_row"],
+                          "out_column": values["to_line"]}
+            elif family == "gather":
+                given |= {"rows": values["turned_columns"], "columns": values["l"], "out_column": values["turned_columns"]}
             b.call(function, [given[argument] for argument in FAMILIES[family][1]])
             b.branch(done)
         b.position_at_end(done)

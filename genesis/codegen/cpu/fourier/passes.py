@@ -155,37 +155,41 @@ def _scatter(f: Pass, y: ir.Value, target: ir.Value, index: ir.Value, count: ir.
 TURN = ("in_at", "out_at", "turns_at", "rows", "columns", "in_row", "turns_row", "out_column", "forward")
 
 
-def emit_turn(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
-    """A matrix of `width` rows and columns at least, times another one, transposed."""
+def emit_turn(module: ir.Module, name: str, dtype: str, width: int, *, plain: bool = False) -> ir.Function:
+    """A matrix of `width` rows and columns at least, times another one unless `plain`, transposed."""
     f = Pass(module, name, dtype, width, TURN)
     b, a = f.builder, f.argument
     final_row, final_column = (b.sub(a[extent], I64(width)) for extent in ("rows", "columns"))
     with counted(b, I64(0), a["rows"], width) as row, counted(b, I64(0), a["columns"], width) as column:
         row, column = f.least(row, final_row), f.least(column, final_column)
         lines = [b.add(row, I64(n)) for n in range(width)]
-        vectors = [f.complex.times(f.load(f.at(a["in_at"], b.mul(line, a["in_row"]), column)),
-                                   f.load(f.at(a["turns_at"], b.mul(line, a["turns_row"]), column))) for line in lines]
+        vectors = [f.load(f.at(a["in_at"], b.mul(line, a["in_row"]), column)) for line in lines]
+        if not plain:
+            vectors = [f.complex.times(vector, f.load(f.at(a["turns_at"], b.mul(line, a["turns_row"]), column)))
+                       for vector, line in zip(vectors, lines, strict=True)]
         for n, vector in enumerate(transposed(b, vectors, 2)):
             f.store(vector, f.at(a["out_at"], b.mul(b.add(column, I64(n)), a["out_column"]), row))
     b.ret_void()
     return f.function
 
 
-HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "scale")
+HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "scale", "transforms", "in_row", "out_row")
 
 
 def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
     """From the transform z of `half` pairs of real numbers, taken for complex ones, to the spectrum x of these numbers.
 
     x[k] = (z[k] + z'[half - k]) / 2 + r[k] (z[k] - z'[half - k]) / 2 for `count` k from `first` on, where z' is the conjugate,
-    z[half] = z[0] and r[k] = -i exp(J pi k / half). There must be memory for z[half].
+    z[half] = z[0] and r[k] = -i exp(J pi k / half), for each of some transforms. There must be memory for z[half].
     """
     f = Pass(module, name, dtype, width, HALF)
     b, a = f.builder, f.argument
     pair = I64 if dtype == "float32" else ir.IntType(128)
-    b.store(b.load(a["in_at"], align=4, typ=pair), f.at(a["in_at"], a["half"]), align=4)
     scale = f.complex.lanes.splat(b.fmul(f.number("scale"), f.complex.lanes.constant(dtype, 0.5)))
-    _mirrored(f, f.number("forward"), scale)
+    with counted(b, I64(0), a["transforms"]) as n:
+        source, target = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+        b.store(b.load(source, align=4, typ=pair), f.at(source, a["half"]), align=4)
+        _mirrored(f, source, target, f.number("forward"), scale)
     b.ret_void()
     return f.function
 
@@ -196,16 +200,18 @@ def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.F
     """
     f = Pass(module, name, dtype, width, HALF)
     b, a, lanes = f.builder, f.argument, f.complex.lanes
-    _mirrored(f, b.fneg(f.number("forward")))
-    with b.if_then(b.icmp_signed("==", a["first"], I64(0))):
-        first, last = (lanes.load_uniform(f.at(a["in_at"], at), dtype) for at in (I64(0), a["half"]))
-        for part, value in ((0, b.fadd(first, last)), (1, b.fsub(first, last))):
-            lanes.store_uniform(value, lanes.element_pointer(a["out_at"], part, dtype), dtype)
+    with counted(b, I64(0), a["transforms"]) as n:
+        source, target = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+        _mirrored(f, source, target, b.fneg(f.number("forward")))
+        with b.if_then(b.icmp_signed("==", a["first"], I64(0))):
+            first, last = (lanes.load_uniform(f.at(source, at), dtype) for at in (I64(0), a["half"]))
+            for part, value in ((0, b.fadd(first, last)), (1, b.fsub(first, last))):
+                lanes.store_uniform(value, lanes.element_pointer(target, part, dtype), dtype)
     b.ret_void()
     return f.function
 
 
-def _mirrored(f: Pass, sign: ir.Value, scale: ir.Value | None = None) -> None:
+def _mirrored(f: Pass, source: ir.Value, target: ir.Value, sign: ir.Value, scale: ir.Value | None = None) -> None:
     """x + y + sign r (x - y), where y is the conjugate of the mirrored numbers, and the table has -i exp(-pi i k / half)."""
     b, a, lanes = f.builder, f.argument, f.complex.lanes
     end = b.add(a["first"], a["count"])
@@ -213,8 +219,8 @@ def _mirrored(f: Pass, sign: ir.Value, scale: ir.Value | None = None) -> None:
     with counted(b, a["first"], end, f.width) as k:
         k = f.least(k, final)
         opposite = b.sub(b.sub(a["half"], k), I64(f.width - 1))
-        x, y = f.load(f.at(a["in_at"], k)), f.complex.conjugate(f.complex.reversed(f.load(f.at(a["in_at"], opposite))))
+        x, y = f.load(f.at(source, k)), f.complex.conjugate(f.complex.reversed(f.load(f.at(source, opposite))))
         if scale is not None:
             x, y = b.fmul(x, scale), b.fmul(y, scale)
         turned = f.complex.times(b.fsub(x, y), f.load(f.at(a["turns_at"], k)))
-        f.store(lanes.fma(turned, sign, b.fadd(x, y)), f.at(a["out_at"], k))
+        f.store(lanes.fma(turned, sign, b.fadd(x, y)), f.at(target, k))
