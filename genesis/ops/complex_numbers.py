@@ -121,5 +121,3 @@ def refuse_complex(name: str, nodes: Sequence[Node], start: int) -> None:
             continue
         if node.op not in RULES and node.op not in _PASSED_ON | _HOST and PRIMITIVES[node.op].kind not in _MOVED:
             raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
-        if node.op == "cast" and node.dtype.category in (1, 2) and name != "to_dtype":
-            raise TypeError(f"{name}: would lose the imaginary parts of complex numbers in {node.dtype.name}; take their real")

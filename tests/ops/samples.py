@@ -273,6 +273,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "inv_ex": [Sample((values(2, 2, 2),))],
     "linalg_svd": [Sample((values(2, 2, 3), False)), Sample((values(2, 2),))],
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
+    "reshape_copy": [Sample((values(2, 3), (3, 2)))],
     "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
     "subscript": [Sample((_M, (1, (None, None, 2)))), Sample((_M, (None, (3, 0, -1), 2)))],
     "slice": [Sample((_M, 1, 1, 6, 2))],
