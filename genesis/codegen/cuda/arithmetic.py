@@ -1,6 +1,7 @@
 """Values in kernels as text: the types of a dtype, conversions, elementwise primitives, reductions.
 
-float16 and bfloat16 are storage formats, computed as float32; bfloat16 is stored as its 16 bits. A dtype is a string. In an
+float16 and bfloat16 are storage formats, computed as float32, and complex32 is one, computed as complex64; bfloat16 is stored
+as its 16 bits, complex32 as its 32. A dtype is a string. In an
 expression `{0}`, `{1}`, .. are the operands, which are names; `{t}` is the type of a variable, `{f}` the ending of the
 functions of that type in libdevice, and `{bits}` an integer's width.
 """
@@ -17,11 +18,11 @@ FLOATING = frozenset(("float64", "float32", "float16", "bfloat16"))
 
 def register_type(dtype: str) -> str:
     """The type of a variable; nothing converts to `bool`."""
-    return "float32" if dtype in ("float16", "bfloat16") else dtype
+    return {"float16": "float32", "bfloat16": "float32", "complex32": "complex64"}.get(dtype, dtype)
 
 
 def memory_type(dtype: str) -> str:
-    return {"bool": "uint8", "bfloat16": "uint16"}.get(dtype, dtype)
+    return {"bool": "uint8", "bfloat16": "uint16", "complex32": "uint32"}.get(dtype, dtype)
 
 
 def accumulated(dtype: str) -> str:
@@ -33,12 +34,14 @@ def loaded(element: str, dtype: str) -> str:
     """An element of memory as a value."""
     if dtype == "bool":
         return f"{element} != 0"
-    return {"float16": f"float32({element})", "bfloat16": f"float32_of_bfloat16({element})"}.get(dtype, element)
+    return {"float16": f"float32({element})", "bfloat16": f"float32_of_bfloat16({element})",
+            "complex32": f"complex64_of_bits({element})"}.get(dtype, element)
 
 
 def stored(value: str, dtype: str) -> str:
     """A value as an element of memory."""
-    return {"bool": f"uint8({value})", "float16": f"float16({value})", "bfloat16": f"bfloat16_bits({value})"}.get(dtype, value)
+    return {"bool": f"uint8({value})", "float16": f"float16({value})", "bfloat16": f"bfloat16_bits({value})",
+            "complex32": f"complex32_bits({value})"}.get(dtype, value)
 
 
 def rounded(value: str, dtype: str) -> str:

@@ -20,6 +20,8 @@ COMPUTED = {
     "elementwise": lambda x: (x * 2 + 1).tanh() - x.abs().sqrt() / (x.exp() + 3),
     "complex": lambda x: genesis.complex(x, x + 1).exp() / genesis.complex(x, -x) * 1j,
     "parts": lambda x: (genesis.complex(x, x + 1)[1:, ::2] @ genesis.complex(x[:2, :2], -x[:2, :2])).abs().sum(),
+    "complex32": lambda x: genesis.complex(x * 1e-5, x * 3e4).chalf() * (1 + 0.3j),
+    "parts of complex32": lambda x: genesis.complex(x.half(), x.half() + 1).conj()[1:].imag.sum(),
     "numbers": lambda x: 1 - x**2 + 0.25 * x,
     "integers": lambda x: (x * 4).long() // 3 % 2,
     "comparison": lambda x: (x > 0) & (x < 1),

@@ -110,7 +110,7 @@ def shifted_right(x: int, count: int, bits: int) -> int:
     return x >> count if 0 <= count < bits else x >> (bits - 1)
 
 
-int32, int64, uint16, uint32 = (DTYPES[name] for name in ("int32", "int64", "uint16", "uint32"))
+float32, int32, int64, uint16, uint32 = (DTYPES[name] for name in ("float32", "int32", "int64", "uint16", "uint32"))
 
 
 @device_function
@@ -146,3 +146,41 @@ def bfloat16_bits(x: float) -> int:
 def float32_of_bfloat16(bits: int) -> float:
     """The float32 whose upper half is `bits`."""
     return libdevice.int_as_float(int32(int32(bits) << 16))
+
+
+@device_function
+def _float16_bits(x: float) -> int:
+    """A float32 as half, rounded half to even."""
+    bits = uint32(libdevice.float_as_int(x))
+    magnitude, sign = bits & 0x7FFFFFFF, (bits >> 16) & 0x8000
+    if magnitude > 0x7F800000:
+        return uint32(sign | 0x7E00)
+    if magnitude >= 0x477FF000:  # 65520, which rounds to infinity
+        return uint32(sign | 0x7C00)
+    if magnitude < 0x38800000:  # below 2^-14: 0.5 has the last bit that such numbers have
+        raised = float32(libdevice.int_as_float(int32(magnitude)) + float32(0.5))
+        return uint32(sign | (libdevice.float_as_int(raised) - 0x3F000000))
+    return uint32(sign | ((magnitude - 0x38000000 + 0xFFF + ((magnitude >> 13) & 1)) >> 13))
+
+
+@device_function
+def _float32_of_float16(bits: int) -> float:
+    """The float32 that the half of these bits is."""
+    magnitude = int32((bits & 0x7FFF) << 13)
+    if bits & 0x7C00 == 0x7C00:
+        x = float32(libdevice.int_as_float(int32(magnitude | 0x7F800000)))
+    else:
+        x = float32(libdevice.int_as_float(magnitude) * float32(2.0**112))
+    return -x if bits & 0x8000 else x
+
+
+@device_function
+def complex32_bits(z: complex) -> int:
+    """Both parts as halves, the real one in the lower bits."""
+    return uint32(_float16_bits(z.real) | (_float16_bits(z.imag) << 16))
+
+
+@device_function
+def complex64_of_bits(bits: int) -> complex:
+    """The complex64 whose parts are the halves in `bits`."""
+    return complex(_float32_of_float16(bits & 0xFFFF), _float32_of_float16(bits >> 16))
