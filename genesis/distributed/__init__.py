@@ -26,6 +26,7 @@ from genesis.distributed.process_group import (
     get_process_group_ranks, get_rank, get_world_size, init_process_group, is_available, is_gloo_available, is_initialized,
     is_mpi_available, is_nccl_available, new_group,
 )
+from genesis.distributed.sync_batch_norm import SyncBatchNorm
 from genesis.distributed.work import Work
 from genesis.runtime.collectives import CollectiveError
 
@@ -33,7 +34,7 @@ DistError = CollectiveError
 
 __all__ = [
     "NON_GROUP_MEMBER", "CollectiveError", "DistError", "DistributedDataParallel", "GroupReduction",
-    "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather",
+    "P2POp", "ProcessGroup", "ReduceOp", "SyncBatchNorm", "Work", "all_gather",
     "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
     "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
     "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",

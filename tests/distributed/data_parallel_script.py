@@ -150,6 +150,27 @@ def check_buffers_are_those_of_rank_0():
     assert next(iter(model.state_dict())) == "module.weight"
 
 
+def check_batch_norm_over_all_ranks():
+    """Uneven batches, against one process with all rows: results, running statistics, gradients."""
+    rows = [np.random.default_rng(k).standard_normal((k + 2, 3, 2)) for k in range(size())]
+    weights = [np.random.default_rng(9 + k).standard_normal((k + 2, 3, 2)) for k in range(size())]
+    alone = nn.BatchNorm1d(3, dtype=genesis.float64)
+    x = genesis.tensor(np.concatenate(rows), requires_grad=True)
+    wanted = alone(x)
+    (wanted * genesis.tensor(np.concatenate(weights))).sum().backward()
+    shared = dist.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(3, dtype=genesis.float64)))
+    own = genesis.tensor(rows[rank()], requires_grad=True)
+    found = shared(own)
+    (found * genesis.tensor(weights[rank()])).sum().backward()
+    start = sum(len(part) for part in rows[: rank()])
+    part = slice(start, start + len(rows[rank()]))
+    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy()[part], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(own.grad.numpy(), x.grad.numpy()[part], rtol=1e-9, atol=1e-9)
+    for name in ("running_mean", "running_var", "num_batches_tracked"):
+        np.testing.assert_allclose(getattr(shared[0], name).numpy(), getattr(alone, name).numpy(), rtol=1e-12)
+    np.testing.assert_allclose(shared.eval()(own).detach().numpy(), alone.eval()(x).detach().numpy()[part], rtol=1e-10)
+
+
 def check_samplers_share_out_the_data():
     found = [None] * size()
     dist.all_gather_object(found, [*DistributedSampler(range(6 * size()))])

@@ -1,0 +1,108 @@
+"""Batch normalization whose statistics are those of all ranks' batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.distributed.nn.functional import all_gather
+from genesis.distributed.process_group import group_of
+from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
+from genesis.nn.module import Module
+from genesis.nn.normalization import BatchNorm
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
+from genesis.tensor.dispatch import call, filled
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tracing.state import recording
+
+
+class SyncBatchNorm(BatchNorm):
+    """(x - mean) / sqrt(var + eps) for each channel of (n, c, ..), then `weight` and `bias`, over all ranks' batches.
+
+    While training, each rank's count, mean and sum of squared differences go to all (Chan, Golub and LeVeque, 1979); batches
+    may be of different lengths. Gradients flow through the statistics. In eval mode, and on one rank, it is BatchNorm.
+
+    Args:
+        process_group: the ranks; all if left out. The other arguments are BatchNorm's.
+
+    >>> genesis.distributed.init_process_group()
+    >>> genesis.distributed.SyncBatchNorm(1)(genesis.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
+    >>> genesis.distributed.destroy_process_group()
+    """
+
+    _ranks = (2, 3, 4, 5)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: Any = None, device: DeviceLike = None, dtype: DType | None = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, num_features, ..), the same shape. While training, the statistics are those of all ranks."""
+        group = group_of(self.process_group)
+        if group.size() == 1 or not (self.training or self.running_mean is None):
+            return super().forward(input)
+        self._check(input)
+        axes = tuple([axis for axis in range(input.ndim) if axis != 1])
+        x = call(OPERATIONS["to_dtype"], (input, input.dtype.compute))
+        mean, squares, total = self._statistics(x, axes, group)
+        shape = (1, -1, *[1] * (input.ndim - 2))
+        self._follow(mean.detach(), (squares / (total - 1)).detach())
+        scale = (squares / total + self.eps).rsqrt()
+        y = (x - mean.reshape(shape)) * scale.reshape(shape)
+        if self.weight is not None:
+            y = y * self.weight.reshape(shape)
+        if self.bias is not None:
+            y = y + self.bias.reshape(shape)
+        return call(OPERATIONS["to_dtype"], (y, input.dtype))  # type: ignore[no-any-return]
+
+    def _statistics(self, x: Tensor, axes: tuple[int, ...], group: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """The mean and the sum of squared differences of each channel, and the count, over all ranks."""
+        channels = x.shape[1]
+        count = x.numel() // max(channels, 1)
+        own = x.sum(axes) / max(count, 1)
+        spread = (x - own.reshape((1, -1, *[1] * (x.ndim - 2)))).square().sum(axes)
+        counted = filled(count, (1,), x.dtype, x.device)
+        found = call(OPERATIONS["stack"], (list(all_gather(call(OPERATIONS["cat"], ([own, spread, counted],)), group)),))
+        means, spreads, counts = found[:, :channels], found[:, channels:-1], found[:, -1:]
+        total = counts.sum()
+        mean = (means * counts).sum(0) / total
+        return mean, (spreads + counts * (means - mean).square()).sum(0), total
+
+    def _follow(self, mean: Tensor, variance: Tensor) -> None:
+        """Move the running statistics towards those of this batch."""
+        if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
+            return
+        with recording(False) as again, again:
+            write(self.num_batches_tracked, self.num_batches_tracked + 1)
+            for running, new in ((self.running_mean, mean), (self.running_var, variance)):
+                part: Any = self.momentum if self.momentum is not None else 1 / self.num_batches_tracked.to(running.dtype)
+                write(running, call(OPERATIONS["to_dtype"], (running + (new - running) * part, running.dtype)))
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with each BatchNorm in it replaced by one over all ranks, of the same parameters and statistics.
+
+        >>> model = genesis.nn.Sequential(genesis.nn.Linear(2, 3), genesis.nn.BatchNorm1d(3))
+        >>> genesis.distributed.SyncBatchNorm.convert_sync_batchnorm(model)[1]
+        SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+        """
+        if isinstance(module, BatchNorm) and not isinstance(module, SyncBatchNorm):
+            settings = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
+            made = cls(*settings, process_group)
+            made.weight, made.bias, made.training = module.weight, module.bias, module.training
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                setattr(made, name, getattr(module, name))
+            return made
+        for name, child in module.named_children():
+            setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
+        return module
+
+
+replayable_module(__name__)
