@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.functions.creation import full
+from genesis.functions.indexing import places_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.ir.dtypes import float64
+from genesis.ir.dtypes import float64, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
@@ -154,9 +156,25 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
         return Mode(input.clone(), from_data(0, device=input.device))
     if not input.shape[axis]:
         raise OutOfRangeError(f"mode: shape {input.shape} has no elements along dim {dim}; want one at least")
-    at = call(OPERATIONS["mode_places"], (input, axis))
+    at = call(OPERATIONS["mode_place"], (input, axis))
     values = call(OPERATIONS["gather"], (input, axis, at))
     return Mode(values, at) if keepdim else Mode(values.squeeze(axis), at.squeeze(axis))
+
+
+def runs(values: Tensor, return_inverse: bool, return_counts: bool) -> list[Tensor]:
+    """The first of each run of equal elements of `values` (n, ..); on request, which run each is in, and how long they are."""
+    n = values.shape[0]
+    end = full((min(n, 1),), n, dtype=int64, device=values.device)
+    differs = values[1:] != values[:-1]
+    differs = differs.flatten(1).any(1) if values.ndim > 1 else differs
+    begins = call(OPERATIONS["cat"], ([end > 0, differs],))
+    places = places_of(begins).reshape(-1)
+    results = [values[places]]
+    if return_inverse:
+        results.append(begins.cumsum(0) - 1)
+    if return_counts:
+        results.append(call(OPERATIONS["cat"], ([places[1:], end],)) - places)
+    return results
 
 
 @overridable_method
@@ -167,16 +185,11 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     tensor([1, 2, 1])
     """
     axis = 0 if dim is None else normalize_axis("unique_consecutive", dim, input.ndim)
-    values = values_of(input)
-    rows = values.reshape(-1) if dim is None else np.moveaxis(values, axis, 0)
-    begins = np.ones(len(rows), bool)
-    begins[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
-    found = rows[begins] if dim is None else np.moveaxis(rows[begins], 0, axis)
-    results = [from_data(found, device=input.device)]
-    if return_inverse:
-        results.append(from_data((begins.cumsum() - 1).reshape(input.shape if dim is None else -1), device=input.device))
-    if return_counts:
-        results.append(from_data(np.diff(np.append(np.flatnonzero(begins), len(rows))), device=input.device))
+    rows = input.detach().reshape(-1) if dim is None else input.detach().movedim(axis, 0)
+    results = runs(rows, return_inverse, return_counts)
+    results[0] = results[0].movedim(0, axis)
+    if return_inverse and dim is None:
+        results[1] = results[1].reshape(input.shape)
     return results[0] if len(results) == 1 else tuple(results)
 
 

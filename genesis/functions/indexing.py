@@ -32,6 +32,10 @@ Position = int | slice | EllipsisType | None | Tensor | np.ndarray | np.generic 
 Index = Position | tuple[Position, ...]
 
 
+# Measured, 100 elements: nonzero 15 us for 49, unique 28 for 229.
+FEW = 4096  # elements that NumPy has looked through by the time a program for them is found
+
+
 class Subscript(NamedTuple):
     """An index taken apart: the view to take, then tensors for axes of that view."""
 
@@ -47,6 +51,9 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
     viewed = view(self, "subscript", items) if items else self
     if not tensors:
         return viewed if items else view(self, "subscript", ())
+    if len(tensors) == 1 and tensors[0][1].dtype is bool_ and tensors[0][1].ndim > 1:
+        axis, mask = tensors[0]  # its axes as one: one index for each place, not one for each axis
+        viewed, tensors = viewed.flatten(axis, axis + mask.ndim - 1), ((axis, mask.flatten()),)
     axes, positions = positions_of(viewed, tensors)
     return call(OPERATIONS["index"], (viewed, axes, *positions))
 
@@ -193,10 +200,18 @@ def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple
     axes: list[int] = []
     positions: list[Tensor] = []
     for axis, part in tensors:
-        found = [from_memory(p) for p in np.nonzero(values_of(part))] if part.dtype is bool_ else [part]
+        found = places_of(part).unbind(1) if part.dtype is bool_ else [part]
         axes += range(axis, axis + len(found))
         positions += [_beside(tensor, p) for p in found]
     return tuple(axes), positions
+
+
+def places_of(tensor: Tensor) -> Tensor:
+    """(places, axes): the places of the elements that are not zero. How many there are is looked at."""
+    if tensor.numel() <= FEW:
+        return from_memory(np.argwhere(values_of(tensor))).to(tensor.device)
+    count = int(values_of(call(OPERATIONS["count_nonzero"], (tensor.detach(),))))
+    return call(OPERATIONS["nonzero_places"], (tensor, count, 0))  # type: ignore[no-any-return]
 
 
 def _beside(tensor: Tensor, index: Tensor) -> Tensor:

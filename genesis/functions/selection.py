@@ -7,8 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from genesis.functions.counting import runs
 from genesis.functions.creation import full
-from genesis.functions.indexing import positions_of
+from genesis.functions.indexing import FEW, places_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.errors import ArgumentError
@@ -16,7 +17,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
-from genesis.tensor.from_python import from_data, from_memory
+from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, method
 from genesis.tensor.in_place import in_place_form
 from genesis.tensor.views import view
@@ -30,10 +31,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    values = values_of(input)
-    if as_tuple:
-        return tuple([from_memory(places).to(input.device) for places in np.nonzero(np.atleast_1d(values))])
-    return from_memory(np.argwhere(values)).to(input.device)
+    return places_of(input if input.ndim else input.reshape(1)).unbind(1) if as_tuple else places_of(input)
 
 
 @overridable_method
@@ -135,6 +133,12 @@ def unique(
     >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
+    if dim is None and input.dtype.category < 3 and input.numel() > FEW:
+        values, order = call(OPERATIONS["sort"], (input.detach().reshape(-1),))
+        results = runs(values, return_inverse, return_counts)
+        if return_inverse:
+            results[1] = results[1].scatter(0, order, results[1]).reshape(input.shape)
+        return results[0] if len(results) == 1 else tuple(results)
     found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     results = [from_data(found[0], device=input.device)]
     if return_inverse:

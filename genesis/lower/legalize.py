@@ -56,11 +56,14 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
         if node.op == "matmul":
             result.put(_matmul(result, node).index)
         elif kind == "gather":
-            result.put(result.append(node.renumbered((_in_memory(result, node.inputs[0]), *node.inputs[1:]))))
+            source = result.copies.get(_reading(result, node.inputs[0]))  # a copy in order is quicker to read here and there
+            source = _in_memory(result, node.inputs[0]) if source is None else source
+            result.put(result.append(node.renumbered((source, *node.inputs[1:]))))
         elif kind == "collective":
             result.put(result.append(node.renumbered((_in_order(result, node.inputs[0]),))))
         elif kind == "host":
-            result.put(result.append(node.renumbered(tuple([_in_memory(result, i) for i in node.inputs]))))
+            ready = _in_order if PRIMITIVES[node.op].contiguous else _in_memory
+            result.put(result.append(node.renumbered(tuple([ready(result, i) for i in node.inputs]))))
         elif kind == "reduce" and all(result.nodes[node.inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
             arg = node.op.startswith("arg")
             value = result.constant(0, int64) if arg else result.value(node.inputs[0])

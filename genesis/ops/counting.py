@@ -34,15 +34,6 @@ def _node(name: str, inputs: Sequence[Value], shape: Shape, dtype: DType, **attr
     return given[0].graph.add(name, given, shape, dtype, {"ranks": tuple([x.ndim for x in given]), **attrs})
 
 
-def _mode_places(attrs: Attributes, row: np.ndarray) -> np.ndarray:
-    moved = np.moveaxis(row, attrs["along"], -1)
-    found = np.empty((*moved.shape[:-1], 1), np.int64)
-    for place in np.ndindex(moved.shape[:-1]):
-        kinds, counts = np.unique(moved[place], return_counts=True)
-        found[place] = np.flatnonzero(moved[place] == kinds[counts.argmax()])[-1]
-    return np.moveaxis(found, -1, attrs["along"])
-
-
 def _nonzero_places(attrs: Attributes, x: np.ndarray) -> np.ndarray:
     found = np.argwhere(x)[: attrs["size"]]
     places = np.full((attrs["size"], x.ndim), attrs["fill"], np.int64)
@@ -129,8 +120,7 @@ def _xor(attrs: Attributes, x: np.ndarray) -> np.ndarray:
 
 
 primitive("bits_xor", "host", reference=_each(_xor))
-primitive("mode_places", "host", reference=_each(_mode_places))
-primitive("nonzero_places", "host", reference=_each(_nonzero_places))
+primitive("nonzero_places", "host", reference=_each(_nonzero_places), contiguous=True)
 primitive("histogram_values", "host", reference=_each(_histogram))
 
 
@@ -139,13 +129,6 @@ def bits_xor(input: Value, over: Sequence[int], keepdim: bool) -> Value:
     """The exclusive or of 64-bit elements over axes, uint64."""
     shape = tuple([1 if axis in over else e for axis, e in enumerate(input.shape) if keepdim or axis not in over])
     return _node("bits_xor", [input], shape, uint64, over=tuple([axis - input.ndim for axis in over]), keepdim=keepdim)
-
-
-@composite("mode_places", method=False, public=False)
-def mode_places(input: Value, dim: int) -> Value:
-    """The last places of the most frequent elements along `dim`, which is kept: those of the least one, of several."""
-    shape = (*input.shape[:dim], 1, *input.shape[dim + 1 :])
-    return _node("mode_places", [input], shape, int64, along=dim - input.ndim)
 
 
 @composite("nonzero_places", method=False, public=False, takes_complex=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from genesis.ir.dtypes import DType, bool_, int32, int64
 from genesis.ir.graph import Node, Value
-from genesis.ir.shapes import normalize_axis, numel, reduced_shape
+from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.elementwise import clamp, isnan, where
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.joining import cat
@@ -19,18 +19,37 @@ from genesis.ops.reduction import sum
 from genesis.ops.registry import as_values, cast, composite, expand, primitive, promoted
 from genesis.ops.results import Sorted
 from genesis.ops.source import iota
-from genesis.ops.views import flip_value, reshape_value, slice_value
+from genesis.ops.views import flip_value, permute_value, reshape_value, slice_value
+
+FEW = 8  # rows of which more than one element in so many is wanted are sorted whole
 
 
 # ---- primitives ----
 def _argsort_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    axis = node.attrs["dim"]
     if x.dtype.kind == "V":  # bfloat16, of whose NaN NumPy's sort does not know
         x = x.astype(np.float32)
     if not node.attrs["descending"]:
-        return np.argsort(x, axis, kind="stable")
-    backwards = np.argsort(np.flip(x, axis), axis, kind="stable")  # so that equal elements keep their order
-    return x.shape[axis] - 1 - np.flip(backwards, axis)
+        return np.argsort(x, -1, kind="stable")
+    backwards = np.argsort(np.flip(x, -1), -1, kind="stable")  # so that equal elements keep their order
+    return x.shape[-1] - 1 - np.flip(backwards, -1)
+
+
+def _topk_reference(node: Node, x: np.ndarray) -> np.ndarray:
+    order = _argsort_reference(Node(node.op, node.inputs, {"descending": node.attrs["largest"]}, node.shape, node.dtype), x)
+    return order[..., : node.shape[-1]]
+
+
+def _kth_reference(node: Node, x: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    order = _argsort_reference(Node(node.op, node.inputs, {"descending": False}, node.shape, node.dtype), x)
+    return np.take_along_axis(order, ranks, -1)
+
+
+def _mode_reference(node: Node, x: np.ndarray) -> np.ndarray:
+    found = np.empty((*x.shape[:-1], 1), np.int64)
+    for place in np.ndindex(x.shape[:-1]):
+        _, kinds, counts = np.unique(x[place], return_inverse=True, return_counts=True)
+        found[place] = np.flatnonzero(kinds == counts.argmax())[-1]
+    return found
 
 
 def _cumsum_reference(node: Node, x: np.ndarray) -> np.ndarray:
@@ -76,9 +95,36 @@ def recurrence(factors: Value, terms: Value, dim: int) -> Value:
     return terms.graph.add("recurrence", (factors, terms), terms.shape, terms.dtype, {"dim": dim})
 
 
-primitive("argsort", "host", reference=_argsort_reference)
+primitive("argsort", "host", reference=_argsort_reference, contiguous=True)
+primitive("topk_places", "host", reference=_topk_reference, contiguous=True)
+primitive("kth_place", "host", reference=_kth_reference, contiguous=True)
+primitive("mode_place", "host", reference=_mode_reference, contiguous=True)
 primitive("recurrence", "host", grad=_recurrence_grad, reference=_recurrence_reference)
 primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
+
+
+# ---- rows along an axis ----
+def rows_along(x: Value, axis: int) -> Value:
+    """`x` with `axis` as the last one; a number as a row of one."""
+    if not x.ndim:
+        return reshape_value(x, (1,))
+    return x if axis == x.ndim - 1 else permute_value(x, [*(a for a in range(x.ndim) if a != axis), axis])
+
+
+def as_before(rows: Value, axis: int, ndim: int) -> Value:
+    """`rows` with their last axis back at `axis`, of so many."""
+    if not ndim:
+        return reshape_value(rows, ())
+    return rows if axis == ndim - 1 else permute_value(rows, [*range(axis), ndim - 1, *range(axis, ndim - 1)])
+
+
+def _order(rows: Value, descending: bool) -> Value:
+    return rows.graph.add("argsort", (rows,), rows.shape, int64, {"descending": bool(descending)})
+
+
+def _taken(rows: Value, places: Value, axis: int, ndim: int) -> Sorted:
+    """(values, places) of the elements of rows at `places`."""
+    return Sorted(as_before(gather_value(rows, places, rows.ndim - 1), axis, ndim), as_before(places, axis, ndim))
 
 
 # ---- the operations ----
@@ -112,18 +158,15 @@ def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
 def argsort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Value:
     """The positions of the elements in order along `dim`; equal ones keep theirs, NaN counts as the greatest."""
     axis = normalize_axis("argsort", dim, input.ndim)
-    x = input if input.ndim else reshape_value(input, (1,))
-    at = x.graph.add("argsort", (x,), x.shape, int64, {"dim": axis, "descending": bool(descending)})
-    return reshape_value(at, input.shape)
+    return as_before(_order(rows_along(input, axis), descending), axis, input.ndim)
 
 
 @composite("sort")
 def sort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
     """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
-    at = argsort(input, dim, descending)
-    if not input.ndim:
-        return Sorted(input, at)
-    return Sorted(gather_value(input, at, normalize_axis("sort", dim, input.ndim)), at)
+    axis = normalize_axis("sort", dim, input.ndim)
+    rows = rows_along(input, axis)
+    return _taken(rows, _order(rows, descending), axis, input.ndim)
 
 
 @composite("topk")
@@ -133,14 +176,29 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
     extent = input.shape[axis] if input.ndim else 1
     if not 0 <= k <= extent:
         raise ValueError(f"topk: k is {k}; want 0 to {extent}, the extent of dim {dim}")
-    at = argsort(input, axis, largest)
-    if not input.ndim:
-        return Sorted(input, at)
-    at = slice_value(at, axis, 0, k)
-    return Sorted(gather_value(input, at, axis), at)
+    rows = rows_along(input, axis)
+    if extent < FEW * k:
+        return _taken(rows, slice_value(_order(rows, largest), rows.ndim - 1, 0, k), axis, input.ndim)
+    attrs = {"largest": bool(largest)}
+    return _taken(rows, rows.graph.add("topk_places", (rows,), (*rows.shape[:-1], k), int64, attrs), axis, input.ndim)
 
 
-# ---- medians ----
+# ---- one element of each row ----
+def kth(rows: Value, rank: Value | int, axis: int, keepdim: bool, ndim: int) -> Sorted:
+    """The elements of that rank (from 0) of rows along `axis` of so many axes, which goes unless it is kept."""
+    shape = (*rows.shape[:-1], 1)
+    ranks = expand(rows.graph.constant(rank, int64), shape) if isinstance(rank, int) else rank
+    found = _taken(rows, rows.graph.add("kth_place", (rows, ranks), shape, int64, {}), axis, ndim)
+    return found if keepdim or not ndim else Sorted(*[reshape_value(x, rows.shape[:-1]) for x in found])
+
+
+@composite("mode_place", method=False, public=False)
+def mode_place(input: Value, dim: int) -> Value:
+    """The last places of the most frequent elements along `dim`, which is kept: those of the least one, of several."""
+    rows = rows_along(input, dim)
+    return as_before(rows.graph.add("mode_place", (rows,), (*rows.shape[:-1], 1), int64, {}), dim, input.ndim)
+
+
 def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool) -> Value | Sorted:
     """The lower middle of the elements along `dim`; NaN where one is, unless they are to `skip`."""
     x = reshape_value(input, (numel(input.shape),)) if dim is None or not input.ndim else input
@@ -148,18 +206,13 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
     extent = x.shape[axis]
     if not extent:
         raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
-    order = argsort(x, axis)
+    rows = rows_along(x, axis)
+    middle: Value | int = (extent - 1) // 2
     if x.dtype.is_floating_point:
-        missing = sum(cast(isnan(x), int64), axis, True)
-        middle = (extent - missing - 1) // 2 if skip else where(missing > 0, extent - missing, (extent - 1) // 2)
-        place = gather_value(order, clamp(middle, min=0), axis)
-    else:
-        place = slice_value(order, axis, (extent - 1) // 2, (extent - 1) // 2 + 1)
-    values = gather_value(x, place, axis)
-    if dim is None:
-        return reshape_value(values, ())
-    shape = place.shape if keepdim and input.ndim else reduced_shape(x.shape, (axis,))
-    return Sorted(reshape_value(values, shape), reshape_value(place, shape))
+        missing = sum(cast(isnan(rows), int64), -1, True)
+        middle = clamp((extent - missing - 1) // 2, min=0) if skip else where(missing > 0, extent - missing, middle)
+    found = kth(rows, middle, axis, keepdim, 1 if dim is None else input.ndim)
+    return reshape_value(found.values, ()) if dim is None else found
 
 
 @composite("median")

@@ -11,7 +11,7 @@ from genesis.ops.complex_values import complex_value, conjugate, imag_value, rea
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import clamp, floor, isnan, round, sqrt, where
 from genesis.ops.indexing import gather_value
-from genesis.ops.ordering import cumsum, sort
+from genesis.ops.ordering import cumsum, kth, rows_along, sort
 from genesis.ops.reduction import Axes, amax, amin, any, corrected, mean, std, sum, var
 from genesis.ops.registry import Operation, cast, composite, expand, floating_dtype, widened
 from genesis.ops.results import Extrema, Sorted
@@ -155,12 +155,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Sort
     extent = input.shape[axis] if input.ndim else 1
     if not 1 <= k <= extent:
         raise ValueError(f"kthvalue: k is {k}; want 1 to {extent}, the extent of dim {dim}")
-    found = sort(input, axis)
-    if not input.ndim:
-        return found
-    shape = tuple(e for a, e in enumerate(input.shape) if a != axis)
-    parts = [slice_value(v, axis, k - 1, k) for v in found]
-    return Sorted(*parts) if keepdim else Sorted(*[reshape_value(v, shape) for v in parts])
+    return kth(rows_along(input, axis), k - 1, axis, keepdim, input.ndim)
 
 
 msort = formula("msort", lambda input: sort(input, 0).values, "The elements in order along axis 0.")

@@ -26,7 +26,7 @@ INTERNAL = {
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
     "radam_update", "rprop_update", "adafactor_update", "muon_update", "sparse_adam_update",
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
-    "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_places", "nonzero_places", "bits_xor",
+    "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_place", "nonzero_places", "bits_xor",
     "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
     "stirling_error", "digamma_error", "deviance", "gamma_divergence", "log_beta", "log_gamma_density", "log_beta_density",
     "log_dirichlet_density", "csr_matmul",
@@ -262,7 +262,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "csr_matmul": [Sample((
         np.array([0, 2, 2, 3]), np.array([0, 0, 2]), np.array([1, 3, 0]), values(3), values(4, 2, seed=1)))],
     "bits_xor": [Sample((_M, (1,), False)), Sample((_M, (0, 1), True))],
-    "mode_places": [Sample((np.round(_M), 1)), Sample((np.round(_M), 0))],
+    "mode_place": [Sample((np.round(_M), 1)), Sample((np.round(_M), 0))],
     "nonzero_places": [Sample((np.round(_M), 8, -1)), Sample((values(2, 3), 9, -1))],
     "matrix_exp": [Sample((values(2, 2, 2) / 4,))], "polygamma": [Sample((1, _POSITIVE)), Sample((2, _POSITIVE))],
     "svd": [Sample((values(3, 2),)), Sample((values(2, 3),))],

@@ -12,7 +12,7 @@ from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, NativeLaunch
 
 
-def sources(dtype: str) -> list[KernelSource]:
+def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
     """The kernel of all collectives."""
     return [SOURCE]
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 from genesis.codegen.cpu import collective, sparse_product
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
 from genesis.codegen.cpu.loops import LOOP, combine_source, loop_launches
+from genesis.codegen.cpu.ordering.argsort import Argsort
+from genesis.codegen.cpu.ordering.kth import Kth
+from genesis.codegen.cpu.ordering.mode import Mode
+from genesis.codegen.cpu.ordering.nonzero import Nonzero
+from genesis.codegen.cpu.ordering.topk import TopK
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, width_of
 from genesis.codegen.segment import Segment, SlotMap
@@ -27,7 +33,22 @@ from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 
 _COLLECTIVES = (
     "all_reduce", "reduce_to", "broadcast_from", "all_gather", "reduce_scatter", "gather_to", "scatter_from", "all_to_all")
-NATIVE = {  # host operations that have a kernel here
+
+
+class Native(Protocol):
+    """The kernel of a host operation."""
+
+    def sources(self, nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
+        """The source for a call, if there is one."""
+
+    def launches(
+        self, nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+    ) -> list[NativeLaunch] | None:
+        """The launches of a call; None for one that is left to Python."""
+
+
+NATIVE: dict[str, Native] = {
+    "argsort": Argsort, "kth_place": Kth, "mode_place": Mode, "nonzero_places": Nonzero, "topk_places": TopK,
     "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
     **dict.fromkeys(_COLLECTIVES, collective),
 }
@@ -99,8 +120,7 @@ def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
         dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
         if isinstance(first, HostCall) and (native := NATIVE.get(nodes[first.node].op)) is not None:
-            for source in native.sources(nodes[first.node].dtype.name):
-                sources[source.symbol] = source
+            sources |= {source.symbol: source for source in native.sources(nodes, first)}
         found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]
         sources |= {source.symbol: source for source in found}
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))

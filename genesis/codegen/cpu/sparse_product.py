@@ -28,8 +28,9 @@ LINE = 64  # bytes
 DTYPES = "float32", "float64"
 
 
-def sources(dtype: str) -> list[KernelSource]:
-    """The kernel of products of that dtype, if there is one."""
+def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
+    """The kernel of the call, if there is one for its dtype."""
+    dtype = nodes[call.node].dtype.name
     return [source(dtype)] if dtype in DTYPES else []
 
 

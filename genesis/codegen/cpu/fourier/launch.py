@@ -30,8 +30,9 @@ EVEN = 16  # numbers: buffers begin at lines of the cache
 SCALING = "last", "narrow", "transposed", "to half"  # passes that scale
 
 
-def sources(dtype: str) -> list[KernelSource]:
-    """The kernel of transforms whose result has that dtype."""
+def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
+    """The kernel of transforms with a result of that dtype."""
+    dtype = nodes[call.node].dtype.name
     return [source(PART.get(dtype, dtype))]
 
 

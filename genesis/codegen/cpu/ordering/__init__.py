@@ -1,0 +1,1 @@
+"""Rows in order: kernels that sort, select and count places. Elements become keys, keys with positions pairs."""

@@ -1,0 +1,107 @@
+"""The positions of rows in order. A worker sorts whole rows; rows that are fewer than workers are sorted by all of them.
+
+The latter takes a launch for each step of a digit: blocks of a row count its values, the counts add up to where each block's
+pairs go, and the blocks move theirs.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.ordering.code import WORD
+from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
+from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch, Sorting, emit_encode, emit_positions
+from genesis.codegen.cpu.registers import I64
+from genesis.codegen.segment import SlotMap
+from genesis.ir.graph import Node
+from genesis.lower.stages import HostCall
+
+
+class Argsort(Entry):
+    """The kernel."""
+
+    steps = "whole", "encode", "count", "add_up", "move", "positions"
+    more = ("digit",)
+    cost = 16
+
+    @classmethod
+    def is_descending(cls, node: Node) -> bool:
+        return bool(node.attrs["descending"])
+
+    @classmethod
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+        """Whole rows; or a row's pairs, their way by each digit, and its positions."""
+        digits, every = rows.keys.size, rows.total * rows.blocks
+        state = aligned(2 * WORD * (digits + 1))
+        scratch = Scratch.of(rows.keys, rows.n, rows.blocks, state)
+        share = aligned(scratch.end)
+        if not rows.is_shared:
+            return Plan([("whole", rows.total, {"digit": 0})], scratch, share * rows.workers, share, {})
+        moves = [(step, rows.total if step == "add_up" else every, {"digit": digit}) for digit in range(digits)
+                 for step in ("count", "add_up", "move")]
+        launches = [("encode", every, {"digit": 0}), *moves, ("positions", every, {"digit": digits})]
+        return Plan(launches, scratch, share * rows.total, share, {})
+
+    def functions(self) -> None:
+        self.encode, self.positions = emit_encode(self.module, self.keys), emit_positions(self.module, self.keys)
+        self.sorting = Sorting.emit(self.module, self.keys)
+
+    def _out(self, row: ir.Value) -> ir.Value:
+        return self.at(self.given["out"], self.builder.mul(row, self.given["n"]), WORD)
+
+    def _whole(self, row: ir.Value) -> None:
+        counts, a, b = self.buffers(self.worker)
+        n = self.given["n"]
+        self.builder.call(self.encode, [self.row(row), I64(0), n, a, self.block])
+        pairs = self.builder.call(self.sorting.sort, [n, counts, a, b])
+        self.builder.call(self.positions, [pairs, I64(0), n, self._out(row)])
+
+    # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay where they are ----
+
+    def _counts(self, a: ir.Value, block: ir.Value | int) -> ir.Value:
+        """A block's counts: they lie before the pairs, the first block's last."""
+        block = I64(block) if isinstance(block, int) else block
+        return self.at(a, self.builder.mul(self.builder.sub(block, self.given["blocks"]), I64(COUNTS)))
+
+    def _place(self) -> ir.Value:
+        return self.builder.add(self.given["digit"], I64(self.keys.bytes))
+
+    def _turns(self, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
+        """(state, a, where the pairs are, where they go)."""
+        state, a, b = self.buffers(row)
+        turned = self.builder.icmp_signed("!=", self.get(state, self.given["digit"]), I64(0))
+        return state, a, self.builder.select(turned, b, a), self.builder.select(turned, a, b)
+
+    def _stays(self, state: ir.Value) -> ir.Value:
+        return self.at(state, self.builder.add(self.given["digit"], I64(self.keys.size + 1)), WORD)
+
+    def _encode(self, item: ir.Value) -> None:
+        row, _, first, end = self.part(item)
+        state, a, _ = self.buffers(row)
+        with self.builder.if_then(self.builder.icmp_signed("==", first, I64(0))):
+            self.put(I64(0), state)
+        self.builder.call(self.encode, [self.row(row), first, end, a, self.block])
+
+    def _count(self, item: ir.Value) -> None:
+        row, block, first, end = self.part(item)
+        _, a, here, _ = self._turns(row)
+        self.builder.call(self.sorting.count, [here, first, end, self._place(), self._counts(a, block)])
+
+    def _add_up(self, row: ir.Value) -> None:
+        state, a, _, _ = self._turns(row)
+        same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.given["blocks"], self.given["n"]])
+        self.put(self.builder.zext(same, I64), self._stays(state))
+        turned = self.get(state, self.given["digit"])
+        after = self.builder.select(same, turned, self.builder.xor(turned, I64(1)))
+        self.put(after, state, self.builder.add(self.given["digit"], I64(1)))
+
+    def _move(self, item: ir.Value) -> None:
+        row, block, first, end = self.part(item)
+        state, a, here, there = self._turns(row)
+        with self.builder.if_then(self.builder.icmp_signed("==", self.get(self._stays(state)), I64(0))):
+            self.builder.call(self.sorting.move, [here, there, first, end, self._place(), self._counts(a, block)])
+
+    def _positions(self, item: ir.Value) -> None:
+        row, _, first, end = self.part(item)
+        _, _, here, _ = self._turns(row)
+        self.builder.call(self.positions, [here, first, end, self._out(row)])

@@ -1,0 +1,110 @@
+"""The body of one function of a kernel that is no loop nest: variables, branches, memory of words, beside vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.vectors import counted
+
+WORD = 8  # bytes
+
+
+class Variable:
+    """A local variable; the compiler keeps it in a register."""
+
+    def __init__(self, code: Code, value: ir.Value) -> None:
+        self.builder = code.builder
+        self.type = value.type
+        with self.builder.goto_entry_block():
+            self.place = self.builder.alloca(self.type)
+        self.set(value)
+
+    def get(self) -> ir.Value:
+        return self.builder.load(self.place, typ=self.type)
+
+    def set(self, value: ir.Value) -> None:
+        self.builder.store(value, self.place)
+
+
+class Code(Lanes):
+    """Emits the function `name` of a module, with vectors of `width` lanes.
+
+    `args` are its parameters. Without a `result` type it returns nothing, and ends where `finish` is called.
+    """
+
+    def __init__(
+        self, module: ir.Module, name: str, parameters: Sequence[ir.Type], width: int, *, result: ir.Type | None = None,
+        internal: bool = True,
+    ) -> None:
+        self.function = ir.Function(module, ir.FunctionType(result or ir.VoidType(), parameters), name)
+        if internal:
+            self.function.linkage = "internal"
+        self.args: Sequence[ir.Value] = self.function.args
+        super().__init__(ir.IRBuilder(self.function.append_basic_block("entry")), width)
+
+    def finish(self, value: ir.Value | None = None) -> ir.Function:
+        """Return from the function, which is complete."""
+        if value is None:
+            self.builder.ret_void()
+        else:
+            self.builder.ret(value)
+        return self.function
+
+    # ---- control flow ----
+
+    def variable(self, value: ir.Value | int) -> Variable:
+        return Variable(self, I64(value) if isinstance(value, int) else value)
+
+    @contextmanager
+    def loop(self, condition: Callable[[], ir.Value]) -> Iterator[None]:
+        """`while condition():` around the body."""
+        header, body, after = (self.builder.append_basic_block(name) for name in ("while", "body", "after"))
+        self.builder.branch(header)
+        self.builder.position_at_end(header)
+        self.builder.cbranch(condition(), body, after)
+        self.builder.position_at_end(body)
+        yield
+        self.builder.branch(header)
+        self.builder.position_at_end(after)
+
+    @contextmanager
+    def count(self, start: ir.Value | int, end: ir.Value, step: int = 1) -> Iterator[ir.Value]:
+        """`for i in range(start, end, step)` around the body."""
+        with counted(self.builder, I64(start) if isinstance(start, int) else start, end, step) as i:
+            yield i
+
+    # ---- words ----
+
+    def at(self, pointer: ir.Value, index: ir.Value | int, size: int = 1) -> ir.Value:
+        """The address of element `index` of an array of elements of `size` bytes."""
+        index = I64(index) if isinstance(index, int) else index
+        if size not in (1, 2, 4, 8):
+            index, size = self.builder.mul(index, I64(size)), 1
+        return self.builder.gep(pointer, [index], source_etype=ir.IntType(8 * size))
+
+    def get(self, pointer: ir.Value, index: ir.Value | int = 0, type_: ir.Type = I64) -> ir.Value:
+        """Element `index` of an array of integers, or of pointers."""
+        size = WORD if type_ == POINTER else type_.width // 8
+        return self.builder.load(self.at(pointer, index, size), typ=type_, align=size)
+
+    def put(self, value: ir.Value, pointer: ir.Value, index: ir.Value | int = 0) -> None:
+        size = value.type.width // 8
+        self.builder.store(value, self.at(pointer, index, size), align=size)
+
+    def least(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.intrinsic("smin", I64, [a, b])
+
+    def fill(self, pointer: ir.Value, nbytes: int) -> None:
+        """Zero `nbytes` bytes."""
+        i8, i1 = ir.IntType(8), ir.IntType(1)
+        self.intrinsic("memset", ir.VoidType(), [pointer, i8(0), I64(nbytes), i1(0)], overloads=(POINTER, I64))
+
+    def copy(self, source: ir.Value, target: ir.Value, nbytes: ir.Value) -> None:
+        """Copy bytes to where they were not."""
+        arguments = [target, source, nbytes, ir.IntType(1)(0)]
+        self.intrinsic("memcpy", ir.VoidType(), arguments, overloads=(POINTER, POINTER, I64))

@@ -1,0 +1,195 @@
+"""Kernels of rows, which take several steps: their entry, their sources and their launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.ordering.code import WORD, Code
+from genesis.codegen.cpu.ordering.keys import ALIGNED, ORDER, Keys, has_keys, order_words
+from genesis.codegen.cpu.ordering.radix import Scratch
+from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.segment import SlotMap
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Node
+from genesis.ir.shapes import Shape, numel
+from genesis.lower.stages import PARALLEL_COST, HostCall
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.native import Block, BlockWord, NativeLaunch
+
+BLOCK = 1 << 15  # elements: a block of a row that all work on is no shorter
+BLOCKS = 4  # for each worker
+
+
+def aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNED) * ALIGNED
+
+
+class Rows(NamedTuple):
+    """The rows of a call's first operand, and how they are shared out: whole, or in `blocks` of `stretch` elements."""
+
+    node: Node
+    keys: Keys
+    n: int
+    total: int
+    workers: int
+    blocks: int
+    stretch: int
+
+    @classmethod
+    def of(cls, node: Node, shape: tuple[int, int], threads: int, cost: int, block: int) -> Rows:
+        """So many rows of n elements, which cost `cost` simple operations each; blocks are no shorter than `block`."""
+        total, n = shape
+        workers = threads if cost * total * n > PARALLEL_COST else 1
+        blocks = max(1, min(BLOCKS * workers, n // block)) if total < workers else 1
+        stretch = max(ALIGNED, aligned(-(-n // blocks)))
+        blocks = max(1, -(-n // stretch)) if blocks > 1 else 1
+        return cls(node, Keys(node.dtype.itemsize), n, total, workers, blocks, stretch)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several workers take part in a row."""
+        return self.blocks > 1
+
+
+class Plan(NamedTuple):
+    """What a kernel is launched for: (step, items, its own words) one after the other, with memory and words of all."""
+
+    launches: Sequence[tuple[str, int, dict[str, int]]]
+    scratch: Scratch
+    memory: int  # bytes, of all workers and rows
+    share: int  # bytes of it, of a worker or a row
+    words: dict[str, BlockWord]
+
+
+class Entry(Code):
+    """Emits a kernel: the step that a word names, for each of its items. A method `_NAME(item)` emits the step NAME."""
+
+    steps: ClassVar[Sequence[str]] = ("row",)
+    more: ClassVar[Sequence[str]] = ()  # words beside those of all kernels
+    pointers: ClassVar[Sequence[str]] = "source", "out", "scratch"
+    cost: ClassVar[int]  # of an element, in simple operations
+
+    def __init__(self, name: str, keys: Keys) -> None:
+        self.module, self.keys = ir.Module(name), keys
+        self.functions()
+        super().__init__(self.module, name, [I64, I64, POINTER, I64], keys.lanes, internal=False)
+        self.first, self.end, self.block, self.worker = self.args
+        self.given = {
+            word: self.get(self.block, n, POINTER if word in self.pointers else I64) for n, word in enumerate(self.words())
+        }
+
+    # ---- the launches ----
+
+    @classmethod
+    def words(cls) -> tuple[str, ...]:
+        """The names of a launch's words, in order."""
+        return (*ORDER, "step", "source", "out", "n", "blocks", "stretch", "scratch", "share", "a", "b", *cls.more)
+
+    @classmethod
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+        """Every row as a whole, with memory for its pairs."""
+        scratch = Scratch.of(rows.keys, rows.n)
+        share = aligned(scratch.end)
+        return Plan([(cls.steps[0], rows.total, {})], scratch, share * rows.workers, share, {})
+
+    @classmethod
+    def takes(cls, dtype: DType) -> bool:
+        """Whether there is a kernel for such elements."""
+        return has_keys(dtype)
+
+    @classmethod
+    def rows(cls, shape: Shape) -> tuple[int, int]:
+        """The rows of an operand, and their elements."""
+        return numel(shape[:-1]), shape[-1]
+
+    @classmethod
+    def is_descending(cls, node: Node) -> bool:
+        """Whether the greatest elements come first."""
+        return False
+
+    @classmethod
+    def least_block(cls, node: Node) -> int:
+        """The elements of the shortest block of a row."""
+        return BLOCK
+
+    @classmethod
+    def source(cls, keys: Keys) -> KernelSource:
+        """The kernel for elements with such keys."""
+        name = f"genesis_{cls.__name__.lower()}_{keys.size}"
+        return KernelSource(name, f"{name} {keys.lanes}", lambda: cls(name, keys).text())
+
+    @classmethod
+    def sources(cls, nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
+        """The kernel of a call, if its elements have keys, and positions fit beside them."""
+        value, layout = call.operands[0]
+        dtype = nodes[value].dtype
+        fits = cls.takes(dtype) and (dtype.itemsize == WORD or cls.rows(layout.shape)[1] < 1 << 32)
+        return [cls.source(Keys(dtype.itemsize))] if fits else []
+
+    @classmethod
+    def launches(
+        cls, nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+    ) -> list[NativeLaunch] | None:
+        """The launches of a call; None without a kernel for it."""
+        node, (value, layout) = nodes[call.node], call.operands[0]
+        if not cls.sources(nodes, call):
+            return None
+        rows = Rows.of(nodes[value], cls.rows(layout.shape), threads, cls.cost, cls.least_block(node))
+        plan = cls.plan(node, call, rows, slots)
+        dtype = rows.node.dtype
+        known: dict[str, BlockWord] = {
+            **dict(zip(ORDER, order_words(dtype, cls.is_descending(node)), strict=True)), **plan.words,
+            "source": slots.address(value, layout.offset * dtype.itemsize), "out": slots.address(call.node),
+            "n": rows.n, "blocks": rows.blocks, "stretch": rows.stretch, "scratch": slots.workspace(plan.memory),
+            "share": plan.share, "a": plan.scratch.a, "b": plan.scratch.b,
+        }
+        kernel = addresses[cls.source(rows.keys).symbol]
+        found = [known | {"step": cls.steps.index(step)} | words for step, _, words in plan.launches]
+        blocks = [Block([words[name] for name in cls.words()], items)
+                  for words, (_, items, _) in zip(found, plan.launches, strict=True)]
+        return [NativeLaunch(kernel, [block], rows.workers) for block in blocks]
+
+    # ---- the code ----
+
+    def functions(self) -> None:
+        """Emit the functions that the steps call."""
+
+    def text(self) -> str:
+        """The module's text."""
+        done = self.builder.append_basic_block("done")
+        choice = self.builder.switch(self.given["step"], done)
+        for number, step in enumerate(self.steps):
+            block = self.builder.append_basic_block(step)
+            choice.add_case(I64(number), block)
+            self.builder.position_at_end(block)
+            with self.count(self.first, self.end) as item:
+                getattr(self, "_" + step)(item)
+            self.builder.branch(done)
+        self.builder.position_at_end(done)
+        self.finish()
+        return str(self.module)
+
+    def part(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
+        """(row, block, first, end) of an item that is a block of a row."""
+        builder, given = self.builder, self.given
+        row = builder.sdiv(item, given["blocks"])
+        block = builder.sub(item, builder.mul(row, given["blocks"]))
+        first = builder.mul(block, given["stretch"])
+        return row, block, first, self.least(builder.add(first, given["stretch"]), given["n"])
+
+    def row(self, row: ir.Value) -> ir.Value:
+        """Where a row's elements lie."""
+        return self.at(self.given["source"], self.builder.mul(row, self.given["n"]), self.keys.size)
+
+    def buffers(self, number: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """The memory of a row, or of a worker, and its two buffers of pairs."""
+        start = self.at(self.given["scratch"], self.builder.mul(number, self.given["share"]))
+        return start, self.at(start, self.given["a"]), self.at(start, self.given["b"])
+
+    def put_position(self, pair: ir.Value, index: ir.Value) -> None:
+        """Write the position of a pair as element `index` of the result."""
+        position = self.get(pair, 0, self.keys.type)
+        self.put(position if self.keys.bytes == WORD else self.builder.zext(position, I64), self.given["out"], index)

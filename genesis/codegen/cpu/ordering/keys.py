@@ -1,0 +1,96 @@
+"""Elements as keys: unsigned integers in the order in which elements are sorted.
+
+Floats are mapped monotonically; NaN is the greatest and -0.0 is 0.0. Keys of a descending order are complements, so equal
+elements keep their places in either order. What an element is, is said by words of the launch: there is one kernel for all
+dtypes of a size.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.ordering.code import Code
+from genesis.codegen.cpu.tiling import vector_bytes
+from genesis.ir.dtypes import DType
+
+ORDER = "zero", "infinity", "flipped", "sign", "reversed"  # the words of a launch that say what elements are
+_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+ALIGNED = 64  # bytes
+
+
+def order_words(dtype: DType, descending: bool) -> tuple[int, ...]:
+    """The words of `ORDER` for elements of `dtype`."""
+    bits = 8 * dtype.itemsize
+    sign, rest = 1 << (bits - 1), (1 << (bits - 1)) - 1
+    backwards = -1 if descending else 0
+    if dtype.is_floating_point:
+        return sign, rest >> _MANTISSA[dtype.name] << _MANTISSA[dtype.name], rest, sign, backwards
+    return 0, rest, 0, sign if dtype.is_signed else 0, backwards
+
+
+def has_keys(dtype: DType) -> bool:
+    """Whether elements of `dtype` have keys."""
+    return dtype.category < 2 or dtype.name in _MANTISSA
+
+
+class Keys(NamedTuple):
+    """Keys of elements of `size` bytes; those of less than 32 bits have keys of 32."""
+
+    size: int
+
+    @property
+    def bytes(self) -> int:
+        return max(self.size, 4)
+
+    @property
+    def type(self) -> ir.IntType:
+        return ir.IntType(8 * self.bytes)
+
+    @property
+    def dtype(self) -> str:
+        return f"uint{8 * self.bytes}"
+
+    @property
+    def lanes(self) -> int:
+        return vector_bytes() // self.bytes
+
+    @property
+    def short(self) -> int:
+        """The longest row that is sorted by counting who comes before whom."""
+        return 3 * vector_bytes()  # measured: 192 keys of 32 or of 64 bits
+
+    @property
+    def pair(self) -> int:
+        """The bytes of a pair of a position and a key."""
+        return 2 * self.bytes
+
+    def pairs_bytes(self, count: int) -> int:
+        """The bytes of so many pairs, with room for a whole vector behind them."""
+        return -(-(count + self.lanes) * self.pair // ALIGNED) * ALIGNED
+
+    def loader(self, code: Code, words: dict[str, ir.Value]) -> _Loader:
+        return _Loader(self, code, {word: code.builder.trunc(words[word], ir.IntType(8 * self.size)) for word in ORDER})
+
+
+class _Loader(NamedTuple):
+    """Reads elements as keys, in a function that knows the words of `ORDER`."""
+
+    keys: Keys
+    code: Code
+    order: dict[str, ir.Value]
+
+    def load(self, source: ir.Value, index: ir.Value, mask: ir.Value) -> ir.Value:
+        """A vector of keys of the elements from `index` on; of those outside `mask`, whatever."""
+        code, builder, order = self.code, self.code.builder, {word: self.code.splat(x) for word, x in self.order.items()}
+        dtype = f"uint{8 * self.keys.size}"
+        x = code.load(code.element_pointer(source, index, dtype), dtype, mask)
+        x = code.select(builder.icmp_unsigned("==", x, order["zero"]), 0, x)
+        bits = 8 * self.keys.size
+        flips = builder.and_(code.shift_right_arithmetic(x, bits - 1), order["flipped"])
+        key = builder.xor(builder.xor(x, flips), order["sign"])
+        size = code.logical_and(x, (1 << (bits - 1)) - 1)
+        key = builder.xor(code.select(builder.icmp_unsigned(">", size, order["infinity"]), -1, key), order["reversed"])
+        return key if key.type.element == self.keys.type else builder.zext(key, ir.VectorType(self.keys.type, code.width))
+

@@ -1,0 +1,45 @@
+"""The positions of the most frequent elements of rows: the last one's of the longest run in order, the first of several."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.ordering.code import Code
+from genesis.codegen.cpu.ordering.entry import Entry
+from genesis.codegen.cpu.ordering.keys import Keys
+from genesis.codegen.cpu.ordering.radix import Sorting, emit_encode
+from genesis.codegen.cpu.registers import I64, POINTER
+
+
+class Mode(Entry):
+    """The kernel."""
+
+    cost = 16
+
+    def functions(self) -> None:
+        self.encode, self.sorting = emit_encode(self.module, self.keys), Sorting.emit(self.module, self.keys)
+        self.longest = _emit_longest(self.module, self.keys)
+
+    def _row(self, row: ir.Value) -> None:
+        counts, a, b = self.buffers(self.worker)
+        n = self.given["n"]
+        self.builder.call(self.encode, [self.row(row), I64(0), n, a, self.block])
+        pairs = self.builder.call(self.sorting.sort, [n, counts, a, b])
+        self.put_position(self.at(pairs, self.builder.call(self.longest, [pairs, n]), self.keys.pair), row)
+
+
+def _emit_longest(module: ir.Module, keys: Keys) -> ir.Function:
+    """`i64 (pairs, n)`: where the longest run of equal keys ends."""
+    code = Code(module, "longest", [POINTER, I64], 1, result=I64)
+    pairs, n = code.args
+    builder = code.builder
+    before, run, most, end = code.variable(keys.type(0)), code.variable(0), code.variable(0), code.variable(0)
+    with code.count(0, n) as i:
+        key = code.get(code.at(pairs, i, keys.pair), 1, keys.type)
+        again = builder.icmp_unsigned("==", key, before.get())
+        run.set(builder.select(again, builder.add(run.get(), I64(1)), I64(1)))
+        longer = builder.icmp_signed(">", run.get(), most.get())
+        most.set(builder.select(longer, run.get(), most.get()))
+        end.set(builder.select(longer, i, end.get()))
+        before.set(key)
+    return code.finish(end.get())

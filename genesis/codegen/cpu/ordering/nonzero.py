@@ -1,0 +1,107 @@
+"""The places of the elements that are not zero: blocks count theirs, the counts add up, and blocks write where they are to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.ordering.code import WORD
+from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
+from genesis.codegen.cpu.ordering.keys import has_keys
+from genesis.codegen.cpu.ordering.radix import Scratch
+from genesis.codegen.cpu.registers import I64
+from genesis.codegen.segment import SlotMap
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Node
+from genesis.ir.shapes import Shape, numel
+from genesis.lower.stages import HostCall
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.native import BlockWord
+
+
+class Nonzero(Entry):
+    """The kernel."""
+
+    steps = "count", "add_up", "write"
+    more = "mask", "size", "fill", "rank", "extents"
+    pointers = (*Entry.pointers, "extents")
+    cost = 1
+
+    # ---- the launches ----
+
+    @classmethod
+    def takes(cls, dtype: DType) -> bool:
+        return has_keys(dtype) or dtype.name == "complex64"
+
+    @classmethod
+    def sources(cls, nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
+        rank = len(call.operands[0][1].shape)
+        return super().sources(nodes, call) if rank == nodes[call.node].attrs["ranks"][0] and rank else []
+
+    @classmethod
+    def rows(cls, shape: Shape) -> tuple[int, int]:
+        return 1, numel(shape)
+
+    @classmethod
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+        """All elements as one row, with a count for each block."""
+        bits, dtype = 8 * rows.node.dtype.itemsize, rows.node.dtype
+        sign = 0 if dtype.category < 2 else 1 << (bits - 1)
+        sign |= 1 << 31 if dtype.name == "complex64" else 0
+        memory, shape = aligned(WORD * (rows.blocks + 1)), call.operands[0][1].shape
+        words: dict[str, BlockWord] = {
+            "mask": (1 << bits) - 1 - sign, "size": node.shape[0], "fill": node.attrs["fill"], "rank": len(shape),
+            "extents": tuple(shape)}
+        blocks = rows.blocks
+        launches: list[tuple[str, int, dict[str, int]]] = [("count", blocks, {}), ("add_up", 1, {}), ("write", blocks, {})]
+        return Plan(launches, Scratch(0, 0, 0), memory, 0, words)
+
+    # ---- the code ----
+
+    def _hits(self, x: ir.Value) -> ir.Value:
+        """Which elements are not zero; -0.0 is."""
+        mask = self.builder.trunc(self.given["mask"], ir.IntType(8 * self.keys.size))
+        return self.compare("!=", self.logical_and(x, mask), 0, "uint64")
+
+    def _count(self, block: ir.Value) -> None:
+        builder, dtype = self.builder, f"uint{8 * self.keys.size}"
+        _, _, first, end = self.part(block)
+        count, bits = self.variable(0), ir.IntType(self.width)
+        with self.count(first, end, self.width) as i:
+            x = self.load(self.element_pointer(self.given["source"], i, dtype), dtype, self.first_lanes(builder.sub(end, i)))
+            found = self.intrinsic("ctpop", bits, [builder.bitcast(self._hits(x), bits)])
+            count.set(builder.add(count.get(), builder.zext(found, I64)))
+        self.put(count.get(), self.given["scratch"], block)
+
+    def _add_up(self, item: ir.Value) -> None:
+        builder, given = self.builder, self.given
+        before = self.variable(0)
+        with self.count(0, given["blocks"]) as block:
+            count = self.get(given["scratch"], block)
+            self.put(before.get(), given["scratch"], block)
+            before.set(self.least(builder.add(before.get(), count), given["size"]))
+        self.put(before.get(), given["scratch"], given["blocks"])
+        with self.count(builder.mul(before.get(), given["rank"]), builder.mul(given["size"], given["rank"])) as i:
+            self.put(given["fill"], given["out"], i)
+
+    def _write(self, block: ir.Value) -> None:
+        builder, given = self.builder, self.given
+        _, _, first, _ = self.part(block)
+        begin, end = (self.get(given["scratch"], place) for place in (block, builder.add(block, I64(1))))
+        i, at = self.variable(first), self.variable(begin)
+        last = self.at(given["out"], builder.sub(given["rank"], I64(1)), WORD)  # of a place's row: its place in flat
+        with self.loop(lambda: builder.icmp_signed("<", at.get(), end)):  # what is written is overwritten until it is a place
+            hit = self._hits(self.get(given["source"], i.get(), ir.IntType(8 * self.keys.size)))
+            self.put(i.get(), last, builder.mul(at.get(), given["rank"]))
+            at.set(builder.add(at.get(), builder.zext(hit, I64)))
+            i.set(builder.add(i.get(), I64(1)))
+        with self.count(begin, end) as place:
+            row = self.at(given["out"], builder.mul(place, given["rank"]), WORD)
+            axis = self.variable(builder.sub(given["rank"], I64(1)))
+            with self.loop(lambda: builder.icmp_signed(">", axis.get(), I64(0))):
+                flat, extent = self.get(row, axis.get()), self.get(given["extents"], axis.get())
+                rest = builder.udiv(flat, extent)
+                self.put(builder.sub(flat, builder.mul(rest, extent)), row, axis.get())
+                axis.set(builder.sub(axis.get(), I64(1)))
+                self.put(rest, row, axis.get())

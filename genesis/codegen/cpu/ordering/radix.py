@@ -1,0 +1,174 @@
+"""Pairs of a position and a key in the order of their keys.
+
+Few pairs are sorted by counting for each how many come before it, a vector of keys at a time. More are sorted by their keys'
+digits, the least first (LSD radix sort: D. Knuth, The Art of Computer Programming 3, 5.2.5): pairs move between two buffers
+once for each digit that is not the same in all. Both are stable.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.ordering.code import WORD, Code
+from genesis.codegen.cpu.ordering.keys import ORDER, Keys
+from genesis.codegen.cpu.registers import I1, I8, I64, POINTER
+
+VALUES = 256  # of a digit, a byte
+COUNTS = WORD * VALUES  # bytes
+
+
+def digit_of(code: Code, keys: Keys, pairs: ir.Value, index: ir.Value, place: ir.Value) -> ir.Value:
+    """The byte `place` of a pair."""
+    return code.builder.zext(code.get(code.at(code.at(pairs, index, keys.pair), place), 0, I8), I64)
+
+
+def load_pair(code: Code, keys: Keys, pairs: ir.Value, index: ir.Value) -> ir.Value:
+    """A pair, to be stored elsewhere."""
+    kind = ir.VectorType(keys.type, 2) if keys.bytes == WORD else I64
+    return code.builder.load(code.at(pairs, index, keys.pair), typ=kind, align=WORD)
+
+
+def emit_encode(module: ir.Module, keys: Keys) -> ir.Function:
+    """`void (source, first, end, pairs, words)`: the pairs of the elements from `first` to `end`, in whole vectors."""
+    code = Code(module, "encode", [POINTER, I64, I64, POINTER, POINTER], keys.lanes)
+    source, first, end, target, words = code.args
+    builder = code.builder
+    loader = keys.loader(code, {word: code.get(words, n) for n, word in enumerate(ORDER)})
+    with code.count(first, end, keys.lanes) as i:
+        key = loader.load(source, i, code.first_lanes(builder.sub(end, i)))
+        start = i if keys.bytes == WORD else builder.trunc(i, keys.type)
+        position = code.add(code.splat(start), code.lane_index(keys.dtype))
+        code.wide_store({0: position, 1: key}, code.at(target, i, keys.pair), keys.dtype, 2)
+    return code.finish()
+
+
+def emit_positions(module: ir.Module, keys: Keys) -> ir.Function:
+    """`void (pairs, first, end, out)`: the positions of pairs."""
+    code = Code(module, "positions", [POINTER, I64, I64, POINTER], keys.lanes)
+    pairs, first, end, out = code.args
+    with code.count(first, end, keys.lanes) as i:
+        wide = code.wide_load(code.at(pairs, i, keys.pair), keys.dtype, 2, (0, 1))
+        position = code.convert(code.strided(wide, keys.dtype, 2, 0), keys.dtype, "int64")
+        code.store(position, code.at(out, i, WORD), "int64", code.first_lanes(code.builder.sub(end, i)))
+    return code.finish()
+
+
+def emit_count(module: ir.Module, keys: Keys) -> ir.Function:
+    """`void (pairs, first, end, place, counts)`: how often each value of the digit at `place` occurs."""
+    code = Code(module, "count", [POINTER, I64, I64, I64, POINTER], 1)
+    pairs, first, end, place, counts = code.args
+    code.fill(counts, COUNTS)
+    with code.count(first, end) as i:
+        digit = digit_of(code, keys, pairs, i, place)
+        code.put(code.builder.add(code.get(counts, digit), I64(1)), counts, digit)
+    return code.finish()
+
+
+def emit_add_up(module: ir.Module) -> ir.Function:
+    """`bool (counts, blocks, n)`: where each block's pairs of a value go; whether all n pairs have the same value."""
+    code = Code(module, "add_up", [POINTER, I64, I64], 1, result=I1)
+    counts, blocks, n = code.args
+    builder = code.builder
+    before, same = code.variable(0), code.variable(I1(0))
+    with code.count(0, I64(VALUES)) as value:
+        start = before.get()
+        with code.count(0, blocks) as block:
+            at = builder.add(builder.mul(block, I64(VALUES)), value)
+            count = code.get(counts, at)
+            code.put(before.get(), counts, at)
+            before.set(builder.add(before.get(), count))
+        same.set(builder.or_(same.get(), builder.icmp_signed("==", builder.sub(before.get(), start), n)))
+    return code.finish(same.get())
+
+
+def emit_move(module: ir.Module, keys: Keys) -> ir.Function:
+    """`void (pairs, target, first, end, place, counts)`: pairs go where the counts have added up to."""
+    code = Code(module, "move", [POINTER, POINTER, I64, I64, I64, POINTER], 1)
+    source, target, first, end, place, counts = code.args
+    with code.count(first, end) as i:
+        digit = digit_of(code, keys, source, i, place)
+        at = code.get(counts, digit)
+        code.put(code.builder.add(at, I64(1)), counts, digit)
+        code.builder.store(load_pair(code, keys, source, i), code.at(target, at, keys.pair), align=WORD)
+    return code.finish()
+
+
+def emit_rank(module: ir.Module, keys: Keys) -> ir.Function:
+    """`void (pairs, n, target)`: pairs go to as many places from the first as there are pairs before them."""
+    code = Code(module, "rank", [POINTER, I64, POINTER], keys.lanes)
+    source, n, target = code.args
+    builder, lanes = code.builder, code.lane_index(keys.dtype)
+    rank, slot = code.variable(code.splat(keys.type(0))), builder.alloca(lanes.type)
+
+    def counted(start: ir.Value | int, end: ir.Value, comes_before: str, own: ir.Value, block: ir.Value | None = None) -> None:
+        """Count those of [start, end). In a `block`, equal ones come before the lanes behind them."""
+        with code.count(start, end) as j:
+            other = code.splat(code.get(code.at(source, j, keys.pair), 1, keys.type))
+            before = builder.icmp_unsigned(comes_before, other, own)
+            if block is not None:
+                lane = builder.sub(j, block)
+                lane = lane if keys.bytes == WORD else builder.trunc(lane, keys.type)
+                behind = builder.icmp_unsigned(">", lanes, code.splat(lane))
+                before = builder.or_(before, builder.and_(builder.icmp_unsigned("==", other, own), behind))
+            rank.set(builder.sub(rank.get(), builder.sext(before, lanes.type)))
+
+    with code.count(0, n, keys.lanes) as i:
+        own = code.strided(code.wide_load(code.at(source, i, keys.pair), keys.dtype, 2, (0, 1)), keys.dtype, 2, 1)
+        rank.set(code.splat(keys.type(0)))
+        end = code.least(builder.add(i, I64(keys.lanes)), n)
+        counted(0, i, "<=", own)
+        counted(i, end, "<", own, i)
+        counted(end, n, "<", own)
+        builder.store(rank.get(), slot)
+        with code.count(i, end) as j:  # measured: scatters of vectors take twice as long
+            to = code.get(slot, builder.sub(j, i), keys.type)
+            to = to if keys.bytes == WORD else builder.zext(to, I64)
+            builder.store(load_pair(code, keys, source, j), code.at(target, to, keys.pair), align=WORD)
+    return code.finish()
+
+
+class Sorting(NamedTuple):
+    """The functions that sort, of one module. `sort` is `pairs (n, counts, a, b)`: the pairs of `a` in order, in `a` or `b`."""
+
+    count: ir.Function
+    add_up: ir.Function
+    move: ir.Function
+    sort: ir.Function
+
+    @classmethod
+    def emit(cls, module: ir.Module, keys: Keys) -> Sorting:
+        """Emit them."""
+        count, add_up, move, rank = (
+            emit_count(module, keys), emit_add_up(module), emit_move(module, keys), emit_rank(module, keys))
+        code = Code(module, "sort", [I64, POINTER, POINTER, POINTER], 1, result=POINTER)
+        n, counts, a, b = code.args
+        builder, zero = code.builder, I64(0)
+        with builder.if_then(builder.icmp_signed("<=", n, I64(keys.short))):
+            builder.call(rank, [a, n, b])
+            builder.ret(b)
+        here, there = code.variable(a), code.variable(b)
+        with code.count(keys.bytes, I64(keys.bytes + keys.size)) as place:
+            builder.call(count, [here.get(), zero, n, place, counts])
+            with builder.if_then(builder.not_(builder.call(add_up, [counts, I64(1), n]))):
+                from_, to = here.get(), there.get()
+                builder.call(move, [from_, to, zero, n, place, counts])
+                here.set(to)
+                there.set(from_)
+        code.finish(here.get())
+        return cls(count, add_up, move, code.function)
+
+
+class Scratch(NamedTuple):
+    """The memory that sorting takes, in bytes: counts, then the buffers at `a` and `b`."""
+
+    a: int
+    b: int
+    end: int
+
+    @classmethod
+    def of(cls, keys: Keys, count: int, blocks: int = 1, before: int = 0) -> Scratch:
+        """For so many pairs in `blocks`, each with counts of its own; `before` them lies something else."""
+        a, size = before + blocks * COUNTS, keys.pairs_bytes(count)
+        return cls(a, a + size, a + 2 * size)

@@ -1,0 +1,127 @@
+"""The positions of the k first elements of rows in their order.
+
+A row is read once. Keys below the last of the k that are known are kept in a buffer, and whenever it is full the first k of it
+are found by sorting. Of a random row, few keys ever get there. Blocks of a row that several workers share have k each, of
+which a second launch takes the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.ordering.code import WORD, Code, Variable
+from genesis.codegen.cpu.ordering.entry import BLOCK, Entry, Plan, Rows, aligned
+from genesis.codegen.cpu.ordering.keys import ORDER, Keys
+from genesis.codegen.cpu.ordering.radix import Scratch, Sorting, emit_positions
+from genesis.codegen.cpu.registers import I1, I64, POINTER
+from genesis.codegen.segment import SlotMap
+from genesis.ir.graph import Node
+from genesis.lower.stages import HostCall
+from genesis.runtime.native import BlockWord
+
+
+class TopK(Entry):
+    """The kernel."""
+
+    steps = "whole", "part", "merge"
+    more = "k", "full", "found", "found_share"
+    cost = 1
+
+    @classmethod
+    def is_descending(cls, node: Node) -> bool:
+        return bool(node.attrs["largest"])
+
+    @classmethod
+    def least_block(cls, node: Node) -> int:
+        return max(BLOCK, 8 * node.shape[-1])
+
+    @classmethod
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+        """Whole rows; or the first k of each block, kept behind the workers' memory, and of them the first of the row."""
+        keys, k = rows.keys, node.shape[-1]
+        full = max(2 * k, k + keys.lanes, rows.blocks * k)
+        scratch = Scratch.of(keys, full + keys.lanes)
+        share, found = aligned(scratch.end), keys.pairs_bytes(rows.blocks * k)
+        words: dict[str, BlockWord] = {"k": k, "full": full, "found": share * rows.workers, "found_share": found}
+        if not rows.is_shared:
+            return Plan([("whole", rows.total, {})], scratch, share * rows.workers, share, words)
+        launches: list[tuple[str, int, dict[str, int]]] = [("part", rows.total * rows.blocks, {}), ("merge", rows.total, {})]
+        return Plan(launches, scratch, share * rows.workers + found * rows.total, share, words)
+
+    def functions(self) -> None:
+        self.sorting, self.positions = Sorting.emit(self.module, self.keys), emit_positions(self.module, self.keys)
+        self.scan = _emit_scan(self.module, self.keys, self.sorting.sort, self.words())
+
+    def _found(self, row: ir.Value, block: ir.Value) -> ir.Value:
+        """Where the pairs that are found in a block go."""
+        start = self.builder.add(self.given["found"], self.builder.mul(row, self.given["found_share"]))
+        return self.at(self.at(self.given["scratch"], start), self.builder.mul(block, self.given["k"]), self.keys.pair)
+
+    def _positions_of(self, pairs: ir.Value, row: ir.Value) -> None:
+        out = self.at(self.given["out"], self.builder.mul(row, self.given["k"]), WORD)
+        self.builder.call(self.positions, [pairs, I64(0), self.given["k"], out])
+
+    def _whole(self, row: ir.Value) -> None:
+        pairs = self.builder.call(self.scan, [self.row(row), I64(0), self.given["n"], *self.buffers(self.worker), self.block])
+        self._positions_of(pairs, row)
+
+    def _part(self, item: ir.Value) -> None:
+        row, block, first, end = self.part(item)
+        pairs = self.builder.call(self.scan, [self.row(row), first, end, *self.buffers(self.worker), self.block])
+        self.copy(pairs, self._found(row, block), self.builder.mul(self.given["k"], I64(self.keys.pair)))
+
+    def _merge(self, row: ir.Value) -> None:
+        counts, a, b = self.buffers(self.worker)
+        count = self.builder.mul(self.given["k"], self.given["blocks"])
+        self.copy(self._found(row, I64(0)), a, self.builder.mul(count, I64(self.keys.pair)))
+        self._positions_of(self.builder.call(self.sorting.sort, [count, counts, a, b]), row)
+
+
+def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence[str]) -> ir.Function:
+    """`pairs (source, first, end, counts, a, b, words)`: the first k pairs of these elements, in order."""
+    code = Code(module, "scan", [POINTER, I64, I64, *[POINTER] * 4], keys.lanes, result=POINTER)
+    source, first, end, counts, a, b, block = code.args
+    builder = code.builder
+    given = {word: code.get(block, n) for n, word in enumerate(words) if word in (*ORDER, "k", "full")}
+    loader = keys.loader(code, given)
+    place, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
+    slot = builder.alloca(ir.VectorType(keys.type, keys.lanes))
+    last = code.at(a, builder.sub(given["k"], I64(1)), keys.pair)  # of the first k, once they are known
+    with code.loop(lambda: builder.icmp_signed("<", place.get(), end)):
+        at = place.get()
+        mask = code.first_lanes(builder.sub(end, at))
+        key = loader.load(source, at, mask)
+        hits = builder.and_(mask, builder.icmp_unsigned("<=", key, code.splat(limit.get())))
+        place.set(builder.add(at, I64(keys.lanes)))
+        with builder.if_then(code.any_lane(hits), likely=False):
+            builder.store(key, slot)
+            _emit_push(code, keys, hits, slot, at, a, count)
+            with builder.if_then(builder.icmp_signed(">=", count.get(), given["full"]), likely=False):
+                pairs = builder.call(sort, [count.get(), counts, a, b])
+                with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
+                    code.copy(pairs, a, builder.mul(given["k"], I64(keys.pair)))
+                count.set(given["k"])
+                worst = code.get(last, 1, keys.type)
+                limit.set(builder.sub(worst, keys.type(1)))  # equal ones come later
+                nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
+                place.set(builder.select(nothing_less, end, place.get()))
+    return code.finish(builder.call(sort, [count.get(), counts, a, b]))
+
+
+def _emit_push(
+    code: Code, keys: Keys, hits: ir.Value, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable
+) -> None:
+    """Add a pair for each lane of `hits`, in their order."""
+    builder, bits = code.builder, ir.IntType(keys.lanes)
+    mask = builder.bitcast(hits, bits)
+    left = code.variable(builder.zext(mask, I64))
+    with code.loop(lambda: builder.icmp_signed("!=", left.get(), I64(0))):
+        lane = code.intrinsic("cttz", I64, [left.get(), I1(1)])
+        position = builder.add(at, lane)
+        pair = code.at(pairs, count.get(), keys.pair)
+        code.put(position if keys.bytes == WORD else builder.trunc(position, keys.type), pair, 0)
+        code.put(code.get(slot, lane, keys.type), pair, 1)
+        count.set(builder.add(count.get(), I64(1)))
+        left.set(builder.and_(left.get(), builder.sub(left.get(), I64(1))))
