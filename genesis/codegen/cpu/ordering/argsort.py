@@ -10,7 +10,8 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.ordering.code import WORD
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
-from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch, Sorting, emit_encode, emit_positions
+from genesis.codegen.cpu.ordering.keys import Keys
+from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch, Sorting, emit_encode, emit_positions, emit_range
 from genesis.codegen.cpu.registers import I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -20,7 +21,7 @@ from genesis.lower.stages import HostCall
 class Argsort(Entry):
     """The kernel."""
 
-    steps = "whole", "encode", "count", "add_up", "move", "positions"
+    steps = "whole", "range", "encode", "count", "add_up", "move", "positions"
     more = ("digit",)
     cost = 16
 
@@ -32,31 +33,35 @@ class Argsort(Entry):
     def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
         """Whole rows; or a row's pairs, their way by each digit, and its positions."""
         digits, every = rows.keys.size, rows.total * rows.blocks
-        state = aligned(2 * WORD * (digits + 1))
+        state = aligned(WORD * (cls.state_words(rows.keys) + 2 * rows.blocks))
         scratch = Scratch.of(rows.keys, rows.n, rows.blocks, state)
         share = aligned(scratch.end)
         if not rows.is_shared:
             return Plan([("whole", rows.total, {"digit": 0})], scratch, share * rows.workers, share, {})
         moves = [(step, rows.total if step == "add_up" else every, {"digit": digit}) for digit in range(digits)
                  for step in ("count", "add_up", "move")]
-        launches = [("encode", every, {"digit": 0}), *moves, ("positions", every, {"digit": digits})]
+        begin = [(step, every, {"digit": 0}) for step in ("range", "encode")]
+        launches = [*begin, *moves, ("positions", every, {"digit": digits})]
         return Plan(launches, scratch, share * rows.total, share, {})
 
+    @staticmethod
+    def state_words(keys: Keys) -> int:
+        """The words of a shared row's state without its blocks' ends: two for each digit, and the greatest key."""
+        return 2 * (keys.size + 1) + 1
+
     def functions(self) -> None:
-        self.encode, self.positions = emit_encode(self.module, self.keys), emit_positions(self.module, self.keys)
+        self.encode, self.range = emit_encode(self.module, self.keys), emit_range(self.module, self.keys)
+        self.positions = emit_positions(self.module, self.keys)
         self.sorting = Sorting.emit(self.module, self.keys)
 
     def _out(self, row: ir.Value) -> ir.Value:
         return self.at(self.given["out"], self.builder.mul(row, self.given["n"]), WORD)
 
     def _whole(self, row: ir.Value) -> None:
-        counts, a, b = self.buffers(self.worker)
-        n = self.given["n"]
-        self.builder.call(self.encode, [self.row(row), I64(0), n, a, self.block])
-        pairs = self.builder.call(self.sorting.sort, [n, counts, a, b])
-        self.builder.call(self.positions, [pairs, I64(0), n, self._out(row)])
+        pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
+        self.builder.call(self.positions, [pairs, I64(0), self.given["n"], self._out(row)])
 
-    # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay where they are ----
+    # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay; then ends of keys
 
     def _counts(self, a: ir.Value, block: ir.Value | int) -> ir.Value:
         """A block's counts: they lie before the pairs, the first block's last."""
@@ -75,25 +80,57 @@ class Argsort(Entry):
     def _stays(self, state: ir.Value) -> ir.Value:
         return self.at(state, self.builder.add(self.given["digit"], I64(self.keys.size + 1)), WORD)
 
+    def _block_ends(self, state: ir.Value, block: ir.Value) -> ir.Value:
+        """Where a block's least and greatest key stand: behind the row's state."""
+        return self.at(state, self.builder.add(self.builder.mul(block, I64(2)), I64(self.state_words(self.keys))), WORD)
+
+    def _greatest(self, state: ir.Value) -> ir.Value:
+        """Where the greatest key of a row stands, counted from the least."""
+        return self.at(state, I64(2 * (self.keys.size + 1)), WORD)
+
+    def _ends(self, state: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The least and the greatest key of a row."""
+        low, high = self.variable(-1), self.variable(0)
+        with self.count(0, self.given["blocks"]) as block:
+            ends = self._block_ends(state, block)
+            low.set(self.minimum(low.get(), self.get(ends, 0), "uint64"))
+            high.set(self.maximum(high.get(), self.get(ends, 1), "uint64"))
+        return low.get(), high.get()
+
+    def _has_digit(self, state: ir.Value) -> ir.Value:
+        """Whether any key of a row has a digit other than 0 there, or beyond."""
+        beyond = self.builder.lshr(self.get(self._greatest(state)), self.builder.mul(self.given["digit"], I64(8)))
+        return self.builder.icmp_unsigned("!=", beyond, I64(0))
+
+    def _range(self, item: ir.Value) -> None:
+        row, block, first, end = self.part(item)
+        state, _, _ = self.buffers(row)
+        self.builder.call(self.range, [self.row(row), first, end, self._block_ends(state, block), self.block])
+
     def _encode(self, item: ir.Value) -> None:
         row, _, first, end = self.part(item)
         state, a, _ = self.buffers(row)
+        low, high = self._ends(state)
         with self.builder.if_then(self.builder.icmp_signed("==", first, I64(0))):
             self.put(I64(0), state)
-        self.builder.call(self.encode, [self.row(row), first, end, a, self.block])
+            self.put(self.builder.sub(high, low), self._greatest(state))
+        self.builder.call(self.encode, [self.row(row), first, end, a, low, self.block])
 
     def _count(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
-        _, a, here, _ = self._turns(row)
-        self.builder.call(self.sorting.count, [here, first, end, self._place(), self._counts(a, block)])
+        state, a, here, _ = self._turns(row)
+        with self.builder.if_then(self._has_digit(state)):
+            self.builder.call(self.sorting.count, [here, first, end, self._place(), self._counts(a, block)])
 
     def _add_up(self, row: ir.Value) -> None:
         state, a, _, _ = self._turns(row)
-        same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.given["blocks"], self.given["n"]])
-        self.put(self.builder.zext(same, I64), self._stays(state))
-        turned = self.get(state, self.given["digit"])
-        after = self.builder.select(same, turned, self.builder.xor(turned, I64(1)))
-        self.put(after, state, self.builder.add(self.given["digit"], I64(1)))
+        stays = self.variable(1)
+        with self.builder.if_then(self._has_digit(state)):
+            same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.given["blocks"], self.given["n"]])
+            stays.set(self.builder.zext(same, I64))
+        self.put(stays.get(), self._stays(state))
+        turned = self.builder.xor(self.get(state, self.given["digit"]), self.builder.xor(stays.get(), I64(1)))
+        self.put(turned, state, self.builder.add(self.given["digit"], I64(1)))
 
     def _move(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)

@@ -189,6 +189,17 @@ class Entry(Code):
         start = self.at(self.given["scratch"], self.builder.mul(number, self.given["share"]))
         return start, self.at(start, self.given["a"]), self.at(start, self.given["b"])
 
+    def sorted_row(self, row: ir.Value, encode: ir.Function, range_: ir.Function, sort: ir.Function) -> ir.Value:
+        """The pairs of a row in order, in the worker's memory."""
+        (counts, a, b), n = self.buffers(self.worker), self.given["n"]
+        low, high = self.variable(0), self.variable(0)
+        with self.builder.if_then(self.builder.icmp_signed(">", n, I64(self.keys.short))):  # others are not sorted by digits
+            self.builder.call(range_, [self.row(row), I64(0), n, counts, self.block])
+            low.set(self.get(counts, 0))
+            high.set(self.get(counts, 1))
+        self.builder.call(encode, [self.row(row), I64(0), n, a, low.get(), self.block])
+        return self.builder.call(sort, [n, self.builder.sub(high.get(), low.get()), counts, a, b])
+
     def put_position(self, pair: ir.Value, index: ir.Value) -> None:
         """Write the position of a pair as element `index` of the result."""
         position = self.get(pair, 0, self.keys.type)

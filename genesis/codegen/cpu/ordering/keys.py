@@ -49,6 +49,11 @@ class Keys(NamedTuple):
         return ir.IntType(8 * self.bytes)
 
     @property
+    def greatest(self) -> int:
+        """The greatest key, as a word."""
+        return -1 if self.size == 8 else (1 << 8 * self.size) - 1
+
+    @property
     def dtype(self) -> str:
         return f"uint{8 * self.bytes}"
 

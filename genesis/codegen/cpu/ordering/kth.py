@@ -37,7 +37,7 @@ class Kth(Entry):
     def _row(self, row: ir.Value) -> None:
         builder, n = self.builder, self.given["n"]
         counts, a, b = self.buffers(self.worker)
-        builder.call(self.encode, [self.row(row), I64(0), n, a, self.block])
+        builder.call(self.encode, [self.row(row), I64(0), n, a, I64(0), self.block])
         last = builder.sub(n, I64(1))
         rank = self.intrinsic("smax", I64, [self.least(self.get(self.given["ranks"], row), last), I64(0)])
         found = self.variable(b)

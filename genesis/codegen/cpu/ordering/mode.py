@@ -7,7 +7,7 @@ from llvmlite import ir
 from genesis.codegen.cpu.ordering.code import Code
 from genesis.codegen.cpu.ordering.entry import Entry
 from genesis.codegen.cpu.ordering.keys import Keys
-from genesis.codegen.cpu.ordering.radix import Sorting, emit_encode
+from genesis.codegen.cpu.ordering.radix import Sorting, emit_encode, emit_range
 from genesis.codegen.cpu.registers import I64, POINTER
 
 
@@ -17,15 +17,13 @@ class Mode(Entry):
     cost = 16
 
     def functions(self) -> None:
-        self.encode, self.sorting = emit_encode(self.module, self.keys), Sorting.emit(self.module, self.keys)
+        self.encode, self.range = emit_encode(self.module, self.keys), emit_range(self.module, self.keys)
+        self.sorting = Sorting.emit(self.module, self.keys)
         self.longest = _emit_longest(self.module, self.keys)
 
     def _row(self, row: ir.Value) -> None:
-        counts, a, b = self.buffers(self.worker)
-        n = self.given["n"]
-        self.builder.call(self.encode, [self.row(row), I64(0), n, a, self.block])
-        pairs = self.builder.call(self.sorting.sort, [n, counts, a, b])
-        self.put_position(self.at(pairs, self.builder.call(self.longest, [pairs, n]), self.keys.pair), row)
+        pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
+        self.put_position(self.at(pairs, self.builder.call(self.longest, [pairs, self.given["n"]]), self.keys.pair), row)
 
 
 def _emit_longest(module: ir.Module, keys: Keys) -> ir.Function:

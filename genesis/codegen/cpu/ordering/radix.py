@@ -30,14 +30,36 @@ def load_pair(code: Code, keys: Keys, pairs: ir.Value, index: ir.Value) -> ir.Va
     return code.builder.load(code.at(pairs, index, keys.pair), typ=kind, align=WORD)
 
 
+def emit_range(module: ir.Module, keys: Keys) -> ir.Function:
+    """`void (source, first, end, ends, words)`: the least and the greatest key of these elements, to two words."""
+    code = Code(module, "range", [POINTER, I64, I64, POINTER, POINTER], keys.lanes)
+    source, first, end, ends, words = code.args
+    builder = code.builder
+    loader = keys.loader(code, {word: code.get(words, n) for n, word in enumerate(ORDER)})
+    low, high = (code.variable(code.splat(keys.type(value))) for value in (-1, 0))
+    with code.count(first, end, keys.lanes) as i:
+        mask = code.first_lanes(builder.sub(end, i))
+        key = loader.load(source, i, mask)
+        low.set(code.minimum(low.get(), code.select(mask, key, -1), keys.dtype))
+        high.set(code.maximum(high.get(), code.select(mask, key, 0), keys.dtype))
+    for n, (found, combine) in enumerate(((low, code.minimum), (high, code.maximum))):
+        key = code.horizontal_reduce(lambda a, b, combine=combine: combine(a, b, keys.dtype), found.get())
+        code.put(key if keys.bytes == WORD else builder.zext(key, I64), ends, n)
+    return code.finish()
+
+
 def emit_encode(module: ir.Module, keys: Keys) -> ir.Function:
-    """`void (source, first, end, pairs, words)`: the pairs of the elements from `first` to `end`, in whole vectors."""
-    code = Code(module, "encode", [POINTER, I64, I64, POINTER, POINTER], keys.lanes)
-    source, first, end, target, words = code.args
+    """`void (source, first, end, pairs, low, words)`: the pairs of these elements, whose keys count from `low` on.
+
+    They are written in whole vectors.
+    """
+    code = Code(module, "encode", [POINTER, I64, I64, POINTER, I64, POINTER], keys.lanes)
+    source, first, end, target, low, words = code.args
+    low = code.splat(low if keys.bytes == WORD else code.builder.trunc(low, keys.type))
     builder = code.builder
     loader = keys.loader(code, {word: code.get(words, n) for n, word in enumerate(ORDER)})
     with code.count(first, end, keys.lanes) as i:
-        key = loader.load(source, i, code.first_lanes(builder.sub(end, i)))
+        key = builder.sub(loader.load(source, i, code.first_lanes(builder.sub(end, i))), low)
         start = i if keys.bytes == WORD else builder.trunc(i, keys.type)
         position = code.add(code.splat(start), code.lane_index(keys.dtype))
         code.wide_store({0: position, 1: key}, code.at(target, i, keys.pair), keys.dtype, 2)
@@ -130,7 +152,11 @@ def emit_rank(module: ir.Module, keys: Keys) -> ir.Function:
 
 
 class Sorting(NamedTuple):
-    """The functions that sort, of one module. `sort` is `pairs (n, counts, a, b)`: the pairs of `a` in order, in `a` or `b`."""
+    """The functions that sort, of one module.
+
+    `sort` is `pairs (n, greatest, counts, a, b)`: the pairs of `a`, whose keys are not beyond the greatest, in order, in `a` or
+    in `b`.
+    """
 
     count: ir.Function
     add_up: ir.Function
@@ -142,20 +168,23 @@ class Sorting(NamedTuple):
         """Emit them."""
         count, add_up, move, rank = (
             emit_count(module, keys), emit_add_up(module), emit_move(module, keys), emit_rank(module, keys))
-        code = Code(module, "sort", [I64, POINTER, POINTER, POINTER], 1, result=POINTER)
-        n, counts, a, b = code.args
+        code = Code(module, "sort", [I64, I64, POINTER, POINTER, POINTER], 1, result=POINTER)
+        n, greatest, counts, a, b = code.args
         builder, zero = code.builder, I64(0)
         with builder.if_then(builder.icmp_signed("<=", n, I64(keys.short))):
             builder.call(rank, [a, n, b])
             builder.ret(b)
-        here, there = code.variable(a), code.variable(b)
-        with code.count(keys.bytes, I64(keys.bytes + keys.size)) as place:
+        here, there, left, digit = code.variable(a), code.variable(b), code.variable(greatest), code.variable(keys.bytes)
+        with code.loop(lambda: builder.icmp_unsigned("!=", left.get(), zero)):
+            place = digit.get()
             builder.call(count, [here.get(), zero, n, place, counts])
             with builder.if_then(builder.not_(builder.call(add_up, [counts, I64(1), n]))):
                 from_, to = here.get(), there.get()
                 builder.call(move, [from_, to, zero, n, place, counts])
                 here.set(to)
                 there.set(from_)
+            digit.set(builder.add(place, I64(1)))
+            left.set(builder.lshr(left.get(), I64(8)))
         code.finish(here.get())
         return cls(count, add_up, move, code.function)
 

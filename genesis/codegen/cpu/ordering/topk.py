@@ -76,7 +76,7 @@ class TopK(Entry):
         counts, a, b = self.buffers(self.worker)
         count = self.builder.mul(self.given["k"], self.given["blocks"])
         self.copy(self._found(row, I64(0)), a, self.builder.mul(count, I64(self.keys.pair)))
-        self._positions_of(self.builder.call(self.sorting.sort, [count, counts, a, b]), row)
+        self._positions_of(self.builder.call(self.sorting.sort, [count, I64(self.keys.greatest), counts, a, b]), row)
 
 
 def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence[str]) -> ir.Function:
@@ -99,7 +99,7 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence
             builder.store(key, slot)
             _emit_push(code, keys, hits, slot, at, a, count)
             with builder.if_then(builder.icmp_signed(">=", count.get(), given["full"]), likely=False):
-                pairs = builder.call(sort, [count.get(), counts, a, b])
+                pairs = builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b])
                 with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
                     code.copy(pairs, a, builder.mul(given["k"], I64(keys.pair)))
                 count.set(given["k"])
@@ -107,7 +107,7 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence
                 limit.set(builder.sub(worst, keys.type(1)))  # equal ones come later
                 nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
                 place.set(builder.select(nothing_less, end, place.get()))
-    return code.finish(builder.call(sort, [count.get(), counts, a, b]))
+    return code.finish(builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b]))
 
 
 def _emit_push(
