@@ -16,6 +16,7 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.nested import reductions as _reductions
 from genesis.nested import rules as _rules
 from genesis.nested.nested_tensor import NestedTensor, jagged, joined, nested
 from genesis.runtime.devices import DeviceLike
@@ -110,4 +111,5 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     return joined([row[chosen] for row, chosen in zip(tensor.unbind(), mask.expand(tensor.shape).unbind(), strict=True)])
 
 
+_installed = _reductions, _rules  # what they define is for `RULES`
 replayable_module(__name__)

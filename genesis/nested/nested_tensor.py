@@ -30,7 +30,8 @@ jagged = NamedLayout("jagged")
 cat, stack = functions_of("cat", "stack")
 RULES: dict[str, Callable[..., Any]] = {}  # by the names of operations: what they mean where an argument is nested
 _BY_ELEMENT = {f"genesis.ops.{name}" for name in ("elementwise", "arithmetic", "activation", "special")}  # modules of rows
-_OTHERS = {"logsumexp", "softmin", "prelu", "mvlgamma"}  # rows of theirs with axes of their own
+_ELSEWHERE = {"dropout", "clone", "to_dtype", "stop_gradient", "frexp", "nextafter", "mvlgamma", "fill"}  # rows of others
+_OTHERS = {"logsumexp", "softmin", "prelu"}  # rows of theirs with axes of their own
 
 
 class Ragged:
@@ -189,6 +190,8 @@ class NestedTensor(CompositeTensor):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, int):
             return self.unbind()[index]
+        if isinstance(index, NestedTensor):  # a mask
+            return joined([part[chosen] for part, chosen in zip(self.unbind(), index.unbind(), strict=True)])
         parts = index if isinstance(index, tuple) else (index,)
         if Ellipsis in parts:
             at = parts.index(Ellipsis)
@@ -205,7 +208,7 @@ def is_by_element(name: str) -> bool:
     if primitive is not None and primitive.kind == "elementwise":
         return True
     own = OPERATIONS[name].define.__module__ in _BY_ELEMENT and name not in _OTHERS
-    return own or name in ("dropout", "clone", "to_dtype", "stop_gradient")
+    return own or name in _ELSEWHERE
 
 
 def nested(whole: Tensor, starts: Tensor, lengths: tuple[int, ...], ragged: int = 1) -> NestedTensor:
@@ -241,11 +244,12 @@ def beside(x: NestedTensor, other: Tensor) -> Tensor:
     return rows.unsqueeze(0).movedim(1, x._ragged)
 
 
-def by_element(x: NestedTensor, name: str, arguments: CallArguments, attributes: Attributes) -> NestedTensor:
+def by_element(x: NestedTensor, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
     """What a function of elements makes of all sequences."""
     given = [beside(x, a) if isinstance(a, Tensor) else a for a in arguments]
     named = {key: beside(x, a) if isinstance(a, Tensor) else a for key, a in attributes.items()}
-    return x.with_whole(call(OPERATIONS[name], given, named))
+    found = call(OPERATIONS[name], given, named)
+    return x.with_whole(found) if isinstance(found, Tensor) else type(found)(*map(x.with_whole, found))
 
 
 

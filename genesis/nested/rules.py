@@ -7,7 +7,6 @@ from typing import Any
 
 from genesis.functions.creation import full
 from genesis.functions.random_draws import draws
-from genesis.ir.dtypes import int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis, numel
@@ -30,19 +29,33 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return note
 
 
-def _axes(x: NestedTensor, name: str, dims: Any) -> list[int]:
+def _some(x: NestedTensor, start: int, length: int) -> NestedTensor:
+    """So many of the sequences, from `start` on."""
+    parts = x.unbind()[start if start >= 0 else start + len(x) :][:length]
+    return _ragged_at(joined([part.movedim(x._ragged - 1, 0) for part in parts]), x._ragged)
+
+
+def _ragged_at(x: NestedTensor, axis: int) -> NestedTensor:
+    """Sequences whose ragged axis is the first, with it moved to `axis`."""
+    return x if axis == 1 else x.with_whole(x._whole.movedim(1, axis), axis)
+
+
+def axes_of(x: NestedTensor, name: str, dims: Any) -> list[int]:
     return [normalize_axis(name, dim, x.ndim) for dim in ([dims] if isinstance(dims, int) else dims)]
 
 
 # ---- along axes that are neither the batch nor ragged ----
-def _within(name: str, changes_rank: int = 0) -> Rule:
+def within(name: str, changes_rank: int = 0) -> Rule:
     """An operation along `dim` (its first argument), which is another axis than these."""
 
     def function(input: NestedTensor, *arguments: Any, **attributes: Any) -> Tensor:
         dim = attributes["dim"] if "dim" in attributes else arguments[0]
         axis = normalize_axis(name, dim, input.ndim + (name == "unsqueeze"))
         if name == "select" and axis == 0:
-            return input.unbind()[arguments[1]]
+            return input.unbind()[attributes["index"] if "index" in attributes else arguments[-1]]
+        if name == "narrow" and axis == 0:
+            given = {**dict(zip(("dim", "start", "length"), arguments, strict=False)), **attributes}
+            return _some(input, given["start"], given["length"])
         if axis == 0 or (axis == input._ragged and name != "unsqueeze"):
             raise NotDenseError(input, f"{name} along axis {axis}")
         whole = call(OPERATIONS[name], (input._whole, *arguments), attributes)
@@ -54,7 +67,7 @@ def _within(name: str, changes_rank: int = 0) -> Rule:
 for _name, _change in {
     "log_softmax": 0, "cumsum": 0, "narrow": 0, "select": -1, "unsqueeze": 1, "index_select": 0, "glu": 0, "flip": 0,
 }.items():
-    RULES[_name] = _within(_name, _change)
+    RULES[_name] = within(_name, _change)
 
 
 def _normalized(name: str) -> Rule:
@@ -89,7 +102,7 @@ def embedding(input: NestedTensor, weight: Tensor) -> NestedTensor:
 def transpose(input: NestedTensor, *dims: int, dim0: int = 0, dim1: int = 0) -> NestedTensor:
     """Two axes exchanged, neither of them the batch."""
     order = list(range(input.ndim))
-    a, b = _axes(input, "transpose", dims or (dim0, dim1))
+    a, b = axes_of(input, "transpose", dims or (dim0, dim1))
     order[a], order[b] = order[b], order[a]
     return permute(input, order)
 
@@ -97,7 +110,7 @@ def transpose(input: NestedTensor, *dims: int, dim0: int = 0, dim1: int = 0) -> 
 @rule("permute")
 def permute(input: NestedTensor, *dims: Any) -> NestedTensor:
     """The axes in another order, the batch first."""
-    order = _axes(input, "permute", dims[0] if len(dims) == 1 else dims)
+    order = axes_of(input, "permute", dims[0] if len(dims) == 1 else dims)
     if sorted(order) != list(range(input.ndim)) or order[0]:
         raise ArgumentError(f"permute: axes {order} of {input.described()}; want each once, the batch first")
     return input.with_whole(call(OPERATIONS["permute"], (input._whole, tuple(order))), order.index(input._ragged))
@@ -116,7 +129,7 @@ def unflatten(input: NestedTensor, dim: int, sizes: Sequence[int]) -> NestedTens
 @rule("flatten")
 def flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> NestedTensor:
     """Axes behind the ragged one, or before it, as one."""
-    first, last = _axes(input, "flatten", (start_dim, end_dim))
+    first, last = axes_of(input, "flatten", (start_dim, end_dim))
     if first == 0 or first <= input._ragged <= last:
         raise NotDenseError(input, "flatten of the batch or a ragged axis")
     return input.with_whole(input._whole.flatten(first, last), input._ragged - (last - first if last < input._ragged else 0))
@@ -125,7 +138,7 @@ def flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Neste
 @rule("squeeze")
 def squeeze(input: NestedTensor, dim: Any = None) -> NestedTensor:
     """Without axes of extent 1, the batch and the ragged one apart."""
-    given = range(1, input.ndim) if dim is None else _axes(input, "squeeze", dim)
+    given = range(1, input.ndim) if dim is None else axes_of(input, "squeeze", dim)
     gone = [axis for axis in given if axis not in (0, input._ragged) and input._whole.shape[axis] == 1]
     return input.with_whole(input._whole.squeeze(tuple(gone)), input._ragged - sum(axis < input._ragged for axis in gone))
 
@@ -164,59 +177,13 @@ def concatenated(tensors: Sequence[NestedTensor], dim: int = 0) -> NestedTensor:
     return first.with_whole(cat([x._whole for x in tensors], axis))
 
 
-# ---- along the ragged axis ----
-def _kept(x: NestedTensor, found: Tensor, keepdim: bool) -> Tensor:
-    """What there is of each sequence, its other axes behind the batch; an axis of 1 in the place of the ragged one."""
-    return found.unsqueeze(x._ragged) if keepdim else found
-
-
-def _reduction(name: str) -> Rule:
-    def function(input: NestedTensor, dim: Any = None, keepdim: bool = False, **attributes: Any) -> Tensor:
-        if dim is None:
-            return call(OPERATIONS[name], (input._whole,), attributes)  # type: ignore[no-any-return]
-        axes = _axes(input, name, dim)
-        if axes == [input._ragged]:
-            return _kept(input, _along(name, input, **attributes), keepdim)
-        if 0 in axes or input._ragged in axes:
-            raise NotDenseError(input, f"{name} over the batch, or over a ragged axis and others,")
-        whole = call(OPERATIONS[name], (input._whole, tuple(axes), keepdim), attributes)
-        return input.with_whole(whole, input._ragged - (0 if keepdim else sum(axis < input._ragged for axis in axes)))
-
-    return function
-
-
-for _name in ("sum", "mean", "amax", "amin"):
-    RULES[_name] = _reduction(_name)
-
-
-def _along(name: str, x: NestedTensor, dtype: Any = None) -> Tensor:
-    """The sums, means or extremes of each sequence: (batch, ..)."""
-    rows, sequences = x.rows() if dtype is None else x.rows().to(dtype), x.row_numbers()
-    shape = (len(x), *rows.shape[1:])
-    if name in ("amax", "amin"):
-        least = full(shape, -float("inf") if name == "amax" else float("inf"), dtype=rows.dtype, device=rows.device)
-        index = sequences.reshape(-1, *(1,) * (rows.ndim - 1)).expand(rows.shape)
-        return call(OPERATIONS["scatter_reduce"], (least, 0, index, rows, name))  # type: ignore[no-any-return]
-    rows = rows.to(int64) if rows.dtype.category < 2 else rows
-    total = rows.new_zeros(shape).index_add(0, sequences, rows)
-    if name == "sum":
-        return total
-    counts = (x._starts[1:] - x._starts[:-1]).to(total.dtype)
-    return total / counts.reshape(-1, *(1,) * (total.ndim - 1))
-
-
-@rule("softmax")
-def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None) -> NestedTensor:
-    """Along any axis but the batch."""
-    axis = normalize_axis("softmax", dim, input.ndim)
-    if axis != input._ragged:
-        return _within("softmax")(input, axis, dtype)  # type: ignore[no-any-return]
-    x = input if dtype is None else input.to(dtype)
-    powers = (x - RULES["amax"](x.detach(), axis, True)).exp()
-    return powers / RULES["sum"](powers, axis, True)  # type: ignore[no-any-return]
-
-
 # ---- one by one ----
+@rule("bmm")
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of each sequence."""
+    return matmul(input, mat2)
+
+
 @rule("matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of each sequence; with a matrix, of all at once."""
@@ -228,6 +195,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     products = [a @ b for a, b in zip(*parts, strict=True)]
     kind = input if isinstance(input, NestedTensor) else other
     assert isinstance(kind, NestedTensor)
+    if isinstance(other, NestedTensor) and other._ragged == other.ndim - 1 and not (
+        isinstance(input, NestedTensor) and input._ragged < input.ndim - 1
+    ):
+        return other.with_whole(cat(products, -1).unsqueeze(0), products[0].ndim)
     if not isinstance(input, NestedTensor) or input._ragged == input.ndim - 1:
         return _stacked(kind, products)
     return _again(input, products)
@@ -258,6 +229,16 @@ def attention(
         random = draws(numel((*q.shape[:-1], k.shape[-2]))) if dropout_p else (0, 0)
         found.append(call(row, (q, k, v, None, dropout_p, *settings, *random)))
     return _again(query, found)
+
+
+@rule("embedding_bag")
+def embedding_bag(
+    input: NestedTensor, weight: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None, *settings: Any
+) -> Tensor:
+    """A bag of each sequence."""
+    factors = per_sample_weights.values() if isinstance(per_sample_weights, NestedTensor) else per_sample_weights
+    arguments = (input.values(), weight, input._starts[:-1], factors, *settings)
+    return call(OPERATIONS["embedding_bag"], arguments)  # type: ignore[no-any-return]
 
 
 @rule("full_like")

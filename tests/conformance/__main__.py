@@ -10,7 +10,7 @@ import traceback
 import warnings
 
 import genesis
-from tests.conformance import modules, operators, optimizers, samples, sparse
+from tests.conformance import modules, nested, operators, optimizers, samples, sparse
 from tests.conformance.converting import UnconvertibleError
 from tests.conformance.expected import FAILURES
 
@@ -47,7 +47,8 @@ def suites():
     return {"operators": (samples.entries(), samples.title, operators.CHECKS),
             "modules": (modules.entries(), modules.title, modules.CHECKS),
             "optimizers": (optimizers.entries(), optimizers.title, optimizers.CHECKS),
-            "sparse": (sparse.entries(), sparse.title, sparse.CHECKS)}
+            "sparse": (sparse.entries(), sparse.title, sparse.CHECKS),
+            "nested": (nested.entries(), nested.title, nested.CHECKS)}
 
 
 def main():
