@@ -74,6 +74,5 @@ FAILURES["sparse values"] = {
     **dict.fromkeys([f"randn_like.{layout}" for layout in ("csr", "csc", "bsr", "bsc")], "random numbers are dense"),
 }
 FAILURES["nested values"] = {
-    "chalf": COMPLEX,
     "index_put": "nested tensors are not written to by positions",
 }
