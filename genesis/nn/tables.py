@@ -99,7 +99,7 @@ def embedding_bag(
     """
     if max_norm is not None:
         _scaled_down(input, weight, max_norm, norm_type)
-    if sparse and (mode == "max" or scale_grad_by_freq):
+    if sparse and (mode == "max" or (scale_grad_by_freq and _is_table(weight))):
         raise ValueError("embedding_bag: mode 'max' and scale_grad_by_freq are not for sparse gradients")
     if sparse and _is_table(weight):
         padding = None if padding_idx is None else _place("embedding_bag", padding_idx, weight.shape[0])
