@@ -69,7 +69,7 @@ class KernelCache:
         if any(kernel.source not in addresses for kernel in kernels):
             with self._lock:
                 missing = {kernel.source: kernel for kernel in kernels if kernel.source not in addresses}
-                uninterrupted(self._link, missing.values())
+                self._link(missing.values())
         return [addresses[kernel.source] for kernel in kernels]
 
     def kept(self, source: str, make: Callable[[], bytes]) -> bytes:
@@ -101,8 +101,8 @@ class KernelCache:
         count("load_microseconds", round(1e6 * took))
         if loaded:
             tell("cache", "loaded %d kernels in %.1f ms", loaded, 1e3 * took)
-        if missing:
-            self._compile(missing)
+        if missing:  # not so what is only loaded: another thread takes longer than that
+            uninterrupted(self._compile, missing)
 
     def _compile(self, kernels: Sequence[KernelSource]) -> None:
         started = time.perf_counter()

@@ -23,6 +23,7 @@ from typing import Any
 from genesis.runtime import numba_compiler
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
+from genesis.runtime.uninterrupted import uninterrupted
 
 
 @functools.cache
@@ -173,9 +174,23 @@ def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]], step: Call
     return objects
 
 
+class _Linker:
+    """An engine, and the symbols that it has: one definition each."""
+
+    def __init__(self) -> None:
+        llvm = _llvm()
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self.symbols: set[str] = set()
+        self.files: list[Any] = []  # kept, for a finalizer would swallow an interrupt; the engine has taken what they held
+        self.guard = llvm.ffi.lib._lock._lock  # what each call of llvmlite's takes
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # immortal: parked threads run its code until the process ends
+
+
 _lock = fork_safe_lock()
-_engine: Any = None
-_addresses: dict[str, int] = {}  # of the present engine's symbols
+_linker: _Linker | None = None
 
 
 def target() -> tuple[str, str, str]:
@@ -197,25 +212,32 @@ def load(object_code: bytes, symbol: str) -> int:
 
     Raises RuntimeError if the object does not define the symbol.
     """
-    global _engine
+    global _linker
     with _lock:
-        if _engine is None or symbol in _addresses:  # an engine has one definition per symbol
-            _engine = _new_engine()
-        _engine.add_object_file(_llvm().ObjectFileRef.from_data(object_code))
-        _engine.finalize_object()
-        address = _engine.get_function_address(symbol)
+        linker = _linker
+        if linker is None or symbol in linker.symbols:
+            linker = uninterrupted(_Linker)
+        _linker = None  # an interrupt may leave it with half of a symbol: then the next load makes another
+        depth = _depth(linker.guard)
+        try:
+            linker.files.append(_llvm().ObjectFileRef.from_data(object_code))
+            linker.engine.add_object_file(linker.files[-1])
+            linker.engine.finalize_object()
+            address: int = linker.engine.get_function_address(symbol)
+        finally:
+            while _depth(linker.guard) > depth:  # an interrupt within llvmlite's `__enter__` left it taken
+                linker.guard.release()
         if not address:
             raise RuntimeError(f"load: the object code does not define {symbol}")
-        _addresses[symbol] = address
+        linker.symbols.add(symbol)
+        _linker = linker
         return address
 
 
-def _new_engine() -> Any:
-    llvm = _llvm()
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    _addresses.clear()
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # immortal: parked threads run its code until the process ends
-    return engine
+def _depth(lock: Any) -> int:
+    """How often this thread has taken a reentrant lock."""
+    if not lock._is_owned():
+        return 0
+    state = lock._release_save()
+    lock._acquire_restore(state)
+    return int(state[0])

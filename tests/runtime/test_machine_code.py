@@ -5,12 +5,16 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import threading
 import warnings
+from pathlib import Path
 
+import llvmlite
 import pytest
 
 from genesis.runtime import machine_code
 from genesis.runtime.machine_code import load, target
+from tests.robustness import interrupts
 
 
 def modules(count: int, name: str) -> list[tuple[str, str]]:
@@ -49,6 +53,22 @@ def test_a_symbol_may_be_loaded_again_with_another_meaning():
     for value in (1, 2):
         batch = [("test_again", f"define i64 @test_again(i64 %x) {{\n  ret i64 {value}\n}}\n")]
         assert results(batch, compile_modules(batch)) == [value]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # llvmlite's, of what it has half made
+def test_an_interrupted_load_leaves_llvm_to_other_threads_and_can_be_repeated(monkeypatch):
+    monkeypatch.setattr(interrupts, "_PACKAGE", tuple(str(Path(m.__file__).parent) for m in (llvmlite, machine_code)))
+    batch = modules(1, "interrupted")
+    [code] = compile_modules(batch)
+    found = []
+    for moment in range(1, interrupts.moments_of(lambda: load(code, batch[0][0])) + 1):
+        where = interrupts.interrupt(lambda: load(code, batch[0][0]), moment)
+        other = threading.Thread(target=lambda: found.append(results(batch, [code])), daemon=True)
+        other.start()
+        other.join(20)
+        assert where and found == [[100]] * moment, where
+        assert results(batch, [code]) == [100], where
+    assert len(found) > 20
 
 
 def test_a_missing_symbol_is_an_error():

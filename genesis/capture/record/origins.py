@@ -27,6 +27,8 @@ def origin_of(frame: FrameType) -> str:
 
 
 def _origin(name: str, module: str) -> str:
+    if module.startswith("llvmlite."):  # kernels are linked by it
+        return "genesis"
     if is_librarys(module):
         return "layer" if module.startswith("genesis.nn.") and not name.startswith("<") else "genesis"
     if name == "<string>":
