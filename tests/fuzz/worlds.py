@@ -146,12 +146,12 @@ class Seen:
     def _tensor(self, value: Any, name: str) -> None:
         try:
             array = value.detach().numpy()
-        except Exception as error:
+            # A `.data` tensor counts writes for itself, and replays do not count for it.
+            version = value._version if self.lib is genesis and not value._untracked else None
+            about = array.dtype.name, tuple(value.shape), value.requires_grad, value.is_leaf, version
+        except Exception as error:  # torch's too, which tells late of a view that it refuses
             self.facts.append((name, Failed(error)))
             return
-        # A `.data` tensor counts writes for itself, and replays do not count for it.
-        version = value._version if self.lib is genesis and not value._untracked else None
-        about = array.dtype.name, tuple(value.shape), value.requires_grad, value.is_leaf, version
         # Without the sign of zero: a sum of one element -0.0 begins with 0.0 in NumPy, and with the element in kernels.
         self.facts.append((name, (about, (array + array.dtype.type(0)).tobytes())))
         if value.is_leaf and value.grad is not None:
