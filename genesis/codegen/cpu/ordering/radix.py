@@ -7,6 +7,7 @@ once for each digit that is not the same in all. Both are stable.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -43,7 +44,7 @@ def emit_range(module: ir.Module, keys: Keys) -> ir.Function:
         low.set(code.minimum(low.get(), code.select(mask, key, -1), keys.dtype))
         high.set(code.maximum(high.get(), code.select(mask, key, 0), keys.dtype))
     for n, (found, combine) in enumerate(((low, code.minimum), (high, code.maximum))):
-        key = code.horizontal_reduce(lambda a, b, combine=combine: combine(a, b, keys.dtype), found.get())
+        key = code.horizontal_reduce(partial(combine, dtype=keys.dtype), found.get())
         code.put(key if keys.bytes == WORD else builder.zext(key, I64), ends, n)
     return code.finish()
 
