@@ -8,7 +8,7 @@ import numpy as np
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
-from genesis.ir.errors import PLAIN, also_runtime_error
+from genesis.ir.errors import PLAIN, ArgumentTypeError, also_runtime_error
 from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
 from genesis.ops.complex_numbers import refuse_complex
@@ -59,6 +59,10 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         step = trace.advance(key, unwatched(build), grad=grad)
     except BaseException as problem:
         trace.lines.pop()
+        given = [*arguments, *(attributes or {}).values()]
+        if isinstance(problem, AttributeError | AssertionError) and not tensors_in(given):  # a definition met no Value at all
+            kinds = ", ".join([type(argument).__name__ for argument in arguments])
+            raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {kinds or 'nothing'}") from None
         if type(problem) in PLAIN:
             raise also_runtime_error(problem) from None  # bound to no name: its traceback holds this frame
         raise

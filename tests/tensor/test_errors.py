@@ -128,3 +128,12 @@ def test_a_size_that_no_address_reaches_is_refused_where_it_is_asked_for(make):
     with pytest.raises(MemoryError, match=r"takes [\d,]+ bytes"):
         make()
     assert (genesis.ones(3) * 2).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("call", [
+    lambda: genesis.stack([1, 2]), lambda: genesis.cat([1.0, 2]), lambda: genesis.matmul(1, 2),
+    lambda: genesis.nn.functional.linear(1.0, 2.0),
+], ids=range(4))
+def test_numbers_where_a_tensor_is_needed_are_a_type_error(call):
+    with pytest.raises(TypeError, match=r"wants a tensor, got (list|int, int|float, float)$"):
+        call()
