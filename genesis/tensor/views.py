@@ -47,6 +47,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
                     f"{arguments}; use reshape, which copies"
                 )
             copied = rule(contiguous_layout(tensor.shape), *arguments, **attributes)
+            assert copied is not None, "a contiguous layout takes every shape"
             return call(OPERATIONS["reshape_copy"], (tensor, copied.shape))
         memory = array.memory
         at = None
@@ -134,6 +135,7 @@ def share_data(tensor: Tensor, data: Tensor) -> None:
             data._detached = True
         else:
             shared = detach(data)
+            assert shared._base is not None, "it is a view of `data`, or of what that views"
             shares(tensor, shared._base, shared._layout)
             tensor._array, tensor._detached = shared._array, True
 

@@ -37,15 +37,15 @@ def threefry2x32(b: Lanes, key0: Value, key1: Value, counter0: ir.Value, counter
 
 def draw(name: str, dtype: str, b: Lanes, seed: ir.Value, counter: ir.Value) -> ir.Value:
     """The "uniform" or "normal" draw of float32 or float64 that a seed and a counter of i64 stand for."""
-    halves = [*_halves(b, seed), *_halves(b, counter)]
-    bits = threefry2x32(b, *halves)
+    key, (low, high) = _halves(b, seed), _halves(b, counter)
+    bits = threefry2x32(b, *key, low, high)
     if dtype == "float32":
         return uniform_float32(b, bits[0]) if name == "uniform" else normal_float32(b, *bits)
     if name == "uniform":
         return uniform_float64(b, *bits)
     # A second counter, 2^63 further on, that no draw reaches: a normal draw of float64 takes 128 random bits.
-    upper = b.logical_xor(halves[3], b.constant("int32", -(1 << 31)))
-    return normal_float64(b, *bits, *threefry2x32(b, *halves[:3], upper))
+    upper = b.logical_xor(high, b.constant("int32", -(1 << 31)))
+    return normal_float64(b, *bits, *threefry2x32(b, *key, low, upper))
 
 
 def _halves(b: Lanes, x: ir.Value) -> tuple[ir.Value, ir.Value]:
