@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from genesis.lower.allocate import ALIGNMENT
@@ -56,8 +56,22 @@ class SlotMap:
     def workspace(self, nbytes: int) -> Slot:
         """Memory behind the arena, for the length of a launch."""
         # One workspace for all launches: they run one after the other.
-        self.workspace_bytes = max(self.workspace_bytes, nbytes)
-        return Slot(self.arena_slot, self.schedule.arena_bytes)
+        return self._behind_arena(0, nbytes)
+
+    def workspaces(self) -> Callable[[int], Slot]:
+        """Parts of that workspace, one after the other: the function takes the bytes of the next."""
+        taken = 0
+
+        def next_part(nbytes: int) -> Slot:
+            nonlocal taken
+            taken += -(-nbytes // ALIGNMENT) * ALIGNMENT
+            return self._behind_arena(taken - -(-nbytes // ALIGNMENT) * ALIGNMENT, nbytes)
+
+        return next_part
+
+    def _behind_arena(self, offset: int, nbytes: int) -> Slot:
+        self.workspace_bytes = max(self.workspace_bytes, offset + nbytes)
+        return Slot(self.arena_slot, self.schedule.arena_bytes + offset)
 
     def partial_sum(self, value: int, worker: int, nbytes: int, offset: int = 0) -> Slot:
         """A worker's partial sum of a value, from byte `offset` on. Workers' sums share no cache line."""

@@ -18,6 +18,8 @@ from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAtt
 # Elements that a vector may step over: a wide load taken apart by shuffles then beats a gather. Pooling, whose windows are
 # 2 x 2, takes 0.6 ms a layer so, and 2.3 with gathers.
 MOST_STRIDE = 4
+LEAST_TILE = 8  # elements along each side
+LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as it takes to make one number of its sum's lanes
 # What an access once a row weighs beside one at every point, when the lane axis is chosen. Weighed alike, mean and variance of
 # rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so.
@@ -45,9 +47,21 @@ def bind(
     """The kernel that computes `instructions` at the points of `nest`, and its axes' extents; `unroll`: see `Target`."""
     axes, maps = _merged(nest, [i.map for i in instructions])
     vectors = _vectorized(axes, instructions, maps, unroll)
-    lane = vectors.lane
-    order = [a for a in range(len(axes)) if not axes[a][1] and a != lane]
-    order += [a for a in range(len(axes)) if axes[a][1] and a != lane]
+    if unroll:
+        vectors = _tiled(axes, instructions, maps, vectors)
+    kernel, extents = _bound(axes, instructions, maps, vectors)
+    if vectors.tiled is not None and kernel.is_product:  # its blocks of sums read few elements for each product as it is
+        kernel, extents = _bound(axes, instructions, maps, vectors._replace(tiled=None, turned=()))
+    return kernel, extents
+
+
+def _bound(
+    axes: Sequence[Axis], instructions: Sequence[UnboundInstruction], maps: Sequence[IndexMap | None], vectors: _Vectors
+) -> tuple[Kernel, tuple[int, ...]]:
+    """The kernel of these vectors, and its axes' extents."""
+    lane, tiled = vectors.lane, vectors.tiled
+    # A tile is of lanes and the loop around them: of the kept axes the tiled one is the last.
+    order = sorted([a for a in range(len(axes)) if a != lane], key=lambda a: (axes[a][1], a == tiled))
     order += [lane] if lane is not None else []
     axes = [axes[a] for a in order]
     binder = _Binder(axes, order, vectors)
@@ -57,11 +71,11 @@ def bind(
     if any(i.level in (COLUMN, FINAL) for i in instructions):
         words += [KernelArg("partials"), KernelArg("items"), KernelArg("shares")]
     numbered = [(n, reduced) for n, (_, reduced) in enumerate(axes)]
-    origins = [i.origin for i in instructions]
-    kernel = Kernel(numbered, innermost, binder.instructions, words, binder.unrolled, origins)
+    rest = binder.unrolled, None if tiled is None else order.index(tiled), [i.origin for i in instructions]
+    kernel = Kernel(numbered, innermost, binder.instructions, words, *rest)
     if kept := kernel.kept():
         words += [KernelArg("scratch", n, binder.instructions[n].dtype.compute) for n in kept]
-        kernel = Kernel(numbered, innermost, binder.instructions, words, binder.unrolled, origins)
+        kernel = Kernel(numbered, innermost, binder.instructions, words, *rest)
     return kernel, tuple(extent for extent, _ in axes)
 
 
@@ -86,11 +100,14 @@ def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list
 
 
 class _Vectors(NamedTuple):
-    """The axis to run as vectors, the short axes to unroll in them, and whether they step over elements of other vectors."""
+    """The axis to run as vectors, the short axes to unroll in them, whether they step over elements of other vectors, and the
+    axis that is tiled together with the lanes (see `Kernel`)."""
 
     lane: int | None
     unrolled: Collection[int] = ()
     strided: bool = False
+    tiled: int | None = None
+    turned: Collection[int] = ()  # the instructions whose accesses go through tiles
 
 
 def _vectorized(
@@ -142,6 +159,29 @@ def _lane_axes(axes: Sequence[Axis], names: Collection[str], in_order: bool, col
     return [axis for axis in reversed(range(len(axes))) if axis not in barred and (axes[axis][1] or not columns)]
 
 
+def _tiled(
+    axes: Sequence[Axis], instructions: Sequence[UnboundInstruction], maps: Sequence[IndexMap | None], vectors: _Vectors
+) -> _Vectors:
+    """With the axis along which most of those accesses are to neighbours that are not along lanes, if there are any.
+
+    Tiles pay from a few rows on, and whole rows of lanes that are reduced have to fit into a cache.
+    """
+    lane = vectors.lane
+    if lane is None or vectors.strided or axes[lane][0] < LEAST_TILE or (axes[lane][1] and axes[lane][0] > LONGEST_TILE):
+        return vectors
+    if any(i.name in ("scatter", "scan") for i in instructions):  # in order
+        return vectors
+    inner = [a for a, (_, reduced) in enumerate(axes) if reduced and a != lane]
+    turned = {axis: [n for n, (i, at) in enumerate(zip(instructions, maps, strict=True))
+                     if at is not None and i.name in ("load", "store") and i.level == FULL
+                     and at.strides[axis] == 1 and at.strides[lane] not in (0, 1)
+                     and (axes[axis][1] or not any(at.strides[a] for a in inner))]  # a tile has two axes
+              for axis, (extent, reduced) in enumerate(axes)
+              if axis != lane and extent >= LEAST_TILE and (not reduced or axis == inner[-1])}
+    tiled = max(turned, key=lambda axis: (len(turned[axis]), not axes[axis][1], axis), default=None)
+    return vectors if tiled is None or not turned[tiled] else vectors._replace(tiled=tiled, turned=turned[tiled])
+
+
 def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap, unroll: bool) -> float:
     """What an access weighs when the lane axis is chosen: where nothing is unrolled, its elements' share of all points.
 
@@ -164,7 +204,7 @@ class _Binder:
     """Instructions with words in place of numbers, over `axes` in the `order` that they have among those of the maps."""
 
     def __init__(self, axes: Sequence[Axis], order: Sequence[int], vectors: _Vectors) -> None:
-        self.order, self.strided = order, vectors.strided
+        self.order, self.strided, self.turned = order, vectors.strided, frozenset(vectors.turned)
         self.reduced = frozenset(a for a, (_, reduced) in enumerate(axes) if reduced)
         self.unrolled: Mapping[int, int] = {order.index(a): axes[order.index(a)][0] for a in sorted(vectors.unrolled)}
         self.instructions: list[Instruction] = []
@@ -176,8 +216,12 @@ class _Binder:
         attrs = raw.attrs
         # A word says whether a store goes past the caches, so that small and large outputs share a kernel. Where large ones do,
         # silu(a * b + c) takes 1.82 ms in place of 2.24.
-        if raw.name == "store" and raw.level == FULL and access is not None and access.strides[-1:] == (1,):
+        turned = len(self.instructions) in self.turned
+        if raw.name == "store" and raw.level == FULL and access is not None and (turned or access.strides[-1:] == (1,)):
             attrs += (("stream", self._word(KernelArg("stream", raw.storage))),)
+        if turned:
+            words = KernelArg("tile", None, raw.dtype), KernelArg("transposition", raw.dtype.itemsize)
+            attrs += (("tile", ",".join(map(self._word, words))),)
         if raw.words:
             attrs += (("words", ",".join(map(self._word, raw.words))),)
         varies = self._varies(raw, at)

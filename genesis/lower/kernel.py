@@ -28,7 +28,8 @@ class KernelArg(NamedTuple):
     pointer (storage, byte offset), extent (value), stride (value), block (elements of the lane axis in one item),
     blocks (items along it), stream (the storage, to which stores go past the caches if it is 1), scalar (slot, dtype),
     constant (value, dtype), fault, site (number), partials, items, shares, scratch (the value it keeps between passes, its
-    dtype: one row for each worker).
+    dtype: one row for each worker), tile (None, the dtype of its elements: one for each worker), transposition
+    (bytes of an element: a function).
     """
 
     kind: str
@@ -84,24 +85,28 @@ class Kernel:
     """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors.
 
     Short axes are `unrolled` (axis: extent, which is known) for each vector: along them lie the elements that a vector steps
-    over. `origins` are the values that the instructions belong to.
+    over. Loads and stores with a word `tile` are to neighbours along the axis `tiled`, not along lanes: a block of both axes
+    is transposed into the tile before it is read, or out of it once it is written. `origins` are the values that the
+    instructions belong to.
     """
 
-    __slots__ = ("axes", "instructions", "lane", "name", "origins", "text", "unrolled", "words")
+    __slots__ = ("axes", "instructions", "lane", "name", "origins", "text", "tiled", "unrolled", "words")
 
     def __init__(
         self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction],
-        words: Sequence[KernelArg], unrolled: Mapping[int, int], origins: Sequence[int],
+        words: Sequence[KernelArg], unrolled: Mapping[int, int], tiled: int | None, origins: Sequence[int],
     ) -> None:
         self.axes = tuple(axes)
         self.lane = lane
+        self.tiled = tiled
         self.unrolled = unrolled
         self.instructions = tuple(instructions)
         self.words = tuple(words)
         self.origins = tuple(origins)
         extents = [str(unrolled[a]) if a in unrolled else f"w{word}" for a, (word, _) in enumerate(self.axes)]
         shape = ", ".join(f"{'reduce' if r else 'keep'} {e}" for e, (_, r) in zip(extents, self.axes, strict=True))
-        lines = [f"axes [{shape}] lane {lane}", "words " + " ".join(w.role for w in self.words)]
+        across = "" if tiled is None else f" tiled {tiled}"
+        lines = [f"axes [{shape}] lane {lane}{across}", "words " + " ".join(w.role for w in self.words)]
         lines += [i.text(n) for n, i in enumerate(self.instructions)]
         self.text = "\n".join(lines)
         self.name = "genesis_" + hashlib.sha256(self.text.encode()).hexdigest()[:16]
@@ -115,7 +120,7 @@ class Kernel:
     def filled(self, words: Sequence[KernelArg]) -> Kernel:
         """The same code with other words, of the same kinds."""
         other = Kernel.__new__(Kernel)  # the text is the same: it is neither written nor hashed again
-        other.axes, other.lane, other.unrolled = self.axes, self.lane, self.unrolled
+        other.axes, other.lane, other.unrolled, other.tiled = self.axes, self.lane, self.unrolled, self.tiled
         other.text, other.name, other.words = self.text, self.name, tuple(words)
         other.instructions, other.origins = self.instructions, self.origins
         return other

@@ -59,8 +59,8 @@ class _Listing:
 
     def _loops(self, axes: list[int], depth: int, role: str) -> int:
         for axis in axes:
-            lanes = ", a vector at a time" if axis == self.kernel.lane else ""
-            self.lines.append(f"{'    ' * depth}for {self.names[axis]} in range({self.call.extents[axis]}):  # {role}{lanes}")
+            way = {self.kernel.tiled: ", tiled with lanes", self.kernel.lane: ", a vector at a time"}.get(axis, "")
+            self.lines.append(f"{'    ' * depth}for {self.names[axis]} in range({self.call.extents[axis]}):  # {role}{way}")
             depth += 1
         return depth
 

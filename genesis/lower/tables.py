@@ -206,6 +206,7 @@ class _Code(NamedTuple):
     axes: tuple[tuple[int, bool], ...]
     lane: int | None
     unrolled: Mapping[int, int]
+    tiled: int | None
     instructions: tuple[Instruction, ...]
     first: dict[tuple[str, ...], Kernel]
 
@@ -214,7 +215,7 @@ def _kernel(code: _Code, words: tuple[KernelArg, ...], origins: tuple[int, ...])
     # A text tells the code and the roles of words: it is written and hashed once for all kernels that share these.
     roles = tuple([word.role for word in words])
     if roles not in code.first:
-        code.first[roles] = Kernel(code.axes, code.lane, code.instructions, words, code.unrolled, origins)
+        code.first[roles] = Kernel(code.axes, code.lane, code.instructions, words, code.unrolled, code.tiled, origins)
     kernel = code.first[roles].filled(words)
     kernel.origins = origins
     return kernel
@@ -232,8 +233,9 @@ RECORDS = {
         (_STR, _INTS, _DTYPE, _STR, _many(_INT, frozenset), _INT, _optional(_row_of("Access")), _ATTRS), Instruction),
     "KernelArg": Record((_STR, _ANY, _ANY), KernelArg),
     "Code": Record(
-        (_many(_each(_INT, _BOOL)), _optional(_INT), _pairs(_INT, _INT), _many(_row_of("Instruction"))),
-        lambda *parts: _Code._make([*parts, {}]), lambda code: (code.axes, code.lane, code.unrolled, code.instructions)),
+        (_many(_each(_INT, _BOOL)), _optional(_INT), _pairs(_INT, _INT), _optional(_INT), _many(_row_of("Instruction"))),
+        lambda *parts: _Code._make([*parts, {}]),
+        lambda kernel: (kernel.axes, kernel.lane, kernel.unrolled, kernel.tiled, kernel.instructions)),
     "Kernel": Record((_row_of("Code"), _many(_row_of("KernelArg")), _VALUES), _kernel,
                      lambda kernel: (kernel, kernel.words, kernel.origins)),
     "KernelCall": Record((_row_of("Kernel"), _INTS, _VALUES, _VALUES, _VALUES), KernelCall),

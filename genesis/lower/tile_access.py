@@ -117,10 +117,11 @@ def items_of(kernel: Kernel) -> list[int]:
 
 
 def kernel_pattern(call: KernelCall) -> AccessPattern | None:
-    """None where partial results are combined at the end, where an index says what is written, and for sums of products."""
+    """None where partial results are combined at the end, where an index says what is written, and for sums of products and
+    tiled kernels, whose items are blocks."""
     kernel = call.kernel
     outer = items_of(kernel)
-    if kernel.has_totals or not outer or kernel.is_product:
+    if kernel.has_totals or not outer or kernel.is_product or kernel.tiled is not None:
         return None
     accesses = []
     for i in kernel.instructions:

@@ -19,6 +19,8 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reductions import Accumulator, add_to_columns, clear_columns, finish_columns
 from genesis.codegen.cpu.registers import I64
+from genesis.codegen.cpu.tiles import through_tiles
+from genesis.codegen.cpu.tiling import tile_rows
 from genesis.codegen.cpu.values import effect, hoist, stored, value_of
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel
 
@@ -89,17 +91,29 @@ def _items(nest: Nest, first: ir.Value, last: ir.Value, totals: dict[int, Accumu
     """The items in order; reductions over all of them go into `totals`."""
     kernel = nest.kernel
     with nest.loop(first, last) as item:
-        start, end = _decode(nest, item)
+        start, end = nest.lane_range = _decode(nest, item)
         if kernel.lane is None or kernel.lane_is_reduced:
-            _row(nest, totals, start, end)
+            _tiles_of_item(nest, lambda: _row(nest, totals, start, end))
         else:
             running = {n: _accumulator(nest, n) for n in nest.finals}
-            hoist(nest, kernel.needed(kernel.targets()))
-            nest.lane_loop(start, end, lambda: _row(nest, running, start, end))
+
+            def vectors() -> None:
+                hoist(nest, kernel.needed(kernel.targets()))
+                nest.lane_loop(start, end, lambda: _row(nest, running, start, end))
+
+            _tiles_of_item(nest, vectors)
             for n, total in running.items():
                 totals[n].merge(total)
         for axis in kernel.outer:
             nest.bound.discard(axis)
+
+
+def _tiles_of_item(nest: Nest, body: Callable[[], None]) -> None:
+    """`body` at each position of an item: one, or several along a kept axis that is tiled."""
+    if nest.kernel.tiled in nest.kernel.outer:
+        through_tiles(nest, *nest.tiled_range, nest.kernel.instructions, body)
+    else:
+        body()
 
 
 def _decode(nest: Nest, item: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -118,10 +132,14 @@ def _decode(nest: Nest, item: ir.Value) -> tuple[ir.Value, ir.Value]:
     for n, axis in enumerate(reversed(kernel.outer)):
         extent = nest.words[kernel.axes[axis][0]]
         last = n == len(kernel.outer) - 1
-        size = nest.blocks.get(axis, 1)
+        size = tile_rows(kernel) if axis == kernel.tiled else nest.blocks.get(axis, 1)
         count = extent if size == 1 else b.udiv(b.add(extent, I64(size - 1)), I64(size))
         place = rest if last else b.urem(rest, count)
-        if axis in nest.blocks:  # the last block overlaps the one before, and computes the same values again
+        if axis == kernel.tiled:
+            place = b.mul(place, I64(size))
+            limit = b.add(place, I64(size))
+            nest.tiled_range = place, b.select(b.icmp_signed("<", limit, extent), limit, extent)
+        elif axis in nest.blocks:  # the last block overlaps the one before, and computes the same values again
             place, latest = b.mul(place, I64(size)), b.sub(extent, I64(size))
             nest.block_start[axis] = b.select(b.icmp_signed("<", place, latest), place, latest)
             nest.level[axis] = len(nest.scopes) - 1
@@ -171,7 +189,9 @@ class _Pass:
     def emit(self, start: ir.Value, end: ir.Value) -> None:
         nest, kernel = self.nest, self.nest.kernel
         hoist(nest, self.needed)
-        nest.loops(kernel.inner, partial(hoist, nest, self.needed), partial(self._innermost, start, end))
+        tiled = kernel.tiled in kernel.inner
+        nest.loops(kernel.inner[:-1] if tiled else kernel.inner, partial(hoist, nest, self.needed),
+                   partial(self._blocks if tiled else self._innermost, start, end))
         for (n, *point), accumulator in self.running.items():
             i = kernel.instructions[n]
             if accumulator is self.totals.get(n):
@@ -181,6 +201,17 @@ class _Pass:
             else:
                 value = accumulator.reduced() if kernel.lane_is_reduced else accumulator.value()
                 nest.scopes[-1][n, *point] = nest.lanes.round_to(i.dtype.name, value)
+
+    def _blocks(self, start: ir.Value, end: ir.Value) -> None:
+        """The innermost loop around lanes, which is tiled, block by block."""
+        nest, kernel = self.nest, self.nest.kernel
+        b, rows = nest.builder, I64(tile_rows(kernel))
+        extent = nest.words[kernel.axes[kernel.inner[-1]][0]]
+        accesses = [kernel.instructions[n] for n in (*self.needed, *self.targets)]
+        with nest.loop(I64(0), extent, tile_rows(kernel)) as first:
+            limit = b.add(first, rows)
+            last = b.select(b.icmp_signed("<", limit, extent), limit, extent)
+            through_tiles(nest, first, last, accesses, partial(self._innermost, start, end))
 
     def _innermost(self, start: ir.Value, end: ir.Value) -> None:
         hoist(self.nest, self.needed)

@@ -46,6 +46,9 @@ class Nest:
     """
 
     share: ir.Value  # the number of the partial results that are being accumulated
+    lane_range: tuple[ir.Value, ir.Value]  # the lanes at hand: those of an item, or within their loop of a vector
+    tiled_range: tuple[ir.Value, ir.Value]  # an item's positions along a kept axis that is tiled
+    block_origin: tuple[ir.Value, ir.Value]  # where a tile's block begins: along the tiled axis and along lanes
 
     def __init__(self, kernel: Kernel, name: str, width: int, blocks: Mapping[int, int]) -> None:
         self.kernel = kernel
@@ -55,6 +58,7 @@ class Nest:
         self.lo, self.hi, self.block_words, self.worker = self.function.args
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         uses = Counter(i.name for i in kernel.instructions)
+        self.whole_width = width
         self.lanes = Lanes(self.builder, width, [n for n in uses if (n in FUNCTIONS or n in DRAWS) and uses[n] >= CALLED_FROM])
         self.entry = self.builder.block
         # Sizes and strides are words, not constants: another batch size compiles nothing.
@@ -85,7 +89,7 @@ class Nest:
 
     def _word(self, number: int, word: KernelArg) -> ir.Value:
         kind: ir.Type = I64
-        if word.kind in ("pointer", "fault", "partials", "scratch"):
+        if word.kind in ("pointer", "fault", "partials", "scratch", "tile", "transposition"):
             kind = POINTER
         elif word.is_double:
             kind = ir.DoubleType()
@@ -95,8 +99,8 @@ class Nest:
     def named(self, word: int | str) -> ir.Value:
         return I64(word) if isinstance(word, int) else self.words[int(word[1:])]
 
-    def extra_words(self, instruction: Instruction) -> list[ir.Value]:
-        return [self.named(w) for w in instruction.attr("words").split(",")]
+    def extra_words(self, instruction: Instruction, attr: str = "words") -> list[ir.Value]:
+        return [self.named(w) for w in instruction.attr(attr).split(",")]
 
     def word_of(self, kind: str) -> int:
         return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
@@ -168,9 +172,11 @@ class Nest:
             with self.loop(start, end, width) as i, self.bind(lane, i):
                 left = b.sub(end, i)
                 self._masked(b.select(b.icmp_signed("<", left, I64(width)), left, I64(width)), body)
+            self.lane_range = start, end
             return
         whole = b.add(start, b.and_(b.sub(end, start), I64(-width)))
         with self.loop(start, whole, width) as i, self.bind(lane, i):
+            self.lane_range = i, b.add(i, I64(width))
             body()
         left = b.sub(end, whole)
         register = min(width, register_lanes(self.kernel))
@@ -180,10 +186,14 @@ class Nest:
                 self._masked(left, body)
         with self.branch(b.and_(b.icmp_signed(">", left, I64(0)), few)), self.bind(lane, whole), self.lanes.narrowed(register):
             self._masked(left, body)
+        self.lane_range = start, end
 
     def _masked(self, count: ir.Value, body: Callable[[], None]) -> None:
         """`body` for the first `count` lanes."""
         # In 32 bits the comparison with the lanes' numbers takes half the registers of one in 64 bits.
+        assert self.kernel.lane is not None
+        start = self.index[self.kernel.lane]
+        self.lane_range = start, self.builder.add(start, count)
         self.mask = self.lanes.first_lanes(self.builder.trunc(count, I32))
         body()
         self.mask = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -17,19 +17,20 @@ from genesis.codegen.cpu.ordering.mode import Mode
 from genesis.codegen.cpu.ordering.nonzero import Nonzero
 from genesis.codegen.cpu.ordering.topk import TopK
 from genesis.codegen.cpu.product import launch as product
-from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, width_of
+from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, tile_bytes, tile_rows, tile_side, width_of
+from genesis.codegen.cpu.transpose import transposition
 from genesis.codegen.segment import Segment, SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import PARALLEL_COST
-from genesis.lower.kernel import Kernel
+from genesis.lower.kernel import Kernel, KernelArg
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall, Loop, Product, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.native import Block, NativeLaunch, NativeProgram
+from genesis.runtime.native import Block, BlockWord, NativeLaunch, NativeProgram, Slot
 
 _COLLECTIVES = (
     "all_reduce", "reduce_to", "broadcast_from", "all_gather", "reduce_scatter", "gather_to", "scatter_from", "all_to_all")
@@ -134,7 +135,8 @@ def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSourc
     if kernel.has_totals:
         name = kernel.name + "_finish"
         sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
-    return sources
+    transpositions = [transposition(w.value) for w in kernel.words if w.kind == "transposition"]
+    return sources | {source.symbol: source for source in transpositions}
 
 
 def _name(kernel: Kernel, blocks: Mapping[int, int]) -> str:
@@ -155,7 +157,8 @@ def _kernel_launches(
     workers = threads if cost > PARALLEL_COST else 1
     unrolled = _blocks(calls)
     points = sum(numel(call.extents) for call in calls)
-    blocks = [_block(call, slots, workers, numel(call.extents) / max(points, 1), unrolled) for call in calls]
+    room = slots.workspaces()
+    blocks = [_block(call, slots, workers, numel(call.extents) / max(points, 1), unrolled, addresses, room) for call in calls]
     launches = [NativeLaunch(addresses[_name(kernel, unrolled)], blocks, workers)]
     if kernel.has_totals:
         launches.append(NativeLaunch(addresses[kernel.name + "_finish"], [Block(block.words, 1) for block in blocks], 1))
@@ -169,11 +172,15 @@ def _cost(call: KernelCall) -> int:
     return numel(call.extents) * max(per_element, 1)
 
 
-def _block(call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled: Mapping[int, int]) -> Block:
+def _block(
+    call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled: Mapping[int, int], addresses: Mapping[str, int],
+    room: Callable[[int], Slot],
+) -> Block:
     """The argument block of a call that is `part` of its launch's work; items of all calls take about equally long."""
     kernel = call.kernel
     parts = max(1, round(SHARES * workers * part)) if workers > 1 else 1
-    items = numel(-(-call.extents[a] // unrolled.get(a, 1)) for a in kernel.outer)
+    neighbours = unrolled if kernel.tiled is None else {kernel.tiled: tile_rows(kernel)}
+    items = numel(-(-call.extents[a] // neighbours.get(a, 1)) for a in kernel.outer)
     size = count = 1
     if kernel.lane is not None and not kernel.lane_is_reduced:
         extent = call.extents[kernel.lane]
@@ -181,12 +188,20 @@ def _block(call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled
         size = max(BLOCK_QUANTUM, -(-extent // (wanted * BLOCK_QUANTUM)) * BLOCK_QUANTUM)
         if kernel.has_totals:
             size = min(size, FINAL_BLOCK)
+        if kernel.tiled in kernel.outer:
+            size = tile_side(kernel)
         count = max(1, -(-extent // size))
         items *= -(-extent // size)
     # Kernels with totals divide their items into shares themselves, each with partial results of its own.
     shares = max(1, min(parts, items))
     work = Work(size, count, workers, items, shares)
-    words = [argument(w, call, slots, work) for w in kernel.words]
+
+    def word(w: KernelArg) -> BlockWord:
+        if w.kind == "tile":
+            return room(workers * tile_bytes(kernel, call.extents, width_of(kernel), w.extra.itemsize))
+        return addresses[transposition(w.value).symbol] if w.kind == "transposition" else argument(w, call, slots, work)
+
+    words = [word(w) for w in kernel.words]
     return Block(words, shares if kernel.has_totals else items)
 
 

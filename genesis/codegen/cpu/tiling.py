@@ -60,13 +60,48 @@ def width_of(kernel: Kernel) -> int:
     return lanes if positions else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
 
 
+# ---- tiles (see `tiles.py`) ----
+
+TILE_LINE = 256  # bytes of a line of a tile's block in memory, either way: a tile of float32 takes 16 KiB
+TILE_SIDES = 16, 128  # elements, at least and at most
+TILE_PAD = 16  # elements between the rows of a tile: rows of a power of two would meet in the same few places of a cache
+
+
+def tile_side(kernel: Kernel) -> int:
+    """The elements of a tile along either side, of which each is known when the kernel is compiled."""
+    least, most = TILE_SIDES
+    largest = max(w.extra.itemsize for w in kernel.words if w.kind == "tile")
+    return max(least, min(most, TILE_LINE // largest))
+
+
+def tile_rows(kernel: Kernel) -> int:
+    """The positions of the tiled axis in a block; where rows are whole, the fewest."""
+    return TILE_SIDES[0] if kernel.lane_is_reduced else tile_side(kernel)
+
+
+def tile_pitch(kernel: Kernel, width: int) -> int:
+    """The elements from one row of a tile to the next, beside the extent of the lane axis if that is reduced.
+
+    A block of lanes is an item's, or a vector where the tiled axis is reduced.
+    """
+    lanes = 0 if kernel.lane_is_reduced else tile_side(kernel) if kernel.tiled in kernel.outer else width
+    return lanes + TILE_PAD
+
+
+def tile_bytes(kernel: Kernel, extents: Sequence[int], width: int, itemsize: int) -> int:
+    """The bytes of a worker's tile."""
+    assert kernel.lane is not None
+    pitch = tile_pitch(kernel, width) + (extents[kernel.lane] if kernel.lane_is_reduced else 0)
+    return tile_rows(kernel) * pitch * itemsize
+
+
 def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     """The register block of a sum of products: kept axis -> how many neighbours one item computes.
 
     Each factor is constant along an axis of the other, so a block of both reads few elements per product and its sums stay
     in registers. Where lanes are summed, windows that begin at adjacent elements overlap: all of them are one block.
     """
-    if kernel.factors is None:
+    if kernel.factors is None or kernel.tiled is not None:
         return {}
     x, y = (kernel.instructions[n].varies for n in kernel.factors)
     sides = [[axis for axis in kernel.outer if axis in own - other and extents[axis] > 1] for own, other in ((x, y), (y, x))]

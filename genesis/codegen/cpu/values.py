@@ -14,8 +14,9 @@ from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.complex_memory import Pair, load_pair, store_pair
 from genesis.codegen.cpu.nest import LINE, Nest
 from genesis.codegen.cpu.registers import I64, PART, REGISTER_TYPE, is_varying, mangled, with_shape
+from genesis.codegen.cpu.tiles import prefetch_next_block, tile_place
 from genesis.codegen.cpu.vector_math import random_bits
-from genesis.lower.kernel import REDUCTIONS, Access, Instruction
+from genesis.lower.kernel import REDUCTIONS, Instruction
 from genesis.ops.registry import PRIMITIVES
 
 
@@ -73,11 +74,10 @@ def _compute(nest: Nest, i: Instruction) -> ir.Value:
     if i.name == "load":
         assert i.access is not None
         known = known_stride(nest, i.access)
-        return load_strided(nest, i, known) if known > 1 else _read(nest, i.access, dtype, None)
+        return load_strided(nest, i, known) if known > 1 else _read(nest, i, None)
     if i.name == "load_at":
-        assert i.access is not None
         (stride,) = nest.extra_words(i)
-        return _read(nest, i.access, dtype, lanes.multiply(args[0], stride))
+        return _read(nest, i, lanes.multiply(args[0], stride))
     if i.name == "index":
         assert i.access is not None
         return lanes.convert(flat_index(nest, i.access), "int64", dtype)
@@ -91,9 +91,17 @@ def _compute(nest: Nest, i: Instruction) -> ir.Value:
     return Arithmetic(lanes, dtype, operand).apply(i.name, PRIMITIVES[i.name].emit, args)
 
 
-def _read(nest: Nest, access: Access, dtype: str, indirect: ir.Value | None) -> ir.Value:
-    lanes = nest.lanes
-    start, stride = address(nest, access), lane_stride(nest, access)
+def _lanes_of(nest: Nest, i: Instruction) -> tuple[ir.Value, int | str]:
+    """Where the first lane's element is, and the stride between those of the lanes."""
+    assert i.access is not None
+    return (tile_place(nest, i), 1) if "tile" in dict(i.attrs) else (address(nest, i.access), lane_stride(nest, i.access))
+
+
+def _read(nest: Nest, i: Instruction, indirect: ir.Value | None) -> ir.Value:
+    lanes, dtype = nest.lanes, i.dtype.name
+    start, stride = _lanes_of(nest, i)
+    if stride == 1 and indirect is None and "tile" not in dict(i.attrs):
+        prefetch_next_block(nest, i, start)
     if dtype in PART:
         return _read_pair(nest, start, stride, dtype, indirect)
     if indirect is not None and not is_varying(indirect):
@@ -161,11 +169,10 @@ def effect(nest: Nest, i: Instruction) -> None:
 def stored(nest: Nest, i: Instruction, value: ir.Value) -> None:
     assert i.access is not None
     lanes, dtype = nest.lanes, i.dtype.name
-    stride = lane_stride(nest, i.access)
     if (known := known_stride(nest, i.access)) > 1:
         store_strided(nest, i, value, known)
         return
-    start = address(nest, i.access)
+    start, stride = _lanes_of(nest, i)
     if stride == 1:
         _store(nest, i, value if isinstance(value, Pair) else lanes.splat(value), start)
     elif isinstance(value, Pair):
@@ -188,7 +195,7 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
         else:
             lanes.store(value, start, dtype, mask, past_caches=past_caches)
 
-    if i.access.pointer not in nest.streams:
+    if i.access.pointer not in nest.streams or "tile" in dict(i.attrs):
         store(nest.mask)
         return
     # One comparison decides: `streams` is 0 or 1, `unaligned` is 0 where the store is aligned and unmasked.

@@ -1,0 +1,99 @@
+"""Transposition of matrices from memory to memory, square by square of registers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.nest import LINE
+from genesis.codegen.cpu.registers import I32, I64, I8, POINTER
+from genesis.codegen.cpu.tiling import vector_bytes
+from genesis.codegen.cpu.vectors import counted, transposed
+from genesis.runtime.kernel_cache import KernelSource
+
+MOST_LINES = 16  # vectors of a square
+
+
+FUNCTION = ir.FunctionType(ir.VoidType(), [POINTER, I64, POINTER, I64, I64, I64, I64])
+
+
+def transposition(size: int) -> KernelSource:
+    """`void (source, distance, target, pitch, rows, columns, past caches)`: element (r, c) of the source, whose rows are
+    `distance` elements apart, becomes element (c, r) of the target, all of `size` bytes.
+
+    The last squares overlap those before: no element outside is touched, and some are copied twice. Fewer rows or columns than
+    a square's are copied one by one.
+    """
+    # One function for all kernels: it takes as long to compile as a small kernel, 14 ms.
+    name, register = f"genesis_transpose_{size}", vector_bytes()
+    return KernelSource(name, f"{name} {register}", partial(_transposition, name, size, register))
+
+
+def _transposition(name: str, size: int, register: int) -> str:
+    module = ir.Module(name)
+    function = ir.Function(module, FUNCTION, name)
+    source, distance, target, pitch, rows, columns, past_caches = function.args
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    lines = max(2, min(MOST_LINES, register // size))
+    square = _Square(b, size, lines)
+
+    def last_from(place: ir.Value, extent: ir.Value) -> ir.Value:
+        latest = b.sub(extent, I64(lines))
+        return b.select(b.icmp_signed("<", place, latest), place, latest)
+
+    fits = b.icmp_signed(">=", b.select(b.icmp_signed("<", rows, columns), rows, columns), I64(lines))
+    with b.if_else(fits) as (by_squares, one_by_one):
+        with by_squares, counted(b, I64(0), rows, lines) as n, counted(b, I64(0), columns, lines) as m:
+            row, column = last_from(n, rows), last_from(m, columns)
+            square.move(square.at(source, distance, row, column), distance, square.at(target, pitch, column, row), pitch,
+                        past_caches)
+        with one_by_one, counted(b, I64(0), rows) as row, counted(b, I64(0), columns) as column:
+            square.move_element(square.at(source, distance, row, column), square.at(target, pitch, column, row))
+    b.ret_void()
+    return str(module)
+
+
+class _Square:
+    """Squares of `lines` x `lines` elements of `size` bytes, of which each is one or two machine words."""
+
+    def __init__(self, builder: ir.IRBuilder, size: int, lines: int) -> None:
+        self.builder, self.size, self.lines = builder, size, lines
+        self.word = ir.IntType(8 * min(size, 8))
+        self.parts = max(1, size // 8)
+        self.line = ir.VectorType(self.word, lines * self.parts)
+
+    def at(self, base: ir.Value, distance: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+        b = self.builder
+        place = b.mul(b.add(b.mul(row, distance), column), I64(self.size))
+        return b.gep(base, [place], inbounds=True, source_etype=I8)
+
+    def move_element(self, source: ir.Value, target: ir.Value) -> None:
+        one = ir.VectorType(self.word, self.parts)
+        align = self.word.width // 8
+        self.builder.store(self.builder.load(source, align=align, typ=one), target, align=align)
+
+    def move(
+        self, source: ir.Value, distance: ir.Value, target: ir.Value, pitch: ir.Value, past_caches: ir.Value
+    ) -> None:
+        """One square; past the caches if that is asked for and each line of the target is one of theirs."""
+        b, align = self.builder, self.word.width // 8
+        zero = I64(0)
+        lines = [b.load(self.at(source, distance, I64(n), zero), align=align, typ=self.line) for n in range(self.lines)]
+        lines = transposed(b, lines, self.parts)
+
+        def store(align: int, **metadata: ir.MDValue) -> None:
+            for n, line in enumerate(lines):
+                written = b.store(line, self.at(target, pitch, I64(n), zero), align=align)
+                for key, value in metadata.items():
+                    written.set_metadata(key, value)
+
+        if self.lines * self.size < LINE:
+            store(align)
+            return
+        unaligned = b.and_(b.or_(b.ptrtoint(target, I64), b.mul(pitch, I64(self.size))), I64(LINE - 1))
+        with b.if_else(b.icmp_unsigned(">", past_caches, unaligned)) as (streamed, cached):
+            with streamed:
+                store(LINE, nontemporal=b.module.add_metadata([I32(1)]))
+            with cached:
+                store(align)
