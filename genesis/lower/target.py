@@ -20,7 +20,7 @@ class Target(NamedTuple):
 
     threads: int  # that share a program's work
     sequential_tiles: SequentialTiles | None = None  # None: each thread has tiles of its own, which fit its cache
-    unroll: bool = True  # whether vectors take apart the few neighbours that they step over
+    unroll: bool = True  # whether vectors take apart the few neighbours that they step over, and go through tiles across them
     strided: bool = False  # whether products take operands of any strides, windows too, and of 16 bits
     crossing: bool = True  # whether a pass over rows sums columns too, kept beside it
     speeds: Speeds | None = None  # if it is not this host
