@@ -59,8 +59,8 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         step = trace.advance(key, unwatched(build), grad=grad)
     except BaseException as problem:
         trace.lines.pop()
-        given = [*arguments, *(attributes or {}).values()]
-        if isinstance(problem, AttributeError | AssertionError) and not tensors_in(given):  # a definition met no Value at all
+        tensors = tensors_in([*arguments, *(attributes or {}).values()])
+        if isinstance(problem, AttributeError | AssertionError) and not tensors:  # a definition met no Value at all
             kinds = ", ".join([type(argument).__name__ for argument in arguments])
             raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {kinds or 'nothing'}") from None
         if type(problem) in PLAIN:
