@@ -138,13 +138,13 @@ def test_check_lists_what_is_missing_without_running_it(tmp_path, capsys):
         from torch.nn import functional as F, Linear
 
         def forward(self, x):
-            nn.Linear(2, 3), F.relu(x), torch.zeros(1).sum().no_method, np.to_sparse_bsr(1)
-            init(), network.Module, torch.Tensor.to_sparse_bsc, torch.no_such
-            return torch.quantize_per_tensor(x).to_sparse_bsr()
+            nn.Linear(2, 3), F.relu(x), torch.zeros(1).sum().no_method, np.int_repr(1)
+            init(), network.Module, torch.Tensor.to_mkldnn, torch.no_such
+            return torch.quantize_per_tensor(x).int_repr()
         """)
     found = [(use.path, use.surely) for use in check.missing_in(text)]
     assert sorted(set(found)) == [
-        ("Tensor.to_sparse_bsr", False), ("torch.Tensor.to_sparse_bsc", True), ("torch.distributed.init_process_group", True),
+        ("Tensor.int_repr", False), ("torch.Tensor.to_mkldnn", True), ("torch.distributed.init_process_group", True),
         ("torch.quantize_per_tensor", True),
     ]
     file = tmp_path / "script.py"

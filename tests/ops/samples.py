@@ -17,10 +17,12 @@ COMPLEX = {
     *TRANSFORMS, "stft", "istft", "eig", "eigvals", "complex", "conjugates", "real_parts", "imaginary_parts", "part_at",
     "put_part", "view_as_complex", "view_as_real",
 }
+COLLECTIVES = {  # there once `genesis.distributed` is imported, and tested on ranks
+    "all_reduce", "reduce_to", "broadcast_from", "all_gather", "reduce_scatter", "gather_to", "scatter_from", "all_to_all",
+}
 INTERNAL = {
-    *COMPLEX,
-    "view_at", "reshape_copy", "put", "to_dtype",
-    "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
+    *COMPLEX, *COLLECTIVES, "view_at", "reshape_copy", "put", "to_dtype", "stop_gradient",
+    "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
     "unscale", "optimization_barrier",
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
@@ -288,6 +290,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "im2col": [Sample((values(1, 2, 4, 3), (3, 2), 1, 1, 2))],
 }
 NOT_DIFFERENTIATED = {
+    **dict.fromkeys(COLLECTIVES, "needs ranks: see tests/distributed/gradients_script.py"),
     **dict.fromkeys(
         ("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/library/test_decompositions.py"),
     **dict.fromkeys(("floor_divide", "geqrf", "ldl_factor", "ldl_factor_ex"), "has no gradient, as in torch"),
