@@ -55,10 +55,10 @@ class Compiled:
         self._wasted = 0  # calls since something was replayed
 
     def __repr__(self) -> str:
-        name = getattr(self.function, "__qualname__", type(self.function).__name__)
         if self.refusals and not self.entries:
-            return f"<compiled {name}, called each time: {self.refusals[0]}>"
-        return f"<compiled {name}, entries: {len(self.entries)}, replays: {sum(entry.replays for entry in self.entries)}>"
+            return f"<compiled {self.__qualname__}, called each time: {self.refusals[0]}>"
+        replays = sum(entry.replays for entry in self.entries)
+        return f"<compiled {self.__qualname__}, entries: {len(self.entries)}, replays: {replays}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """A name if it is found by one, as functions are; else the function, to be recorded anew."""
@@ -128,7 +128,7 @@ class Compiled:
         if self._wasted > PATIENCE and self._wasted & (self._wasted - 1):
             return self.function(*args, **kwargs)
         if self.entries:
-            tell("guards", "%s is recorded anew: %s has changed", vars(self).get("__name__", "a function"), self.missed)
+            tell("guards", "%s is recorded anew: %s has changed", self.__qualname__, self.missed)
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
         recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items)
         recorder, entry = recording.recorder, recording.entry
@@ -138,7 +138,7 @@ class Compiled:
         self._returns_items = self._returns_items or recorder.only_returns_items(recording.result)
         self.refusals = recorder.refusals
         for refusal in self.refusals:
-            tell("guards", "%s cannot be replayed: %s", vars(self).get("__name__", "a function"), refusal)
+            tell("guards", "%s cannot be replayed: %s", self.__qualname__, refusal)
         lasting = [refusal for refusal in self.refusals if not refusal.passes]
         if lasting and self.fullgraph:
             raise SplitError(f"compile: with fullgraph=True, {lasting[0]}")
@@ -187,7 +187,7 @@ def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None,
     if isinstance(fn, Module):
         kind = type(fn)
         call = Compiled(kind.__call__, check, dynamic, fullgraph)
-        vars(call)["__name__"] = kind.__name__
+        vars(call).update(__name__=kind.__name__, __qualname__=kind.__name__)
         again = functools.partial(compile, check=check, dynamic=dynamic, fullgraph=fullgraph)
         members = {
             "__call__": call, "__module__": kind.__module__,

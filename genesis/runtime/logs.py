@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from types import ModuleType
 from typing import Any
 
 CHANNELS = {
@@ -39,24 +40,25 @@ def set_logs(*channels: str) -> None:
             raise ValueError(f"set_logs: there is no channel {name!r}; there are {', '.join(CHANNELS)}")
     _told.clear()
     _told.update(channels)
-    if channels:
-        import logging  # here: most processes log nothing, and begin sooner without it
+    if channels and not (top := _logging().getLogger("genesis")).hasHandlers():
+        handler = _logging().StreamHandler()
+        handler.setFormatter(_logging().Formatter("%(name)s: %(message)s"))
+        top.addHandler(handler)
+    for name in channels:
+        _logging().getLogger(f"genesis.{name}").setLevel("INFO")
 
-        top = logging.getLogger("genesis")
-        if not top.hasHandlers():
-            handler = logging.StreamHandler()
-            handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-            top.addHandler(handler)
-        for name in channels:
-            top.getChild(name).setLevel(logging.INFO)
+
+def _logging() -> ModuleType:
+    """The standard library's module: most processes log nothing, and begin sooner without it."""
+    import logging
+
+    return logging
 
 
 def tell(channel: str, message: str, *values: object) -> None:
     """Log `message % values`, if somebody hears the channel."""
     if channel in _told:
-        import logging
-
-        logging.getLogger(f"genesis.{channel}").info(message, *values)
+        _logging().getLogger(f"genesis.{channel}").info(message, *values)
 
 
 class CompilingLine:

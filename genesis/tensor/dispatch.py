@@ -57,9 +57,11 @@ def is_leaf(self: Tensor) -> bool:
 
 
 def array_of(tensor: Tensor) -> Array:
-    """The array that `tensor` holds now; a view whose root was written to looks again."""
+    """The array that `tensor` holds now. A view whose root was written to looks again; another is what lies in its root."""
     base = tensor._base
-    if base is not None and base._changes != tensor._seen:
+    if base is not None and base._changes == tensor._seen:
+        return laid_in_root(tensor, base)
+    if base is not None:
         storage = tensor._storage
         if storage is not None and storage.root is not None:  # the root has left this storage
             base = tensor._base = storage.root
@@ -91,6 +93,20 @@ def array_of(tensor: Tensor) -> Array:
     return tensor._array
 
 
+def laid_in_root(view: Tensor, root: Tensor) -> Array:
+    """The array of a view that has seen all changes of its root.
+
+    A flush may have computed it in memory of its own. From then on it is what lies in the root's, whose writes are counted.
+    """
+    array, whole, layout = view._array, root._array.memory, view._layout
+    if (
+        whole is not None and layout is not None and array.memory is not None and array.memory.buffer is not whole.buffer
+        and not whole.buffer.shared
+    ):
+        array = view._array = Array(array.trace, array.index, array.node, whole.at(layout, array.node.dtype, root.dtype))
+    return array
+
+
 def _laid(array: Array, memory: Memory, derived: bool) -> Array:
     """What lies in `memory`, with the derivation of `array` if it is to keep that."""
     if not (derived and array.node.differentiable):
@@ -116,8 +132,10 @@ def _position(trace: Trace, tensor: Tensor) -> int:
         flush(trace)
         return -1
     base = tensor._base
-    if base is None or base._changes == tensor._seen:
+    if base is None:
         return enter(trace, tensor, tensor._array)
+    if base._changes == tensor._seen:
+        return enter(trace, tensor, laid_in_root(tensor, base))
     if trace.closed is not BUSY:  # an argument before this one has closed it: `call` begins anew
         return -1
     trace.closed = False  # the view looks again, by a call of its own
@@ -138,23 +156,11 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
             thread_state.multi_device = trace.closed = True
         if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
             _snapshot(trace, array)
-        elif tensor._base is not None and thread_state.recorder is None and array is tensor._array:
-            _enter_in_root(trace, tensor, tensor._base)
     leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
     index = trace.enter_variable(tensor, array) if leaf else trace.enter_array(array)
     if thread_state.recorder is not None and array.trace is not trace:
         thread_state.recorder.input_entered(trace, tensor, array)
     return index
-
-
-def _enter_in_root(trace: Trace, view: Tensor, root: Tensor) -> None:
-    """Have a call read a view where it lies in its root, whose writes backward minds: a flush has computed it elsewhere."""
-    array, whole, layout = view._array, root._array.memory, view._layout
-    if whole is None or layout is None or view._seen != root._changes or array in trace.entered:
-        return
-    if whole.buffer is not array.memory.buffer and not whole.buffer.shared:  # type: ignore[union-attr]
-        memory = whole.at(layout, array.node.dtype, root.dtype)
-        trace.entered[array] = trace.enter_array(Array(array.trace, array.index, array.node, memory))
 
 
 def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:

@@ -355,3 +355,28 @@ def test_every_call_of_a_function_that_writes_to_what_it_computed(write, before)
             except RuntimeError as error:
                 found[-1].append("modified by an inplace" in str(error))
     assert found == [found[0]] * 3
+
+
+@pytest.mark.parametrize("looked_at", [False, True], ids=["pending", "computed"])
+@pytest.mark.parametrize("wrap", [lambda f: f, genesis.compile], ids=["called", "compiled"])
+def test_a_view_that_is_an_argument_and_was_computed_apart_from_its_root(wrap, looked_at):
+    def run(lib, wrap):
+        x, found = leaf(lib), []
+        f = wrap(lambda view: (view * x).sum())
+        for written in (True, False, True, True):
+            root = lib.tensor([1.0, 2.0, 3.0]) * 2
+            view = root[:2]
+            if looked_at:
+                view.tolist()
+            y = f(view)
+            if written:
+                root.add_(1)
+            try:
+                y.backward()
+                found.append(x.grad.tolist())
+            except RuntimeError as error:
+                found.append("modified by an inplace" in str(error))
+        return found, f
+
+    found, f = run(genesis, wrap)
+    assert found == run(torch, lambda f: f)[0] and (wrap is not genesis.compile or sum(e.replays for e in f.entries) >= 2)

@@ -83,8 +83,8 @@ def test_guards_tell_what_changed_and_what_cannot_be_replayed(caplog):
             scaled(genesis.ones(2))
     looked(genesis.ones(2))
     messages = [record.getMessage() for record in caplog.records]
-    assert re.match(r"scaled is recorded anew: .*scale.* has changed", messages[0])
-    assert re.match(r"looked cannot be replayed: a value is looked at \(at .*test_logs.py:\d+\)", messages[1])
+    assert re.match(r".*<locals>.scaled is recorded anew: .*scale.* has changed", messages[0])
+    assert re.match(r".*<locals>.looked cannot be replayed: a value is looked at \(at .*test_logs.py:\d+\)", messages[1])
 
 
 def test_the_environment_names_channels():

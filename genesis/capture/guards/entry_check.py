@@ -204,8 +204,10 @@ class _Check:
         name, state = self._tensor(source), self._states[source]
         memory = state.array.memory
         assert memory is not None
-        found = f"m{len(self.lines)}"
-        self.lines.append(f"{found} = {self._arrays[name]}.memory or realize({self._arrays[name]})")
+        found, array = f"m{len(self.lines)}", self._arrays[name]
+        if state.base is not None:  # computed with its root, it may lie apart
+            self.lines += [f"if {array}.memory is None:", f"    realize({array})", f"    {array} = array_of({name})"]
+        self.lines.append(f"{found} = {array}.memory or realize({array})")
         self._fail_if(f"{found}.strides != {self.guards.constant(memory.strides)}", f"the strides of {state.label}")
         if self._is_private(state):
             self._fail_if(f"{found}.buffer.shared", f"whether NumPy sees the memory of {state.label}")

@@ -31,7 +31,7 @@ from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.devices import META
 from genesis.runtime.references import is_sole_owner
-from genesis.tensor.dispatch import array_of
+from genesis.tensor.dispatch import array_of, laid_in_root
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.traced_number import Number, plain
 from genesis.tracing.memory import Memory
@@ -295,7 +295,8 @@ class Recorder:
         state = self.states.get(tensor)
         if state is not None:
             return state
-        array, base = tensor._array, tensor._base
+        base = tensor._base
+        array = tensor._array if base is None or base._changes != tensor._seen else laid_in_root(tensor, base)
         # All was flushed before the call: what is pending now, or came out of one of its programs, is the call's own.
         if array.memory is None or id(array) in self.outputs or id(array) in self.constants:
             return None
