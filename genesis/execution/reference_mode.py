@@ -39,7 +39,10 @@ class Interpretation:
         if self.keeps:
             self.saved = [index for index in values if index not in outputs and index not in given]
         self.values = [*outputs, *self.saved]
-        self.memories = [_stored(values[index], trace, index) for index in self.values]
+        self.memories = [
+            *[_stored(values[index], trace, index) for index in outputs],
+            *[_shared(trace, index) or _stored(values[index], trace, index) for index in self.saved],
+        ]
 
 
 class WithoutValues(Interpretation):
@@ -59,6 +62,14 @@ class WithoutValues(Interpretation):
         self.saved = sorted(reached - outputs.keys() - trace.input_at.keys()) if self.keeps else []
         self.values = [*outputs, *self.saved]
         self.memories = [Memory.unwritten(trace.nodes[index].shape, trace.nodes[index].dtype, META) for index in self.values]
+
+
+def _shared(trace: Trace, index: int) -> Memory | None:
+    """The memory of the input that a value is, if it is one: backward then notices writes to that."""
+    while (node := trace.nodes[index]).op in ("detach", "variable"):
+        index = node.inputs[0]
+    array = trace.input_at.get(index)
+    return None if array is None else array.memory
 
 
 def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:

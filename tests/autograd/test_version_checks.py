@@ -380,3 +380,14 @@ def test_a_view_that_is_an_argument_and_was_computed_apart_from_its_root(wrap, l
 
     found, f = run(genesis, wrap)
     assert found == run(torch, lambda f: f)[0] and (wrap is not genesis.compile or sum(e.replays for e in f.entries) >= 2)
+
+
+@pytest.mark.parametrize("mode", [nullcontext, genesis.eager], ids=["recorded", "eager"])
+def test_a_gradient_of_a_gradient_reads_a_parameter_that_was_changed_since(mode):
+    with mode():
+        w = leaf(genesis)
+        gradient = genesis.autograd.grad((w * w * w).sum(), [w], create_graph=True)[0]
+        with genesis.no_grad():
+            w.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace"):  # as torch raises
+            gradient.sum().backward()
