@@ -176,7 +176,7 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
     extent = input.shape[axis] if input.ndim else 1
     if not 0 <= k <= extent:
         raise ValueError(f"topk: k is {k}; want 0 to {extent}, the extent of dim {dim}")
-    rows = rows_along(input, axis)
+    rows, k = rows_along(input, axis), k if input.ndim else 1  # a number is itself its first ones, as PyTorch's
     if extent < FEW * k:
         return _taken(rows, slice_value(_order(rows, largest), rows.ndim - 1, 0, k), axis, input.ndim)
     attrs = {"largest": bool(largest)}
