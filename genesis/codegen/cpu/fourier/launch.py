@@ -233,17 +233,18 @@ class _Writer:
         """
         blocks, length = inner // columns, max(p.l * max(p.radix * p.m, 1) for p in passes)
         buffer = self._even((length + LINE_ROOM) * (columns + inner % columns)) + EVEN if len(passes) > 1 else 0
-        workers = self.threads if numel(source.shape) * length.bit_length() > PARALLEL_COST else 1
+        items = blocks * prod(extent for extent, _, _ in batch)
+        workers = min(self.threads, items) if numel(source.shape) * length.bit_length() > PARALLEL_COST else 1
         workspace = self.slots.workspace(self.reserved + workers * 2 * buffer * self.size)
         scaling = max((n for n, p in enumerate(passes) if p.kind in SCALING), default=-1)
         table = tuple(word for n, p in enumerate(passes) for word in self._words(p, scale if n == scaling else 1.0))
         found = []
-        for starts, (items, *between) in self._batches(source, target, batch):
+        for starts, (several, *between) in self._batches(source, target, batch):
             words: tuple[BlockWord, ...] = (
                 *starts, _moved(workspace, self.reserved), table, len(passes), blocks, columns, inner, *between, *rows, *steps,
                 2 * buffer, buffer, _bits(1.0 if self.forward else -1.0))
             assert len(words) == len(WORDS)
-            found.append(Block(words, items * blocks))
+            found.append(Block(words, several * blocks))
         self.launches.append(NativeLaunch(self.kernel, found, workers))
 
     def _batches(self, source: Place, target: Place, axes: list[Axis]) -> Iterator[tuple[tuple[Slot, Slot], Axis]]:

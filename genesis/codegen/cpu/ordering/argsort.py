@@ -37,7 +37,7 @@ class Argsort(Entry):
         scratch = Scratch.of(rows.keys, rows.n, rows.blocks, state)
         share = aligned(scratch.end)
         if not rows.is_shared:
-            return Plan([("whole", rows.total, {"digit": 0})], scratch, share * rows.workers, share, {})
+            return Plan([("whole", rows.total, {"digit": 0})], scratch, share * rows.at_once, share, {})
         moves = [(step, rows.total if step == "add_up" else every, {"digit": digit}) for digit in range(digits)
                  for step in ("count", "add_up", "move")]
         begin = [(step, every, {"digit": 0}) for step in ("range", "encode")]

@@ -53,6 +53,11 @@ class Rows(NamedTuple):
         """Whether several workers take part in a row."""
         return self.blocks > 1
 
+    @property
+    def at_once(self) -> int:
+        """The most rows that are worked on at a time, if each is one worker's."""
+        return min(self.workers, self.total)
+
 
 class Plan(NamedTuple):
     """What a kernel is launched for: (step, items, its own words) one after the other, with memory and words of all."""
@@ -93,7 +98,7 @@ class Entry(Code):
         """Every row as a whole, with memory for its pairs."""
         scratch = Scratch.of(rows.keys, rows.n)
         share = aligned(scratch.end)
-        return Plan([(cls.steps[0], rows.total, {})], scratch, share * rows.workers, share, {})
+        return Plan([(cls.steps[0], rows.total, {})], scratch, share * rows.at_once, share, {})
 
     @classmethod
     def takes(cls, dtype: DType) -> bool:
