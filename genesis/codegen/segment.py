@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from genesis.lower.allocate import ALIGNMENT
@@ -58,16 +59,17 @@ class SlotMap:
         # One workspace for all launches: they run one after the other.
         return self._behind_arena(0, nbytes)
 
-    def workspaces(self) -> Callable[[int], Slot]:
-        """Parts of that workspace, one after the other: the function takes the bytes of the next."""
+    def workspaces(self) -> Callable[[int, int], Slot]:
+        """Parts of that workspace, one after the other: a function of a part's number and bytes, which finds the same again."""
         taken = 0
 
-        def next_part(nbytes: int) -> Slot:
+        @cache
+        def part(number: int, nbytes: int) -> Slot:
             nonlocal taken
-            taken += -(-nbytes // ALIGNMENT) * ALIGNMENT
-            return self._behind_arena(taken - -(-nbytes // ALIGNMENT) * ALIGNMENT, nbytes)
+            start, taken = taken, taken + -(-nbytes // ALIGNMENT) * ALIGNMENT
+            return self._behind_arena(start, nbytes)
 
-        return next_part
+        return part
 
     def _behind_arena(self, offset: int, nbytes: int) -> Slot:
         self.workspace_bytes = max(self.workspace_bytes, offset + nbytes)

@@ -174,7 +174,7 @@ def _cost(call: KernelCall) -> int:
 
 def _block(
     call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled: Mapping[int, int], addresses: Mapping[str, int],
-    room: Callable[[int], Slot],
+    room: Callable[[int, int], Slot],
 ) -> Block:
     """The argument block of a call that is `part` of its launch's work; items of all calls take about equally long."""
     kernel = call.kernel
@@ -196,12 +196,12 @@ def _block(
     shares = max(1, min(parts, items))
     work = Work(size, count, workers, items, shares)
 
-    def word(w: KernelArg) -> BlockWord:
-        if w.kind == "tile":
-            return room(workers * tile_bytes(kernel, call.extents, width_of(kernel), w.extra.itemsize))
+    def word(number: int, w: KernelArg) -> BlockWord:
+        if w.kind == "tile":  # one for all calls whose tiles are as large: a worker is at one item
+            return room(number, workers * tile_bytes(kernel, call.extents, width_of(kernel), w.extra.itemsize))
         return addresses[transposition(w.value).symbol] if w.kind == "transposition" else argument(w, call, slots, work)
 
-    words = [word(w) for w in kernel.words]
+    words = [word(*numbered) for numbered in enumerate(kernel.words)]
     return Block(words, shares if kernel.has_totals else items)
 
 
