@@ -99,8 +99,10 @@ def sparse_compressed_tensor(
     elements = as_tensor(values, dtype=dtype, device=device)
     pointers, plain = (_integers(name, given, elements) for given in (compressed_indices, plain_indices))
     lead = 3 if layout.is_blocked else 1  # axes of the values that are sparse
-    if (pointers.ndim, plain.ndim) != (1, 1) or plain.shape != elements.shape[:1] or not len(pointers) or elements.ndim < lead:
-        want = "(n, height, width, ..)" if layout.is_blocked else "(n, ..)"
+    if (pointers.ndim, plain.ndim) != (1, 1) or plain.shape != elements.shape[:1] or not len(pointers) or (
+        elements.ndim < lead or 0 in elements.shape[1:lead]
+    ):
+        want = "(n, height, width, ..) of blocks that are not empty" if layout.is_blocked else "(n, ..)"
         raise ArgumentError(f"{name}: {layout.pointers} {pointers.shape}, {layout.others} {plain.shape} and values "
                             f"{elements.shape}; want (extent + 1,), (n,) and {want}")
     block = elements.shape[1:3] if layout.is_blocked else (1, 1)
@@ -110,7 +112,7 @@ def sparse_compressed_tensor(
         size = (*((along, other) if layout.axis == 0 else (other, along)), *elements.shape[lead:])
     extents = tuple(size)
     if len(extents) != elements.ndim + 2 - lead or extents[layout.axis] != along or extents[2:] != elements.shape[lead:] or (
-        extents[1 - layout.axis] % max(block[1 - layout.axis], 1)
+        extents[1 - layout.axis] % block[1 - layout.axis]
     ):
         raise ArgumentError(f"{name}: size {extents} of {layout.pointers} {pointers.shape} and values {elements.shape}; want "
                             f"{along} along axis {layout.axis}, two sparse axes and then {elements.shape[lead:]}")

@@ -79,6 +79,8 @@ def test_blocks_that_do_not_fit_are_refused():
         genesis.tensor(MATRIX).to_sparse_bsc()
     with pytest.raises(ValueError, match=r"sparse_bsr_tensor: .* want \(extent \+ 1,\), \(n,\) and \(n, height, width, ..\)"):
         genesis.sparse_bsr_tensor([0, 1], [0], [1.0])
+    with pytest.raises(ValueError, match=r"sparse_bsc_tensor: .* of blocks that are not empty"):
+        genesis.sparse_bsc_tensor([0, 0], [], genesis.zeros(0, 2, 0))
 
 
 # ---- functions that only sparse tensors have ----
