@@ -121,7 +121,8 @@ class iinfo(_Limits):
     """
 
     def __init__(self, dtype: DType) -> None:
-        if as_dtype("iinfo", dtype).category != 1:
+        dtype = as_dtype("iinfo", dtype)
+        if dtype.category != 1:
             raise TypeError(f"iinfo: wants an integer dtype, got {dtype.name}; use finfo")
         info = np.iinfo(dtype.numpy)
         super().__init__(dtype)

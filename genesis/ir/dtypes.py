@@ -111,8 +111,10 @@ def get_default_dtype() -> DType:
 
 def set_default_dtype(dtype: DType) -> None:
     """The bare switch; `genesis.set_default_dtype` is the one to use."""
-    if not isinstance(dtype, DType) or not dtype.is_floating_point:
+    dtype = as_dtype("set_default_dtype", dtype)
+    if not dtype.is_floating_point:
         raise TypeError(f"set_default_dtype: want a floating dtype, got {dtype!r}")
+    refuse_stored("set_default_dtype", dtype)
     _default[0] = dtype
 
 
@@ -135,8 +137,8 @@ def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
 
 
 def as_dtype(name: str, dtype: object) -> DType:
-    """`dtype`; or that of a name, of Python's float, int and bool, or of NumPy's dtypes. TypeError, in the name of the
-    operation `name`, for anything else.
+    """`dtype`; or that of a name, of Python's complex, float, int and bool, or of NumPy's dtypes. TypeError, in the name of
+    the operation `name`, for anything else.
 
     >>> as_dtype("zeros", "float32"), as_dtype("zeros", float), as_dtype("zeros", np.int8)
     (genesis.float32, genesis.float64, genesis.int8)
@@ -144,7 +146,7 @@ def as_dtype(name: str, dtype: object) -> DType:
     if isinstance(dtype, DType):
         return dtype
     known = NAMED.get(dtype) if isinstance(dtype, str) else None
-    if isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic | bool | int | float)):
+    if isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic | int | float | complex)):
         known = _FROM_NUMPY.get(np.dtype(dtype))
     if known is None:
         raise TypeError(f"{name}: wants a genesis dtype such as genesis.float32, got {type(dtype).__name__} {dtype!r:.40}")

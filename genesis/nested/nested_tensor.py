@@ -14,7 +14,6 @@ import numpy as np
 from genesis.functions.creation import full
 from genesis.functions.methods.table import functions_of
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
@@ -140,10 +139,6 @@ class NestedTensor(CompositeTensor):
             return self
         return nested(whole, self._starts.to(whole.device), self._lengths, self._ragged)
 
-    def type(self, dtype: DType | str | None = None) -> Any:
-        """The tensor as `dtype`; without one, the name of its kind."""
-        return self._whole.type() if dtype is None else self.to(as_dtype("type", dtype))
-
     def contiguous(self, memory_format: object = None) -> NestedTensor:
         """The tensor itself."""
         return self
@@ -250,8 +245,6 @@ def by_element(x: NestedTensor, name: str, arguments: CallArguments, attributes:
     named = {key: beside(x, a) if isinstance(a, Tensor) else a for key, a in attributes.items()}
     found = call(OPERATIONS[name], given, named)
     return x.with_whole(found) if isinstance(found, Tensor) else type(found)(*map(x.with_whole, found))
-
-
 
 
 replayable_module(__name__)

@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.from_python import from_data
@@ -42,7 +42,7 @@ def _window(
     """`shape(k, last)` for k of 0 to M - 1, of a symmetric window that ends at `last`."""
     if M < 0:
         raise ValueError(f"{name}: M is {M}; want 0 or more")
-    kind = dtype or get_default_dtype()
+    kind = as_dtype(name, dtype or get_default_dtype())
     if not kind.is_floating_point:
         raise TypeError(f"{name}: dtype must be floating, got {kind.name}")
     values = np.ones(M) if M < 2 else shape(np.arange(M, dtype=np.float64), M - 1 if sym else M)

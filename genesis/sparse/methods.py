@@ -188,6 +188,4 @@ def is_sparse_csr(self: Tensor) -> bool:
     return False
 
 
-
-
 replayable_module(__name__)

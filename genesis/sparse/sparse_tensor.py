@@ -15,7 +15,7 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange
 from genesis.functions.selection import unique
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, as_dtype
+from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, numel
@@ -158,9 +158,8 @@ class SparseTensor(CompositeTensor):
 
     def type(self, dtype: DType | str | None = None) -> Any:
         """The tensor as `dtype`; without one, the name of its kind."""
-        if dtype is None:
-            return str(self._elements.type()).replace(".", ".sparse.", 1)
-        return self.to(as_dtype("type", dtype))
+        found = super().type(dtype)
+        return ".sparse.".join(found.rsplit(".", 1)) if isinstance(found, str) else found
 
     def __iter__(self) -> Iterator[Any]:
         return iter([self[place] for place in range(len(self))])

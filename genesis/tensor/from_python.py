@@ -103,6 +103,7 @@ def from_data(data: Tree, dtype: DType | None = None, requires_grad: bool = Fals
     Integers that are to require a gradient become the default float, unless `dtype` says otherwise.
     """
     target = device_of(device)
+    dtype = None if dtype is None else as_dtype("tensor", dtype)
     if isinstance(data, Tensor):
         return _copied(data, dtype, requires_grad, device)
     values = as_numpy(python_data(data), dtype)
@@ -136,7 +137,7 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
     if dtype is not None:
         if values.dtype.kind == "c":
             refuse_complex_number("tensor", complex(values.flat[0]) if values.size else 0j, dtype)
-        return values.astype(as_dtype("tensor", dtype).numpy, copy=False)
+        return values.astype(dtype.numpy, copy=False)
     if values.dtype == np.complex128 and not hasattr(leaf, "dtype"):
         return values.astype(get_default_dtype().complex.numpy)
     if leaf is None or leaf.__class__ is float or (leaf.__class__ is int and values.dtype == np.float64):

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, bfloat16, float16
+from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tracing.state import recording, thread_state
@@ -205,9 +205,10 @@ class autocast:
             enabled, device_type = device_type, None
         if not device_is_here(device_type, "autocast"):
             enabled = False
-        if dtype not in (None, float16, bfloat16):
+        low = bfloat16 if dtype is None else as_dtype("autocast", dtype)
+        if low not in (float16, bfloat16):
             raise TypeError(f"autocast: dtype must be genesis.bfloat16 or genesis.float16, got {dtype!r}")
-        self._dtype = (dtype or bfloat16) if enabled else None
+        self._dtype = low if enabled else None
 
     def __enter__(self) -> None:
         low = type(thread_state).autocast if self._dtype is None else self._dtype

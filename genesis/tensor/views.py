@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.execution.flush import realize
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
@@ -27,7 +27,9 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
     if attributes or any([argument.__class__ is not int for argument in arguments]):
-        if name == "view" and isinstance(asked := attributes.get("dtype", arguments[0] if arguments else None), DType):
+        asked = attributes.get("dtype", arguments[0] if arguments else None) if name == "view" else None
+        if isinstance(asked, DType | str):
+            asked = as_dtype("view", asked)
             return view(tensor, name, tuple(tensor.shape)) if asked is tensor.dtype else bitcast(tensor, asked)
         if any(map(holds_tensor, [*arguments, *attributes.values()])):
             arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)

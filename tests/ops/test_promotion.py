@@ -64,3 +64,37 @@ def test_alpha_scales_in_the_common_dtype():
         ours = getattr(genesis, name)(genesis.ones(2), genesis.tensor([100, 30], dtype=genesis.uint8), alpha=3)
         theirs = getattr(torch, name)(torch.ones(2), torch.tensor([100, 30], dtype=torch.uint8), alpha=3)
         assert ours.tolist() == theirs.tolist()
+
+
+TAKE_NAMES = {
+    "tensor": lambda dtype: genesis.tensor([1], dtype=dtype), "zeros": lambda dtype: genesis.zeros(2, dtype=dtype),
+    "a tensor of one": lambda dtype: genesis.tensor(genesis.ones(2), dtype=dtype),
+    "view": lambda dtype: genesis.ones(2).view(dtype=dtype), "type": lambda dtype: genesis.ones(2).type(dtype),
+    "sparse": lambda dtype: genesis.eye(2).to_sparse().type(dtype),
+    "nested": lambda dtype: genesis.nested.nested_tensor([genesis.ones(2)]).type(dtype),
+    "sum": lambda dtype: genesis.ones(2).sum(dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("name", ["int32", "complex64"])
+@pytest.mark.parametrize("what", TAKE_NAMES)
+def test_dtypes_are_given_by_name(what, name):
+    assert TAKE_NAMES[what](name).dtype is getattr(genesis, name)
+
+
+def test_names_are_those_of_dtypes_everywhere():
+    assert genesis.tensor([1 + 2j], dtype="complex32").dtype is genesis.complex32 is genesis.chalf
+    assert genesis.tensor([1], dtype=complex).dtype is genesis.complex128
+    assert genesis.iinfo("int8").max == 127 and genesis.signal.windows.hann(3, dtype="float64").dtype is genesis.float64
+    with genesis.autocast("cpu", dtype="float16"):
+        assert (genesis.ones(2, 2) @ genesis.ones(2, 2)).dtype is genesis.float16
+    x = genesis.ones(2)
+    genesis.tensor(x, dtype="float32").zero_()
+    assert x.tolist() == [1, 1]
+    for wrong in (lambda: genesis.tensor([1j], dtype="complex31"), lambda: x.view("complex31"),
+                  lambda: genesis.set_default_dtype("complex31"), lambda: genesis.autocast("cpu", "complex31")):
+        with pytest.raises(TypeError, match=r"wants a genesis dtype such as genesis\.float32, got str 'complex31'"):
+            wrong()
+    for wrong in ("float8_e5m2", "int32"):
+        with pytest.raises(TypeError, match="set_default_dtype: "):
+            genesis.set_default_dtype(wrong)

@@ -163,8 +163,9 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
         own = next(name for name, kind in {**TYPES, **_NAMED_ALONE}.items() if kind == self.dtype.name)
         return f"{Library.name}.{'cuda.' if self.device.type == 'cuda' else ''}{own}"
     if isinstance(dtype, str):
-        kind = {**TYPES, **_NAMED_ALONE}.get(dtype.rpartition(".")[2])
-        if kind is None:
+        last = dtype.rpartition(".")[2]
+        kind = {**TYPES, **_NAMED_ALONE}.get(last, last)
+        if kind not in NAMED:
             raise ArgumentError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
         dtype = NAMED[kind]
     of_class = getattr(dtype, "dtype", None)  # of one such as torch.LongTensor
