@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import genesis.ops.collective  # whose rows come with genesis.distributed
+import genesis.ops.messages  # and collectives, whose rows come with genesis.distributed
 import genesis.optim  # noqa: F401 - whose steps are rows too
 from genesis.ops import OPERATIONS, PRIMITIVES, Operation
 from genesis.ops.layout import LAYOUT_RULES

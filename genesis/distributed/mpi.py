@@ -21,7 +21,7 @@ LAUNCHERS = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # set by mpie
 GRACE = 2.0  # seconds for other ranks to say where they are
 _FUNCTIONS = (
     "Iallreduce", "Ireduce", "Ibcast", "Iallgatherv", "Igatherv", "Iscatterv", "Ireduce_scatter", "Ialltoallv", "Ibarrier",
-    "Test")
+    "Isendrecv", "Test")
 _DTYPES = {
     "float32": "FLOAT", "float64": "DOUBLE", "int8": "INT8_T", "int16": "INT16_T", "int32": "INT32_T", "int64": "INT64_T",
     "uint8": "UINT8_T", "uint16": "UINT16_T", "uint32": "UINT32_T", "uint64": "UINT64_T", "complex64": "C_FLOAT_COMPLEX",
@@ -70,7 +70,7 @@ def table() -> Library:
     MPI = library()
     loaded = ctypes.CDLL(MPI.__file__)
     functions: Mapping[str, int] = {
-        name: ctypes.cast(getattr(loaded, f"MPI_{name}"), ctypes.c_void_p).value or 0 for name in _FUNCTIONS}
+        name: ctypes.cast(getattr(loaded, f"MPI_{name}", 0), ctypes.c_void_p).value or 0 for name in _FUNCTIONS}
     return Library(
         functions, {name: word(getattr(MPI, kind)) for name, kind in _DTYPES.items()},
         {name: word(getattr(MPI, kind)) for name, kind in _REDUCTIONS.items()}, MPI._sizeof(MPI.Status))
@@ -82,26 +82,27 @@ class Explanation:
     def __init__(self, comm: Any, ranks: Sequence[int], timeout: Any) -> None:
         self._comm, self._ranks, self._timeout = comm, ranks, timeout
 
-    def __call__(self, what: str, flag: int, value: int) -> str:
+    def __call__(self, what: str, flag: int, value: int, other: int | None) -> str:
         own = self._ranks[self._comm.rank]
         if flag == ir.REFUSED:
             return f"rank {own}: {what}: MPI says: {library().Get_error_string(value)}"
         if flag not in (ir.DIFFERENT, ir.LATE):
             return f"rank {own}: {what}: its group was destroyed, or an earlier collective of it failed or was interrupted"
-        reports = self._reports(what)
-        lines = [f"  rank {rank}: {reports.get(rank, 'no answer')}" for rank in self._ranks]
+        ranks = self._ranks if other is None else sorted((own, self._ranks[other]))
+        reports = self._reports(what, ranks)
+        lines = [f"  rank {rank}: {reports.get(rank, 'no answer')}" for rank in ranks]
         if flag == ir.DIFFERENT:
             return "\n".join(["ranks do not agree about their next collective:", *lines])
-        absent = [rank for rank in self._ranks if rank not in reports]
+        absent = [rank for rank in ranks if rank not in reports]
         missed = f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come" if absent else "it did not end"
         return "\n".join([f"rank {own}: {what} waited {self._timeout():g} s, and {missed}:", *lines])
 
-    def _reports(self, what: str) -> dict[int, str]:
-        """What every rank that answers is about to do."""
+    def _reports(self, what: str, ranks: Sequence[int]) -> dict[int, str]:
+        """What each of `ranks` that answers is about to do."""
         comm, found = self._comm, {self._ranks[self._comm.rank]: what}
         sent = [comm.isend(what, other, _REPORT) for other in range(comm.size) if other != comm.rank]
         end = time.monotonic() + GRACE
-        while len(found) < comm.size and time.monotonic() < end:
+        while not found.keys() >= {*ranks} and time.monotonic() < end:
             status = library().Status()
             if comm.iprobe(library().ANY_SOURCE, _REPORT, status):
                 source = status.Get_source()

@@ -19,6 +19,7 @@ import numpy as np
 from genesis.distributed import mpi
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable
 from genesis.runtime.collectives import GROUPS, WORLD, Collective, Group, Library
 from genesis.runtime.team import share_processors
 
@@ -37,7 +38,7 @@ class ProcessGroup:
         if comm is None:  # one rank needs nobody
             self.control = None
             table, handles, place = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0), (0, 0), 0
-            explain: Callable[[str, int, int], str] = _alone
+            explain: Callable[[str, int, int, int | None], str] = _alone
         else:
             self.control, comparing = comm.Dup(), comm.Dup()
             table, handles, place = mpi.table(), (mpi.word(comm), mpi.word(comparing)), comm.rank
@@ -82,7 +83,7 @@ _numbers = itertools.count()
 _world = _World()
 
 
-def _alone(what: str, flag: int, value: int) -> str:
+def _alone(what: str, flag: int, value: int, other: int | None) -> str:
     return f"{what}: the group was destroyed"
 
 
@@ -188,27 +189,32 @@ def group_of(group: Any) -> ProcessGroup:
     return found
 
 
+@replayable
 def get_rank(group: Any = None) -> int:
     """This process's rank in a group, that of all ranks if left out; -1 if it is not in it."""
     return -1 if group is NON_GROUP_MEMBER else group_of(group).rank()
 
 
+@replayable
 def get_world_size(group: Any = None) -> int:
     """How many ranks a group has, that of all ranks if left out; -1 if this process is not in it."""
     return -1 if group is NON_GROUP_MEMBER else group_of(group).size()
 
 
+@replayable
 def get_backend(group: Any = None) -> str:
     """What ranks communicate by: "mpi"."""
     group_of(group)
     return "mpi"
 
 
+@replayable
 def get_process_group_ranks(group: Any = None) -> list[int]:
     """The ranks of a group, in its order."""
     return list(group_of(group).ranks)
 
 
+@replayable
 def get_group_rank(group: Any, global_rank: int) -> int:
     """A process's rank in `group`, by its rank among all. Raises ValueError if it is not in it."""
     ranks = group_of(group).ranks
@@ -224,6 +230,7 @@ def root_of(group: ProcessGroup, of_all: int | None, of_group: int | None) -> in
     return get_group_rank(group, of_all or 0) if of_group is None else of_group
 
 
+@replayable
 def get_global_rank(group: Any, group_rank: int) -> int:
     """A process's rank among all, by its rank in `group`. Raises ValueError if there is none."""
     ranks = group_of(group).ranks

@@ -11,7 +11,7 @@ import numpy as np
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import Run
 from genesis.runtime.collective_ir import UNUSABLE
-from genesis.runtime.collectives import GROUPS, CollectiveError, Group
+from genesis.runtime.collectives import GROUPS, Collective, CollectiveError, Group
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault
 from genesis.runtime.scratch import scratch
@@ -50,8 +50,8 @@ def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = No
     """What to say of the collective that reported a fault, which the user wrote at `line`."""
     assert isinstance(run.plan, Plan)
     node = run.plan.lowered.nodes[fault.site]
-    said = f"{node.op} {node.attrs['said']}" + (f" at {line[0]}:{line[1]}" if line else "")
-    return GROUPS[node.attrs["group"]].failure(said, fault.flag, fault.value, *_memory_of(run))
+    what, where = Collective.of(node.op, node.attrs), f" at {line[0]}:{line[1]}" if line else ""
+    return GROUPS[node.attrs["group"]].failure(what, where, fault.flag, fault.value, *_memory_of(run))
 
 
 def groups_of(plan: Plan) -> set[Group]:

@@ -24,20 +24,14 @@ from genesis.runtime.collectives import GROUPS, Collective, Group
 REDUCTIONS = ("sum", "prod", "min", "max", "band", "bor", "bxor", "avg")
 
 
-def collective_of(node: Node) -> Collective:
-    """What a node says to its group."""
-    at = node.attrs
-    return Collective(node.op, at["reduce"], at["root"], at["sends"], at["receives"], at["said"])
-
-
-def _reference(node: Node, operand: np.ndarray) -> np.ndarray:
+def reference(node: Node, operand: np.ndarray) -> np.ndarray:
     """The collective itself, now: its result depends on what other processes give."""
     result = np.zeros(node.shape, node.dtype.numpy)
-    GROUPS[node.attrs["group"]].run(collective_of(node), np.ascontiguousarray(operand), result)
+    GROUPS[node.attrs["group"]].run(Collective.of(node.op, node.attrs), np.ascontiguousarray(operand), result)
     return result
 
 
-def _add(
+def add_node(
     op: str, x: Value, group: int, count: int, said: str, sends: Sequence[int], receives: Sequence[int], reduce: str = "",
     root: int = -1,
 ) -> Value:
@@ -50,10 +44,10 @@ def _add(
     return result if count else slice_value(result, 0, 0, 0)
 
 
-def _again(op: str, g: Value, y: Value, counts: tuple[Sequence[int], Sequence[int]], count: int, reduce: str = "") -> Value:
+def transposed(op: str, g: Value, y: Value, counts: tuple[Sequence[int], Sequence[int]], count: int, reduce: str = "") -> Value:
     """The collective that is the gradient of the one that made `y`."""
     at = y.node.attrs
-    return _add(op, g, at["group"], count, "backward of " + at["said"], *counts, reduce, at["root"])
+    return add_node(op, g, at["group"], count, "backward of " + at["said"], *counts, reduce, at["root"])
 
 
 def _summed(y: Value) -> None:
@@ -68,50 +62,50 @@ def _is_root(y: Value) -> bool:
 def _all_reduce_grad(g: Value, y: Value, x: Value) -> Value:
     """Each rank has a loss of its own, which depends on every rank's x."""
     _summed(y)
-    return _again("all_reduce", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel, "sum")
+    return transposed("all_reduce", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel, "sum")
 
 
 def _reduce_grad(g: Value, y: Value, x: Value) -> Value:
     """That of the root's sum; elsewhere the result is x itself besides."""
     _summed(y)
-    back = _again("broadcast_from", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel)
+    back = transposed("broadcast_from", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel)
     return back if _is_root(y) else back + g
 
 
 def _broadcast_grad(g: Value, y: Value, x: Value) -> Value:
-    total = _again("reduce_to", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel, "sum")
+    total = transposed("reduce_to", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel, "sum")
     return total if _is_root(y) else total * 0
 
 
 def _all_gather_grad(g: Value, y: Value, x: Value) -> Value:
     at = y.node.attrs
-    return _padded(_again("reduce_scatter", g, y, (at["receives"], at["sends"]), at["sends"][0], "sum"), x)
+    return padded(transposed("reduce_scatter", g, y, (at["receives"], at["sends"]), at["sends"][0], "sum"), x)
 
 
 def _reduce_scatter_grad(g: Value, y: Value, x: Value) -> Value:
     _summed(y)
     at = y.node.attrs
-    return _again("all_gather", g, y, (at["receives"], at["sends"]), x.node.numel)
+    return transposed("all_gather", g, y, (at["receives"], at["sends"]), x.node.numel)
 
 
 def _gather_grad(g: Value, y: Value, x: Value) -> Value:
     at = y.node.attrs
-    back = _again("scatter_from", g, y, (at["receives"], at["sends"]), x.node.numel)
+    back = transposed("scatter_from", g, y, (at["receives"], at["sends"]), x.node.numel)
     return back if _is_root(y) else back + g
 
 
 def _scatter_grad(g: Value, y: Value, x: Value) -> Value:
     at = y.node.attrs
-    back = _again("gather_to", g, y, (at["receives"], at["sends"]), x.node.numel if _is_root(y) else g.node.numel)
+    back = transposed("gather_to", g, y, (at["receives"], at["sends"]), x.node.numel if _is_root(y) else g.node.numel)
     return back if _is_root(y) else zeros_like(x)
 
 
 def _all_to_all_grad(g: Value, y: Value, x: Value) -> Value:
     at = y.node.attrs
-    return _padded(_again("all_to_all", g, y, (at["receives"], at["sends"]), sum(at["sends"])), x)
+    return padded(transposed("all_to_all", g, y, (at["receives"], at["sends"]), sum(at["sends"])), x)
 
 
-def _padded(gradient: Value, x: Value) -> Value:
+def padded(gradient: Value, x: Value) -> Value:
     """The gradient of what a rank gives; one that gives nothing held a number that nobody got."""
     return gradient if gradient.shape == x.shape else zeros_like(x)
 
@@ -122,18 +116,22 @@ _GRADIENTS = {
     "scatter_from": _scatter_grad, "all_to_all": _all_to_all_grad,
 }
 for _name, _gradient in _GRADIENTS.items():
-    primitive(_name, "collective", grad=_gradient, reference=_reference)
+    primitive(_name, "collective", grad=_gradient, reference=reference)
 
 
 # ---- operations ----
-_row = partial(composite, method=False, public=False, takes_complex=True)
+row_of = partial(composite, method=False, public=False, takes_complex=True)
+
+
+def named(x: Value) -> str:
+    return f"{x.dtype.name}{[*x.shape]}"
 
 
 def _described(x: Value, *how: str) -> str:
-    return " ".join([*how, "of", f"{x.dtype.name}{list(x.shape)}"])
+    return " ".join([*how, "of", named(x)])
 
 
-def _group(op: str, number: int, root: int | None = None) -> Group:
+def checked_group(op: str, number: int, root: int | None = None) -> Group:
     group = GROUPS[number]
     if root is not None and not 0 <= root < group.size:
         raise ArgumentError(f"{op}: the group has no rank {root}; want 0 to {group.size - 1}")
@@ -162,53 +160,54 @@ def _reduced(total: Value, x: Value, reduce: str, size: int, shape: Shape) -> Va
     return reshape_value(cast(mean, x.dtype), shape)
 
 
-@_row("all_reduce")
+@row_of("all_reduce")
 def all_reduce(input: Value, reduce: str = "sum", group: int = 0) -> Value:
     """The sum, or another reduction, of all ranks' tensors, on every rank. Its gradient is the sum of all ranks' gradients."""
     wide, known = _reducible("all_reduce", input, reduce)
-    size, count = _group("all_reduce", group).size, input.node.numel
-    total = _add("all_reduce", wide, group, count, _described(input, reduce), [count or 1], [count or 1], known)
+    size, count = checked_group("all_reduce", group).size, input.node.numel
+    total = add_node("all_reduce", wide, group, count, _described(input, reduce), [count or 1], [count or 1], known)
     return _reduced(total, input, reduce, size, input.shape)
 
 
-@_row("reduce_to")
+@row_of("reduce_to")
 def reduce_to(input: Value, dst: int = 0, reduce: str = "sum", group: int = 0) -> Value:
     """The reduction of all ranks' tensors on rank `dst`; on others their own tensor. Its gradient is a broadcast."""
     wide, known = _reducible("reduce", input, reduce)
-    own, count = _group("reduce", group, dst), input.node.numel
+    own, count = checked_group("reduce", group, dst), input.node.numel
     said = _described(input, reduce, f"to {dst}")
-    total = _add("reduce_to", wide, group, count, said, [count or 1], [count or 1], known, dst)
+    total = add_node("reduce_to", wide, group, count, said, [count or 1], [count or 1], known, dst)
     return _reduced(total, input, reduce, own.size if own.rank == dst else 1, input.shape)
 
 
-@_row("broadcast_from")
+@row_of("broadcast_from")
 def broadcast_from(input: Value, src: int = 0, group: int = 0) -> Value:
     """The tensor of rank `src`, on every rank. Its gradient is the sum of all ranks' gradients there, and zeros elsewhere."""
-    _group("broadcast", group, src)
+    checked_group("broadcast", group, src)
     count = input.node.numel
     said = _described(input, f"from {src}")
-    return reshape_value(_add("broadcast_from", input, group, count, said, [count or 1], [count or 1], "", src), input.shape)
+    whole = add_node("broadcast_from", input, group, count, said, [count or 1], [count or 1], "", src)
+    return reshape_value(whole, input.shape)
 
 
-@_row("all_gather")
+@row_of("all_gather")
 def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 0) -> Value:
     """All ranks' tensors, joined along axis 0; `sizes` says how long each is, if they differ. Its gradient: reduce_scatter."""
-    own = _group("all_gather", group)
+    own = checked_group("all_gather", group)
     if not input.shape:
         input = reshape_value(input, (1,))
     sizes = _checked("all_gather", own, sizes or (input.shape[0],) * own.size, input.shape[0])
     row = numel(input.shape[1:])
     said = f"of {input.dtype.name}{[*sizes]} x {[*input.shape[1:]]}"
     counts = [size * row for size in sizes]
-    joined = _add("all_gather", input, group, sum(counts), said, [input.node.numel], counts)
+    joined = add_node("all_gather", input, group, sum(counts), said, [input.node.numel], counts)
     return reshape_value(joined, (sum(sizes), *input.shape[1:]))
 
 
-@_row("reduce_scatter")
+@row_of("reduce_scatter")
 def reduce_scatter(input: Value, reduce: str = "sum", sizes: tuple[int, ...] | None = None, group: int = 0) -> Value:
     """The reduction of all ranks' tensors, cut along axis 0: each rank gets its part. The gradient is an all_gather."""
     wide, known = _reducible("reduce_scatter", input, reduce)
-    own = _group("reduce_scatter", group)
+    own = checked_group("reduce_scatter", group)
     if not input.shape or (sizes is None and input.shape[0] % own.size):
         raise ArgumentError(f"reduce_scatter: shape {input.shape} has no {own.size} equal parts along axis 0; give sizes")
     sizes = sizes or (input.shape[0] // own.size,) * own.size
@@ -218,33 +217,34 @@ def reduce_scatter(input: Value, reduce: str = "sum", sizes: tuple[int, ...] | N
     counts = [size * row for size in sizes]
     said = f"{reduce} of {input.dtype.name}{[*sizes]} x {[*input.shape[1:]]}"
     mine = counts[own.rank]
-    part = _add("reduce_scatter", wide, group, mine, said, counts, [mine], known)
+    part = add_node("reduce_scatter", wide, group, mine, said, counts, [mine], known)
     return _reduced(part, input, reduce, own.size, (sizes[own.rank], *input.shape[1:]))
 
 
-@_row("gather_to")
+@row_of("gather_to")
 def gather_to(input: Value, dst: int = 0, group: int = 0) -> Value:
     """All ranks' tensors, of one shape, stacked on rank `dst`; on others their own. Its gradient is a scatter."""
-    own, count = _group("gather", group, dst), input.node.numel
+    own, count = checked_group("gather", group, dst), input.node.numel
     here = own.rank == dst
     said = _described(input, f"to {dst}")
-    joined = _add("gather_to", input, group, count * own.size if here else count, said, [count], [count] * own.size, "", dst)
+    total = count * own.size if here else count
+    joined = add_node("gather_to", input, group, total, said, [count], [count] * own.size, "", dst)
     return reshape_value(joined, (own.size, *input.shape) if here else input.shape)
 
 
-@_row("scatter_from")
+@row_of("scatter_from")
 def scatter_from(input: Value, src: int = 0, group: int = 0) -> Value:
     """The rows of rank `src`'s tensor, one a rank. Other ranks give any tensor of a row's shape. Its gradient is a gather."""
-    own = _group("scatter", group, src)
+    own = checked_group("scatter", group, src)
     here = own.rank == src
     if here and input.shape[:1] != (own.size,):
         raise ArgumentError(f"scatter: rank {src} has shape {input.shape}; want {own.size} rows, one a rank")
     shape = input.shape[1:] if here else input.shape
     said, count = f"from {src} of {input.dtype.name}{[*shape]}", numel(shape)
-    return reshape_value(_add("scatter_from", input, group, count, said, [count] * own.size, [count], "", src), shape)
+    return reshape_value(add_node("scatter_from", input, group, count, said, [count] * own.size, [count], "", src), shape)
 
 
-@_row("all_to_all")
+@row_of("all_to_all")
 def all_to_all(
     input: Value, sends: tuple[int, ...] | None = None, receives: tuple[int, ...] | None = None, group: int = 0
 ) -> Value:
@@ -252,7 +252,7 @@ def all_to_all(
 
     The parts are equal, or `sends` and `receives` say how many rows each rank gets and gives.
     """
-    own = _group("all_to_all", group)
+    own = checked_group("all_to_all", group)
     if not input.shape or (sends is None and input.shape[0] % own.size):
         raise ArgumentError(f"all_to_all: shape {input.shape} has no {own.size} equal parts along axis 0; give sizes")
     even = (input.shape[0] // own.size,) * own.size
@@ -265,7 +265,7 @@ def all_to_all(
         raise ArgumentError(f"all_to_all: rank {own.rank} sends itself {sends[own.rank]} rows, not {receives[own.rank]}")
     said = f"of {input.dtype.name} rows of {[*input.shape[1:]]}"
     counts = [size * row for size in sends], [size * row for size in receives]
-    there = _add("all_to_all", input, group, sum(counts[1]), said, *counts)
+    there = add_node("all_to_all", input, group, sum(counts[1]), said, *counts)
     return reshape_value(there, (sum(receives), *input.shape[1:]))
 
 
@@ -273,5 +273,3 @@ def _checked(op: str, group: Group, sizes: tuple[int, ...], own: int) -> tuple[i
     if len(sizes) != group.size or sizes[group.rank] != own:
         raise ArgumentError(f"{op}: sizes {[*sizes]} are not {group.size} numbers, of which {own} is rank {group.rank}'s")
     return sizes
-
-

@@ -1,13 +1,14 @@
 """One collective as LLVM IR: begun by a call of MPI's by its address, and awaited without taking a processor or forever.
 
-    words       {state, pairs, site, fault, into, from, bytes, function, ten arguments, comparison: function, ten arguments}
+    words       {state, pairs, site, fault, into, from, bytes, function, twelve arguments,
+                 comparison: function, twelve arguments, what it finds}
     state       {phase, owner, broken, timeout, deadline, request, flag, spin, status, MPI_Test}
 
 A collective has two phases. In the first, ranks compare numbers: a digest of what they are about to do, and how much they send
-to each other. The largest of all ranks' and of their negatives, a pair, are one number's only if all are equal. Counts or
-dtypes that differ would be garbage, or a wait without end.
-The second is the collective itself. Every function of MPI's is called with ten words, for a callee reads no more than it has:
-a handle is a word, be it a number (MPICH) or an address (Open MPI).
+to each other. The largest of all ranks' and of their negatives, a pair, are one number's only if all are equal; two ranks each
+find the other's number beside the negative of their own. Counts or dtypes that differ would be garbage, or a wait without end.
+The second is the collective itself. Every function of MPI's is called with twelve words, for a callee reads no more than it
+has: a handle is a word, be it a number (MPICH) or an address (Open MPI).
 
 Where a wait takes longer than a slice, the launch says AGAIN and returns. The executor lets handlers of signals run, and
 launches it once more; it then goes on waiting. The phase says where it is.
@@ -21,7 +22,7 @@ import time
 from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.executor_ir import AGAIN
 
-ARGUMENTS = 10
+ARGUMENTS = 12
 STATE_WORDS = 10
 PHASE, OWNER, BROKEN, TIMEOUT, DEADLINE, REQUEST, FLAG, SPIN, STATUS, TEST = range(10)
 DIFFERENT, LATE, REFUSED, UNUSABLE = 1, 2, 3, 4  # the flags of faults
@@ -32,8 +33,8 @@ DIFFERENT, LATE, REFUSED, UNUSABLE = 1, 2, 3, 4  # the flags of faults
 LONG_SPIN, SHORT_SPIN, NAP, SLICE = 1_000_000, 10_000, 50_000, 20_000_000
 
 _COLLECTIVE = """
-%arguments = type { ptr, [10 x i64] }
-%words = type { ptr, i64, i64, ptr, ptr, ptr, i64, %arguments, %arguments }
+%arguments = type { ptr, [ARGUMENTS x i64] }
+%words = type { ptr, i64, i64, ptr, ptr, ptr, i64, %arguments, %arguments, ptr }
 %state = type { i64, i64, i64, i64, i64, i64, i64, i64, ptr, ptr }
 
 ; Begin what the arguments say.
@@ -159,13 +160,12 @@ complete:
   %compared = icmp eq i64 %phase.now, 1
   br i1 %compared, label %check, label %done
 check:
-  %largest.at = getelementptr %arguments, ptr %compare, i32 0, i32 1, i32 1
-  %largest = load ptr, ptr %largest.at
+  load %words: 9 ptr found
   br label %pair
 pair:
   %k = phi i64 [ 0, %check ], [ %k.next, %pair ]
   %k.next = add i64 %k, 1
-  %at = getelementptr [2 x i64], ptr %largest, i64 %k
+  %at = getelementptr [2 x i64], ptr %found, i64 %k
   %most = load i64, ptr %at
   %negative.at = getelementptr i64, ptr %at, i64 1
   %least.negative = load i64, ptr %negative.at
@@ -193,7 +193,7 @@ declare i32 @nanosleep(ptr, ptr)
 def collective_ir() -> str:
     """The module that defines `void genesis_collective(i64, i64, words, i64)`, a kernel of one item."""
     numbers = {"CLOCK": time.CLOCK_MONOTONIC, "NAP": NAP, "SLICE": SLICE, "AGAIN": AGAIN,
-               "DIFFERENT": DIFFERENT, "LATE": LATE, "REFUSED": REFUSED, "UNUSABLE": UNUSABLE}
+               "ARGUMENTS": ARGUMENTS, "DIFFERENT": DIFFERENT, "LATE": LATE, "REFUSED": REFUSED, "UNUSABLE": UNUSABLE}
     loads = "\n".join(
         f"  %a{n}.at = getelementptr %arguments, ptr %call, i32 0, i32 1, i32 {n}\n  %a{n} = load i64, ptr %a{n}.at"
         for n in range(ARGUMENTS))

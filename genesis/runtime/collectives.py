@@ -13,7 +13,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Library(NamedTuple):
 
 class Collective(NamedTuple):
     """What a node says: the primitive, the reduction, the root's rank in the group, how many elements go to and come from
-    each rank, and what all ranks have to agree on."""
+    each rank, and what all ranks have to agree on. An exchange is between two: the root is the other one."""
 
     op: str
     reduce: str
@@ -54,17 +54,27 @@ class Collective(NamedTuple):
     receives: tuple[int, ...]
     said: str
 
+    @classmethod
+    def of(cls, op: str, attrs: Mapping[str, Any]) -> Collective:
+        """What the node of a primitive says."""
+        return cls(op, *[attrs[name] for name in cls._fields[1:]])
+
+    @property
+    def between(self) -> int | None:
+        """The other rank, of what is between two."""
+        return self.root if self.op == "exchange" else None
+
 
 class Group:
     """Processes that communicate: their ranks in the whole job, which of them this one is, and MPI's handles.
 
     `neighbours` are how many of the job's ranks share this machine. `explain` is asked for the reason of a failure: (what
-    failed, with the user's line; the flag; its value) -> the text.
+    failed, with the user's line; the flag; its value; whom it is with, if not with all) -> the text.
     """
 
     def __init__(
         self, number: int, rank: int, ranks: Sequence[int], library: Library, handle: int, comparing: int, timeout: float,
-        neighbours: int, explain: Callable[[str, int, int], str],
+        neighbours: int, explain: Callable[[str, int, int, int | None], str],
     ) -> None:
         self.number, self.rank, self.ranks, self.size = number, rank, tuple(ranks), len(ranks)
         self.explain = explain
@@ -108,19 +118,16 @@ class Group:
     ) -> list[tuple[BlockWord, ...]]:
         """The blocks of a collective, one after the other, on memory of `nbytes` (the operand's, the result's)."""
         blocks: list[tuple[BlockWord, ...]] = []
+        known = self._library.functions
         for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep)):
             compared = [] if number else self._compared(what)
-            buffers = [array("q", [signed for pair in compared for signed in pair] or [0]) for _ in range(2)]
-            keep += buffers
-            comparison = (
-                *[buffer.buffer_info()[0] for buffer in buffers], 2 * len(compared), self._library.dtypes["int64"],
-                self._library.reductions["max"], self._comparing, self._at(ir.REQUEST), 0, 0, 0)
             into, source, size = (result, operand, min(nbytes)) if copied else (self._at(0), self._at(0), 0)
             words = (*arguments, self._at(ir.REQUEST))
             words += (0,) * (ir.ARGUMENTS - len(words))
-            known = self._library.functions
+            if not known[function]:
+                raise CollectiveError(f"{what.op}: this MPI has no MPI_{function}; want one of version 4")
             blocks.append((self._at(0), len(compared), site, FAULT, into, source, size, known[function], *words,
-                           known["Iallreduce"], *comparison))
+                           *self._comparison(what, compared, keep)))
         return blocks
 
     def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
@@ -142,13 +149,14 @@ class Group:
                 self.close(ir.UNUSABLE, keep)
                 raise
             if fault[0]:
-                raise self.failure(f"{what.op} {what.said}".rstrip(), fault[0], fault[2], keep)
+                raise self.failure(what, "", fault[0], fault[2], keep)
 
-    def failure(self, what: str, flag: int, value: int, *kept: object) -> CollectiveError:
-        """What to say of a collective that failed. The group is of no use afterwards."""
+    def failure(self, what: Collective, line: str, flag: int, value: int, *kept: object) -> CollectiveError:
+        """What to say of a collective that failed, of the user's `line`. The group is of no use afterwards."""
         was_usable = self.is_usable
         self.close(flag, *kept)
-        return CollectiveError(self.explain(what, flag if was_usable else ir.UNUSABLE, value))
+        return CollectiveError(
+            self.explain(f"{what.op} {what.said}{line}".rstrip(), flag if was_usable else ir.UNUSABLE, value, what.between))
 
     def _compared(self, what: Collective) -> list[tuple[int, int]]:
         """The numbers that have to be the same on all ranks that know them, with their negatives: a digest; of an all_to_all,
@@ -165,6 +173,21 @@ class Group:
                     else:
                         pairs.append((_UNKNOWN, _UNKNOWN))
         return pairs
+
+    def _comparison(self, what: Collective, compared: list[tuple[int, int]], keep: list[object]) -> tuple[int, ...]:
+        """The function that compares numbers among ranks, its arguments, and where it leaves what it finds."""
+        gives, finds = (array("q", [signed for pair in compared for signed in pair] or [0]) for _ in range(2))
+        keep += gives, finds
+        given, found = gives.buffer_info()[0], finds.buffer_info()[0]
+        kind = self._library.dtypes["int64"]
+        if what.op == "exchange":
+            function, there = "Isendrecv", (what.root, _COMPARED)
+            words: tuple[int, ...] = (given, 1, kind, *there, found, 1, kind, *there, self._comparing)
+        else:
+            function = "Iallreduce"
+            words = (given, found, 2 * len(compared), kind, self._library.reductions["max"], self._comparing)
+        words += (self._at(ir.REQUEST),)
+        return (self._library.functions[function], *words, *[0] * (ir.ARGUMENTS - len(words)), found)
 
     def _at(self, place: int) -> int:
         return self._state.buffer_info()[0] + 8 * place
@@ -194,6 +217,10 @@ class Group:
         starts, places = (_ints([0, *accumulate(counts)], keep) for counts in (what.sends, what.receives))
         if what.op == "broadcast_from":
             return [("Ibcast", (operand if own else result, what.sends[0], kind, root, comm), own)]
+        if what.op == "exchange":  # on the communicator where no message of the program's is
+            there = what.root, _MOVING
+            return [("Isendrecv", (operand, *what.sends, kind, *there, result, *what.receives, kind, *there, self._comparing),
+                     False)]
         if what.op == "all_gather":
             return [("Iallgatherv", (operand, what.sends[0], kind, result, receives, places, kind, comm), False)]
         if what.op == "gather_to":
@@ -208,6 +235,7 @@ class Group:
 GROUPS: dict[int, Group] = {}  # by their numbers, which no other group of the process gets
 WORLD: list[Group] = []  # that of all ranks, while there is one
 
+_COMPARED, _MOVING = 0, 1  # tags
 _UNKNOWN = -(1 << 40)  # less than any count, and than its negative
 _MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}  # what elements of a size move as
 _NUMPY = {"bfloat16": "uint16"}

@@ -7,7 +7,7 @@ from ranks import HERE, needs_mpi, run_ranks
 
 JOBS = [
     ("collectives_script.py", 2), ("collectives_script.py", 3), ("gradients_script.py", 2), ("gradients_script.py", 3),
-    ("data_parallel_script.py", 2), ("data_parallel_script.py", 3), ("data_parallel_script.py", 4),
+    ("data_parallel_script.py", 2), ("data_parallel_script.py", 3), ("data_parallel_script.py", 4), ("messages_script.py", 3),
 ]
 
 

@@ -24,9 +24,8 @@ def launches(
     node = nodes[call.node]
     [(value, layout)] = call.operands
     at = node.attrs
-    what = Collective(node.op, at["reduce"], at["root"], at["sends"], at["receives"], at["said"])
     size = node.dtype.itemsize
     blocks = GROUPS[at["group"]].blocks(
-        what, node.dtype.name, slots.address(value, layout.offset * size), slots.address(call.node),
+        Collective.of(node.op, at), node.dtype.name, slots.address(value, layout.offset * size), slots.address(call.node),
         (layout.shape[0] * size, node.nbytes), call.node, slots.keep)
     return [NativeLaunch(addresses[SOURCE.symbol], [Block(words, 1)], 1) for words in blocks]

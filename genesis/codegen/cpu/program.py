@@ -32,9 +32,6 @@ from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, BlockWord, NativeLaunch, NativeProgram, Slot
 
-_COLLECTIVES = (
-    "all_reduce", "reduce_to", "broadcast_from", "all_gather", "reduce_scatter", "gather_to", "scatter_from", "all_to_all")
-
 
 class Native(Protocol):
     """The kernel of a host operation."""
@@ -51,7 +48,6 @@ class Native(Protocol):
 NATIVE: dict[str, Native] = {
     "argsort": Argsort, "kth_place": Kth, "mode_place": Mode, "nonzero_places": Nonzero, "topk_places": TopK,
     "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
-    **dict.fromkeys(_COLLECTIVES, collective),
 }
 BLOCK_QUANTUM = 64
 # Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not
@@ -75,7 +71,7 @@ def assemble(
     for number, stage in enumerate(schedule.stages):
         first = stage[0]
         if isinstance(first, HostCall):  # alone in its stage
-            native = NATIVE.get(nodes[first.node].op)
+            native = _native(nodes[first.node].op)
             found = None if native is None else native.launches(nodes, first, slots, addresses, threads)
             if found is not None:
                 launches += found
@@ -94,6 +90,11 @@ def assemble(
     if launches:
         segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
     return segments, schedule.arena_bytes + slots.workspace_bytes
+
+
+def _native(op: str) -> Native | None:
+    """What launches a host operation, if there is something."""
+    return collective if PRIMITIVES[op].kind == "collective" else NATIVE.get(op)
 
 
 def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
@@ -120,7 +121,7 @@ def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
             sources[LOOP.symbol] = LOOP
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
         dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
-        if isinstance(first, HostCall) and (native := NATIVE.get(nodes[first.node].op)) is not None:
+        if isinstance(first, HostCall) and (native := _native(nodes[first.node].op)) is not None:
             sources |= {source.symbol: source for source in native.sources(nodes, first)}
         found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]
         sources |= {source.symbol: source for source in found}

@@ -11,10 +11,12 @@ from genesis.distributed.process_group import get_group_rank, group_of
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
+from genesis.ops import messages
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor
+from genesis.tracing.state import thread_state
 
 
 def all_reduce(tensor: Tensor, op: str = "sum", group: Any = None) -> Tensor:
@@ -78,6 +80,32 @@ def all_to_all_single(
     """Part k of axis 0 goes to rank k; what comes is joined along axis 0. `output` is not used."""
     sizes = [None if given is None else tuple(given) for given in (input_split_sizes, output_split_sizes)]
     return collective(rows.all_to_all, input, *sizes, group_of(group).number)
+
+
+def send(tensor: Tensor, dst: int, group: Any = None) -> Tensor:
+    """Send `tensor` to rank `dst`, which receives it by `recv`; returns a zero that a loss adds for gradients to come back.
+
+    The zero's backward receives the gradient of `tensor` from `dst`. Both ranks say by their tensors' `requires_grad` whether
+    there will be gradients. The ranks wait for each other. Raises ValueError for this rank, or one that is not in the group.
+    """
+    return collective(messages.send_to, tensor, get_group_rank(group, dst), _is_recorded(tensor), group_of(group).number)
+
+
+def recv(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+    """What rank `src` sends by `send`, of the shape and dtype of `tensor`, which itself stays as it is.
+
+    If `tensor` requires gradients, so does the result; its gradient is sent to `src`. Raises as `send`.
+    """
+    return collective(messages.receive_from, tensor, get_group_rank(group, src), _is_recorded(tensor), group_of(group).number)
+
+
+def sendrecv(tensor: Tensor, peer: int, group: Any = None) -> Tensor:
+    """What rank `peer` gives for `tensor`, of the same shape and dtype; both call it. So do gradients go. Raises as `send`."""
+    return collective(messages.exchange_with, tensor, get_group_rank(group, peer), _is_recorded(tensor), group_of(group).number)
+
+
+def _is_recorded(tensor: Tensor) -> bool:
+    return thread_state.grad_enabled and tensor.requires_grad
 
 
 def collective(row: Operation, tensor: Tensor, *arguments: Any) -> Tensor:

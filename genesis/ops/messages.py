@@ -1,0 +1,61 @@
+"""Messages between two ranks, in the order of the program as collectives are.
+
+The primitive is an exchange: each of the two gives the other what it has for it, which may be nothing, and its gradient goes
+the other way.
+"""
+
+from __future__ import annotations
+
+from genesis.ir.errors import ArgumentError
+from genesis.ir.graph import Value
+from genesis.ops.collective import add_node, checked_group, named, padded, reference, row_of, transposed
+from genesis.ops.reduction import reduce_value
+from genesis.ops.registry import primitive
+from genesis.ops.views import reshape_value, slice_value
+from genesis.runtime.collectives import GROUPS
+
+
+def _exchange_grad(g: Value, y: Value, x: Value) -> Value:
+    """What came has its gradient sent back, and that of what was sent comes."""
+    at = y.node.attrs
+    return padded(transposed("exchange", g, y, (at["receives"], at["sends"]), at["sends"][0]), x)
+
+
+primitive("exchange", "collective", grad=_exchange_grad, reference=reference)
+
+
+# ---- operations ----
+@row_of("send_to")
+def send_to(input: Value, dst: int = 0, differentiable: bool = False, group: int = 0) -> Value:
+    """Zero, once rank `dst` has `input`. The gradient of `input` is received from there, whatever that of the zero is."""
+    gone = _exchange("send", input, dst, (input.node.numel, 0), (named(input), "nothing"), differentiable, group)
+    return reduce_value("sum", gone, (0,))
+
+
+@row_of("receive_from")
+def receive_from(input: Value, src: int = 0, differentiable: bool = False, group: int = 0) -> Value:
+    """What rank `src` sends, of the shape and dtype of `input`. Its gradient is sent there; that of `input` is zeros."""
+    count = input.node.numel
+    seen = slice_value(reshape_value(input, (count,)), 0, 0, 1) if count else input
+    came = _exchange("recv", seen, src, (0, count), ("nothing", named(input)), differentiable, group)
+    return reshape_value(came, input.shape)
+
+
+@row_of("exchange_with")
+def exchange_with(input: Value, peer: int = 0, differentiable: bool = False, group: int = 0) -> Value:
+    """What rank `peer` exchanges for `input`, of the same shape and dtype. Its gradient is exchanged for that of `input`."""
+    count, both = input.node.numel, (named(input),) * 2
+    return reshape_value(_exchange("sendrecv", input, peer, (count, count), both, differentiable, group), input.shape)
+
+
+def _exchange(
+    op: str, x: Value, peer: int, counts: tuple[int, int], named: tuple[str, str], differentiable: bool, group: int
+) -> Value:
+    """What comes from rank `peer` for `x`, flat; how many elements go and come, and what they are."""
+    own = checked_group(op, group, peer).rank
+    if peer == own:
+        raise ArgumentError(f"{op}: rank {peer} is this one; want another one of the group's {GROUPS[group].size} ranks")
+    there, back = (named if own < peer else named[::-1])
+    low, high = sorted((own, peer))
+    said = f"{low} to {high}: {there}, {high} to {low}: {back}" + ", with gradients" * differentiable
+    return add_node("exchange", x, group, counts[1], said, counts[:1], counts[1:], "", peer)
