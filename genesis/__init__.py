@@ -83,6 +83,7 @@ from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse
 from genesis.tensor.modes import SwitchedModule as _SwitchedModule
 from genesis.tensor.modes import autocast, is_autocast_enabled
 from genesis.tensor.size import Size
+from genesis.tracing.scopes import named_scope
 from genesis.tracing.state import set_default_dtype
 
 __all__ = [  # and the functions of the operation table
@@ -98,17 +99,17 @@ __all__ = [  # and the functions of the operation table
     "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode",
     "initial_seed", "int", "int8", "int16", "int32", "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero",
     "is_tensor", "linalg", "linspace", "load", "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter",
-    "masked_select", "meshgrid", "mode", "multinomial", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm",
-    "nested", "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like", "ops", "optim",
-    "pca_lowrank", "pi", "poisson", "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn",
-    "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization",
-    "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_logs",
-    "set_num_threads", "set_printoptions", "set_rng_state", "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor",
-    "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc",
-    "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank",
-    "synchronize", "take", "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32",
-    "uint64", "unbind", "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad",
-    "zeros", "zeros_like",
+    "masked_select", "meshgrid", "mode", "multinomial", "named_scope", "nan", "native_batch_norm", "native_group_norm",
+    "native_layer_norm", "nested", "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like",
+    "ops", "optim", "pca_lowrank", "pi", "poisson", "promote_types", "put", "pytree", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor",
+    "seed", "serialization", "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled",
+    "set_logs", "set_num_threads", "set_printoptions", "set_rng_state", "short", "signal", "sparse", "sparse_bsc",
+    "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor",
+    "sparse_csc", "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes",
+    "svd_lowrank", "synchronize", "take", "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8",
+    "uint16", "uint32", "uint64", "unbind", "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit",
+    "where", "zero_grad", "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"

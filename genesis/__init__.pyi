@@ -147,6 +147,7 @@ from genesis.tensor.methods import (
 from genesis.tensor.modes import autocast as autocast, is_autocast_enabled as is_autocast_enabled
 from genesis.tensor.size import Size as Size
 from genesis.tensor.views import detach as detach
+from genesis.tracing.scopes import named_scope as named_scope
 from genesis.tracing.state import set_default_dtype as set_default_dtype
 
 NDArray = Tensor

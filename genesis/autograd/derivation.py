@@ -13,9 +13,7 @@ from operator import itemgetter
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
-from genesis.tracing.trace import Array, CallLine, Trace
-
-_ENTERED = {"input", "scalar", "variable"}  # the arguments of the call that comes next
+from genesis.tracing.trace import ENTERED, Array, CallLine, Trace
 
 
 def derived_at(trace: Trace, index: int) -> tuple[Trace, int]:
@@ -40,7 +38,7 @@ def span_of(trace: Trace, first: int) -> range:
     """The positions of the nodes that the call beginning at `first` added."""
     following = bisect.bisect_right(trace.lines, first, key=itemgetter(0))
     end = trace.lines[following][0] if following < len(trace.lines) else len(trace.nodes)
-    while end > first and trace.nodes[end - 1].op in _ENTERED:
+    while end > first and trace.nodes[end - 1].op in ENTERED:
         end -= 1
     return range(first, end)
 

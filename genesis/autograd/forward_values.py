@@ -163,12 +163,13 @@ def _is_by(change: Change | None, source: Trace, reader: int) -> bool:
 
 
 def _message(source: Trace, reader: int, change: Change | None) -> str:
-    by = f", {change.call[-1][0].name}{_where(resolve_line(*change.call[1:3]))}" if change else ""
+    line = resolve_line(*change.call[1:3]) if change else None
+    by = f", {change.call[-1][0].name}{_where('{}:{}'.format(*line) if line else '')}" if change else ""
     return (
-        f"backward: {node_name(source, reader)}{_where(source.line_of(reader))} needs a value that has been modified by an "
+        f"backward: {node_name(source, reader)}{_where(source.place_of(reader))} needs a value that has been modified by an "
         f"inplace operation{by}; clone() the tensor before it is changed"
     )
 
 
-def _where(line: tuple[str, int] | None) -> str:
-    return f" (at {line[0]}:{line[1]})" if line else ""
+def _where(place: str) -> str:
+    return f" (at {place})" if place else ""

@@ -23,6 +23,7 @@ from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import unwatched
+from genesis.tracing.scopes import entered
 from genesis.tracing.state import recorded, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
@@ -147,7 +148,7 @@ class TraceBackward:
         gradients = self._hooked_before(custom.first, gradients)
         self._leave(arrived)
         self.readers.update(arrived)
-        with recording(self.create_graph) as again, again:
+        with entered(self.trace.scope_of(custom.first)), recording(self.create_graph) as again, again:
             answers = custom.gradients(gradients, self.trace)
 
         def pass_on(answers: Gradients) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple, Self
 
-from genesis.debug.graph import Line
-from genesis.debug.program import instruction, lines_of, pending, sources_of
+from genesis.debug.graph import Line, Provenance
+from genesis.debug.program import instruction, pending, sources_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
 from genesis.lower.build import KernelCall
@@ -20,14 +20,15 @@ from genesis.tracing.trace import Trace
 
 
 class StageCost(NamedTuple):
-    """A stage of a program: its first call as text, the operations it fuses, the user's lines, its Estimate, and the texts of
-    the functions that a GPU launches for it."""
+    """A stage of a program: its first call as text, the operations it fuses, the user's lines, its Estimate, the texts of the
+    functions that a GPU launches for it, and the paths of the modules that recorded it."""
 
     text: str
     ops: tuple[str, ...]
     lines: tuple[Line, ...]
     estimate: Estimate
     sources: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         nbytes, flops, seconds = self.estimate
@@ -67,14 +68,14 @@ def kernels(*tensors: Tensor) -> ProgramCost:
     (('scalar', 'mul', 'exp', 'sum'), 40400)
     """
     trace = pending(tensors)
-    return cost_of(plan_for(trace), lines_of(trace))
+    return cost_of(plan_for(trace), Provenance.of_trace(trace))
 
 
-def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
-    """The stages and decisions of a plan; `lines` gives the user's line for positions of its trace."""
+def cost_of(plan: Plan, written: Provenance) -> ProgramCost:
+    """The stages and decisions of a plan, whose trace was `written` as that says."""
     lowered = plan.lowered
     nodes = lowered.nodes
-    placed = {index: lines[origin] for index, origin in enumerate(lowered.origins) if origin in lines}
+    placed, modules = written.of_origins(lowered.origins)
 
     def name(index: int) -> str:
         where = f" (line {placed[index][1]})" if index in placed else ""
@@ -86,7 +87,9 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
         text = instruction(plan, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else "")
         ops = tuple(nodes[i].op for i in _nodes_of(stage[0]) if nodes[i].op != "input")
         used = tuple(dict.fromkeys(placed[i] for i in involved if i in placed))
-        stages.append(StageCost(text, ops, used, estimate(nodes, stage, lowered.target), tuple(sources.get(number, ()))))
+        within = tuple(dict.fromkeys(modules[i] for i in involved if modules.get(i)))
+        stages.append(StageCost(
+            text, ops, used, estimate(nodes, stage, lowered.target), tuple(sources.get(number, ())), within))
     decided = lowered.decisions
     refusals = [f"{name(r.node)} is not in the kernel of {name(r.beside)}: {r.reason}" for r in decided.refusals]
     choices = [

@@ -11,7 +11,8 @@ from genesis.capture.record.records import Refusal
 from genesis.capture.record.traced_call import record
 from genesis.capture.replay.entry import Entry
 from genesis.debug.costs import ProgramCost, cost_of, seconds_of
-from genesis.debug.program import lines_of, refused_by
+from genesis.debug.graph import Provenance
+from genesis.debug.program import refused_by
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree
@@ -101,7 +102,7 @@ def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
 
     def note(trace: Trace, plan: Plan | None) -> None:
         if isinstance(plan, Plan):
-            costs.setdefault(id(plan), cost_of(plan, lines_of(trace)))
+            costs.setdefault(id(plan), cost_of(plan, Provenance.of_trace(trace)))
             runs.setdefault(id(plan), []).append(seconds_of(plan))
 
     FLUSH_HOOKS.append(note)

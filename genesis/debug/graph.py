@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 from genesis.ir.graph import Node, format_nodes
 from genesis.lower.rewriting import live_nodes
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
+from genesis.tracing.scopes import ScopeNames
 from genesis.tracing.state import current_trace
 from genesis.tracing.trace import Trace
 
 Line = tuple[str, int]  # file, line
+
+
+class Provenance(NamedTuple):
+    """Position -> the user's line, and -> the path of the module, that recorded the value there; "" is outside of all."""
+
+    lines: Mapping[int, Line]
+    modules: Mapping[int, str]
+
+    @classmethod
+    def of_trace(cls, trace: Trace, indices: Iterable[int] | None = None) -> Provenance:
+        """That of some positions, or of all."""
+        names = ScopeNames()
+        chosen = range(len(trace.nodes)) if indices is None else indices
+        lines = {i: line for i in chosen if (line := trace.line_of(i)) is not None}
+        return cls(lines, {i: names.path(trace.scope_of(i)) for i in chosen})
+
+    def of_origins(self, origins: Sequence[int]) -> Provenance:
+        """That of the nodes of a lowered graph, which come from these positions."""
+        lines = {i: self.lines[origin] for i, origin in enumerate(origins) if origin in self.lines}
+        return Provenance(lines, {i: self.modules[origin] for i, origin in enumerate(origins) if origin in self.modules})
 
 
 class RecordedGraph:
@@ -25,13 +46,17 @@ class RecordedGraph:
         indices: the positions of those shown, in order.
         outputs: the positions whose values are wanted.
         lines: position -> (file, line) of the user's code that recorded it.
+        modules: position -> the path of the module (and the `named_scope`s) that recorded it, "" outside of all; a
+            gradient's is that of the value whose gradient rule it belongs to.
     """
 
-    def __init__(self, nodes: Sequence[Node], indices: Sequence[int], outputs: Sequence[int], lines: dict[int, Line]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], indices: Sequence[int], outputs: Sequence[int], written: Provenance | None = None
+    ) -> None:
         self.nodes = nodes
         self.indices = list(indices)
         self.outputs = frozenset(outputs)
-        self.lines = lines
+        self.lines, self.modules = written or Provenance({}, {})
 
     @classmethod
     def of_trace(cls, trace: Trace, outputs: Sequence[int] | None = None) -> RecordedGraph:
@@ -39,8 +64,7 @@ class RecordedGraph:
         nodes = list(trace.nodes)
         every = range(len(nodes))
         indices = [*every] if outputs is None else [*compress(every, live_nodes(nodes, outputs))]
-        lines = {i: line for i in indices if (line := trace.line_of(i)) is not None}
-        return cls(nodes, indices, outputs or (), lines)
+        return cls(nodes, indices, outputs or (), Provenance.of_trace(trace, indices))
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -107,7 +131,7 @@ def graph(*tensors: Tensor) -> RecordedGraph:
     arrays = [array_of(tensor) for tensor in tensors]
     pending = [a for a in arrays if a.memory is None]
     if not pending:
-        return RecordedGraph((), (), (), {})
+        return RecordedGraph((), (), ())
     traces = {a.trace for a in pending}
     if len(traces) > 1:
         raise ValueError("graph: the tensors are pending in different threads; ask for each thread's alone")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from genesis.debug.graph import Line, RecordedGraph
+from genesis.debug.graph import Provenance, RecordedGraph
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
 from genesis.ir.annotations import Key
@@ -44,13 +44,12 @@ class LoweredProgram:
         origins: position in `graph` -> position in the trace.
     """
 
-    def __init__(self, plan: Plan, lines: Mapping[int, Line]) -> None:
+    def __init__(self, plan: Plan, written: Provenance) -> None:
         lowered = plan.lowered
         self.arena_bytes = lowered.schedule.arena_bytes
         self.origins = dict(enumerate(lowered.origins))
-        placed = {i: lines[origin] for i, origin in self.origins.items() if origin in lines}
         outputs = [base for base, _ in lowered.outputs]
-        self.graph = RecordedGraph(lowered.nodes, range(len(lowered.nodes)), outputs, placed)
+        self.graph = RecordedGraph(lowered.nodes, range(len(lowered.nodes)), outputs, written.of_origins(lowered.origins))
         self.kernel_of: dict[int, str] = {}
         self.instructions: list[str] = []
         calls: dict[str, list[KernelCall]] = {}
@@ -116,11 +115,6 @@ def _value(nodes: Sequence[Node], index: int) -> str:
     return f"%{index} {nodes[index].dtype.name}{list(nodes[index].shape)}"
 
 
-def lines_of(trace: Trace) -> dict[int, Line]:
-    """Position -> the user's line, for every node of a trace."""
-    return {i: line for i in range(len(trace.nodes)) if (line := trace.line_of(i)) is not None}
-
-
 def program(*tensors: Tensor) -> LoweredProgram:
     """The program that would compute `tensors`, and whatever else is pending, lowered and compiled but not run.
 
@@ -130,7 +124,7 @@ def program(*tensors: Tensor) -> LoweredProgram:
     (1, True)
     """
     trace = pending(tensors)
-    return LoweredProgram(plan_for(trace), lines_of(trace))
+    return LoweredProgram(plan_for(trace), Provenance.of_trace(trace))
 
 
 def pending(tensors: Sequence[Tensor]) -> Trace:
@@ -184,6 +178,6 @@ class Recording:
         if flushed is not None:
             flushed.runs += 1
             return
-        flushed = Flushed(RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, lines_of(trace)))
+        flushed = Flushed(RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, Provenance.of_trace(trace)))
         self._by_path[path] = flushed
         self.programs.append(flushed)

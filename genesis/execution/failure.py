@@ -20,9 +20,9 @@ LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError, CollectiveError  # 
 
 def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     """Give up the values that depend on the one that failed, and undo the writes that came after it."""
-    line = trace.line_of(failed)
-    named = line is None or isinstance(found, CollectiveError)  # which names the lines of all ranks
-    trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {line[0]}:{line[1]})"))  # type: ignore[index]
+    where = trace.place_of(failed)
+    named = not where or isinstance(found, CollectiveError)  # which names the lines of all ranks
+    trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {where})"))
     trace.lost = lost = {failed} | trace.lost
     if isinstance(found, CollectiveError):  # what would follow is not begun: other processes may be anywhere
         lost.update(index for index in collectives_of(trace) if index > failed)
@@ -102,9 +102,9 @@ def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:
     """
     lowered = plan.lowered
     first, *_ = lowered.schedule.stages[plan.segments[-1].stages[problem.launch]]
-    line = trace.line_of(lowered.origins[first.writes[0]])
-    where = f" (at {line[0]}:{line[1]})" if line else ""
-    said = f"{problem}{where}; launches before it may have written over tensors, so what was recorded with them is lost"
+    where = trace.place_of(lowered.origins[first.writes[0]])
+    at = f" (at {where})" if where else ""
+    said = f"{problem}{at}; launches before it may have written over tensors, so what was recorded with them is lost"
     trace.failure = error = UnfinishedError(said, problem.launch)
     trace.lost = set(range(len(trace.nodes)))
     trace.run = None

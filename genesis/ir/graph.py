@@ -29,10 +29,11 @@ class Node:
     """One operation: its name, the positions of its inputs, static attributes, and the shape and dtype it gives.
 
     `differentiable` says that a gradient may flow through it: it is floating or complex, it was recorded with gradients
-    enabled, and it depends on a variable.
+    enabled, and it depends on a variable. `origin`, of a node that `derive` has added, is the position of the value whose rule
+    added it, else -1; it says nothing of what is computed.
     """
 
-    __slots__ = ("attrs", "differentiable", "dtype", "inputs", "op", "shape")
+    __slots__ = ("attrs", "differentiable", "dtype", "inputs", "op", "origin", "shape")
 
     def __init__(
         self, op: str, inputs: tuple[int, ...], attrs: Options, shape: Shape, dtype: DType, differentiable: bool = False
@@ -43,6 +44,7 @@ class Node:
         self.shape = shape
         self.dtype = dtype
         self.differentiable = differentiable
+        self.origin = -1
 
     @property
     def numel(self) -> int:

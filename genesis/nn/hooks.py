@@ -6,6 +6,7 @@ import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from weakref import ref as weakref
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
@@ -13,6 +14,7 @@ from genesis.autograd.hooks import RemovableHandle
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
+from genesis.tracing.scopes import innermost
 
 Hook = AnyFunction
 P = ParamSpec("P")
@@ -202,9 +204,14 @@ class Hooked:
     else:
 
         def __call__(self, *inputs, **options):
-            if self._hooks is None:
-                return self.forward(*inputs, **options)
-            return self._hooks.call(self, inputs, options)
+            around = innermost.scope
+            innermost.scope = around, weakref(self), type(self)
+            try:
+                if self._hooks is None:
+                    return self.forward(*inputs, **options)
+                return self._hooks.call(self, inputs, options)
+            finally:
+                innermost.scope = around
 
     def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
         """Call `hook(module, inputs)` before each call of the module; what it returns, unless None, replaces the inputs.

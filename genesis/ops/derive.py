@@ -80,6 +80,8 @@ def derive(
         for i, grad in grads:
             grad = cast(grad, nodes[i].dtype)
             held[i] = grad if i not in held else held[i] + grad
+        for added in graph.nodes[start:]:
+            added.origin = read[0].index
     return ends, held, reads
 
 

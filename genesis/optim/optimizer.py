@@ -25,6 +25,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates, refuse
+from genesis.tracing.scopes import named_scope
 from genesis.tracing.state import recording, thread_state, unflushed
 
 State = dict[str, Any]  # what is kept, by name
@@ -126,7 +127,7 @@ class Optimizer:
         moved: list[tuple[Tensor, int, int]] = []
         recorded = {trace: len(trace.nodes) for trace in [*thread_state.traces.values()]}
         try:
-            with recording(False) as again, again:
+            with named_scope(type(self).__name__), recording(False) as again, again:
                 for group in self.param_groups:
                     self._step(group, moved)
                 if not is_recording():  # under `genesis.compile` the step is part of the function's program

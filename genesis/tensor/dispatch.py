@@ -38,6 +38,7 @@ from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.transfer import sent
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import refuse
+from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import current_trace, recording, thread_state
 from genesis.tracing.tensor_state import SHOWN
@@ -284,7 +285,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     trace.closed = False
                     return call(operation, *with_numbers_read(operation, arguments, attributes), bare)
                 nodes = trace.nodes
-                trace.lines.append((len(nodes), *user_line(), key))
+                trace.lines.append((len(nodes), *user_line(), innermost.scope, key))
                 if step is None:
                     step = defined(trace, operation, arguments, attributes, key)
                 else:

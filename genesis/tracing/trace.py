@@ -26,12 +26,14 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
+from genesis.tracing.scopes import Scope, ScopeNames, innermost
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.trie import Key, Step, root_of
 
 LOCK = fork_safe_lock(outermost=True)
+ENTERED = frozenset({"input", "scalar", "variable"})  # nodes that are written before the call that reads them
 BUSY = 2  # `Trace.closed` while its holder records a call or flushes it: code that runs meanwhile has interrupted that
-CallLine = tuple[int, CodeType | None, int, Key]  # a call: first position, code object, instruction offset, key
+CallLine = tuple[int, CodeType | None, int, Scope | None, Key]  # a call: first position, code, instruction's offset, scope, key
 
 
 class Change(NamedTuple):
@@ -172,7 +174,7 @@ class Trace:
 
     def record(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
         """`advance`, as a call at the user's line."""
-        self.lines.append((len(self.nodes), *user_line(), key))
+        self.lines.append((len(self.nodes), *user_line(), innermost.scope, key))
         try:
             return self.advance(key, build, grad=grad)
         except BaseException:
@@ -250,3 +252,29 @@ class Trace:
         """The user's file and line that wrote the value at `index`."""
         call = self.call_at(index)
         return None if call is None else resolve_line(call[1], call[2])
+
+    def place_of(self, index: int) -> str:
+        """The user's line that wrote the value at `index`, and the module, as errors name them: `file:line, in GPT.head`."""
+        line, module = self.line_of(index), ScopeNames().path(self.scope_of(index))
+        return "" if line is None else f"{line[0]}:{line[1]}" + f", in {module}" * bool(module)
+
+    def scope_of(self, index: int) -> Scope | None:
+        """The scope of the call that wrote the value at `index`; of a gradient, of the call that it is derived from; of what
+        was entered for a call, of that."""
+        trace, index = self.derived_from(index)
+        following = bisect.bisect_right(trace.lines, index, key=itemgetter(0))
+        number = following if trace.nodes[index].op in ENTERED else following - 1
+        return trace.lines[number][3] if 0 <= number < len(trace.lines) else None
+
+    def derived_from(self, index: int) -> tuple[Trace, int]:
+        """The trace and position of the value whose gradient rule wrote the node at `index`; of another node, its own.
+
+        A value that was copied here for a backward, as its trace had been flushed, is looked for there while this one is open.
+        """
+        while (origin := self.nodes[index].origin) >= 0:
+            index = origin
+        for (source, _), (_, _, copies) in self.backward.copies.items():
+            for there, here in copies.items():
+                if here == index:
+                    return source, there
+        return self, index
