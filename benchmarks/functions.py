@@ -6,14 +6,13 @@ gradient computes the value too, as a step of training does; outputs are new mem
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import genesis
-from benchmarks.measure import Bar, Limits, Result, Settings, compare
+from benchmarks.measure import Limits, Result, Settings, averaged, compare
 from benchmarks.peers import compiled, eager, finish, jax, jitted, torch
 
 __all__ = ["CASES", "Case", "arrays_of", "contestants", "run"]
@@ -82,13 +81,7 @@ CASES += [case._replace(gradient=True) for case in CASES if case.title in _WITH_
 def run(settings: Settings) -> list[Result]:
     """One Result per function, then one with the averages."""
     results = [_one(case, settings) for case in CASES]
-    summary = Result("functions of four million numbers, on average")
-    for promise, average in (("compiled", AVERAGE.compiled), ("eager-looking", AVERAGE.eager)):
-        ratios = [bar.value for result in results for bar in result.bars if bar.text.startswith(promise)]
-        if ratios:
-            mean = statistics.fmean(ratios)
-            summary.bars.append(Bar(f"{promise}, at most {average}", mean, mean <= average))
-    return [*results, summary]
+    return [*results, averaged("functions of four million numbers, on average", results, AVERAGE)]
 
 
 def contestants(case: Case, settings: Settings) -> dict[str, Callable[[], Callable[[], Any]]]:

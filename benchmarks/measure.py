@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["PEERS", "Bar", "Limits", "Result", "Settings", "compare", "format_seconds", "resident_bytes"]
+__all__ = ["PEERS", "Bar", "Limits", "Result", "Settings", "averaged", "compare", "format_seconds", "resident_bytes"]
 
 PEERS = ("torch eager", "torch.compile", "jax.jit")
 PAUSE_SECONDS = 0.005
@@ -118,6 +118,17 @@ def compare(
         gc.enable()
     result.medians = {name: statistics.median(found) for name, found in times.items()}
     return result
+
+
+def averaged(title: str, results: Sequence[Result], limits: Limits) -> Result:
+    """The geometric means of what `results` were held to, held to `limits`."""
+    summary = Result(title)
+    for promise, limit in (("compiled", limits.compiled), ("eager-looking", limits.eager)):
+        ratios = [bar.value for result in results for bar in result.bars if bar.text.startswith(promise)]
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            summary.bars.append(Bar(f"{promise}, geometric mean at most {limit}", mean, mean <= limit))
+    return summary
 
 
 def _repeats(call: Callable[[], Any], least_seconds: float) -> int:

@@ -12,19 +12,19 @@ import numpy as np
 from benchmarks.measure import Limits, Settings
 from benchmarks.peers import jax
 
-__all__ = ["Network", "networks"]
+__all__ = ["Network", "gpt", "networks"]
 
 
 @dataclass(frozen=True)
 class Network:
-    """One training step's work: data, a model of `nn`, the same in JAX, a loss and an optimizer with its settings."""
+    """One training step's work: data, a model of `nn`, the same in JAX if it takes part, an optimizer, what is promised."""
 
     title: str
     inputs: np.ndarray
     targets: np.ndarray
     model: Callable[[Any], Any]
-    weights: Callable[[np.random.Generator], Any]
-    forward: Callable[[Any, Any], Any]
+    weights: Callable[[np.random.Generator], Any] | None
+    forward: Callable[[Any, Any], Any] | None
     optimizer: str
     limits: Limits
 
@@ -104,7 +104,7 @@ def _transformer(settings: Settings, random: np.random.Generator) -> Network:
     batch, length, vocabulary = settings.size(16, 2), settings.size(128, 8), 96
 
     def model(nn: Any) -> Any:
-        return _gpt(nn, depth, width, heads, length, vocabulary)
+        return gpt(nn, depth, width, heads, length, vocabulary)
 
     def weights(random: np.random.Generator) -> Any:
         def norm() -> Any:
@@ -136,7 +136,8 @@ def _transformer(settings: Settings, random: np.random.Generator) -> Network:
     )
 
 
-def _gpt(nn: Any, depth: int, width: int, heads: int, length: int, vocabulary: int) -> Any:
+def gpt(nn: Any, depth: int, width: int, heads: int, length: int, vocabulary: int) -> Any:
+    """A model whose output has a row for each token."""
     class Attention(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()

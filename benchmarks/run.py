@@ -7,14 +7,15 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import compiling, elementwise, first_calls, functions, memory, tracing, training, transforms
+from benchmarks import compiling, elementwise, first_calls, functions, larger_networks, memory, tracing, training, transforms
 from benchmarks.measure import Settings
 from benchmarks.peers import same_threads
 from benchmarks.session import parser, report
 from benchmarks.table import draw
 
 FAMILIES = {
-    "elementwise": elementwise, "functions": functions, "training": training, "tracing": tracing, "compiling": compiling,
+    "elementwise": elementwise, "functions": functions, "training": training,
+    "larger networks": larger_networks, "tracing": tracing, "compiling": compiling,
     "first calls": first_calls, "memory": memory, "transforms": transforms,
 }
 

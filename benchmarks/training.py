@@ -12,14 +12,14 @@ from benchmarks.measure import Bar, Result, Settings, compare
 from benchmarks.networks import Network, networks
 from benchmarks.peers import compiled, eager, jax, jitted, torch
 
-__all__ = ["contestants", "run"]
+__all__ = ["contestants", "run", "step"]
 
 RATE = 1e-3
 
 
 def run(settings: Settings) -> list[Result]:
     """The classifier, images, a transformer, and a network so small that only overhead is left."""
-    return [_step(network, settings) for network in networks(settings)]
+    return [step(network, settings) for network in networks(settings)]
 
 
 def contestants(network: Network, device: str = "cpu") -> dict[str, Callable[[], Callable[[], float]]]:
@@ -33,7 +33,8 @@ def contestants(network: Network, device: str = "cpu") -> dict[str, Callable[[],
     }
 
 
-def _step(network: Network, settings: Settings) -> Result:
+def step(network: Network, settings: Settings) -> Result:
+    """How long each contestant takes for a step, beside what is promised."""
     builders = contestants(network)
     ours = builders.pop("genesis")()
     result = compare(f"training step, {network.title}", {
@@ -41,7 +42,7 @@ def _step(network: Network, settings: Settings) -> Result:
         "genesis compiled": builders["genesis compiled"](),
         "torch eager": eager(builders["torch eager"]),
         "torch.compile": compiled(builders["torch.compile"]),
-        "jax.jit": jitted(builders["jax.jit"]),
+        "jax.jit": jitted(builders["jax.jit"]) if network.forward else "the network is not written in JAX",
     }, settings)
     result.hold_to(network.limits)
     genesis.debug.reset_stats()
@@ -81,12 +82,13 @@ def _like_torch(
 
 
 def _jax(network: Network) -> Callable[[], float]:
-    np_ = jax.numpy
+    assert network.weights is not None and network.forward is not None
+    np_, forward = jax.numpy, network.forward
     weights = jax.tree.map(np_.asarray, network.weights(np.random.default_rng(0)))
     inputs, targets = np_.asarray(network.inputs), np_.asarray(network.targets)
 
     def loss_of(weights, inputs, targets):
-        y = network.forward(weights, inputs)
+        y = forward(weights, inputs)
         if not network.classifies:
             return ((y - targets) ** 2).mean()
         return -np_.take_along_axis(jax.nn.log_softmax(y), targets[:, None], 1).mean()
