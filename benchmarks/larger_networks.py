@@ -36,13 +36,8 @@ def networks(settings: Settings) -> Iterator[Network]:
 
     yield network(f"ResNet-18, batch {batch} of {side}x{side}, SGD", lambda nn: _resnet(nn, size(64, 8)), images, labels, "SGD")
 
-    words, length, width = size(1000, 50), size(35, 5), size(256, 16)
-    tokens = random.integers(words, size=(size(20, 2), length + 1))
-    yield network(f"LSTM language model, 2 layers, width {width}, 20x{length} tokens, Adam",
-                  lambda nn: _recurrent(nn, nn.LSTM, words, width), tokens[:, :-1], tokens[:, 1:].reshape(-1), "Adam")
-    yield network(f"GRU language model, 2 layers, width {width}, 20x{length} tokens, Adam",
-                  lambda nn: _recurrent(nn, nn.GRU, words, width), tokens[:, :-1], tokens[:, 1:].reshape(-1), "Adam")
-
+    yield _language_model(settings, "LSTM")
+    yield _language_model(settings, "GRU")
     yield network(f"vision transformer, 6 layers, width 192, batch {batch}, AdamW",
                   lambda nn: _vision_transformer(nn, side, 4, size(192, 24), 6), images, labels, "AdamW")
 
@@ -61,6 +56,15 @@ def networks(settings: Settings) -> Iterator[Network]:
     tokens = random.integers(words, size=(2, length + 1))
     yield network(f"GPT, 4 layers, width {width}, 2x{length} tokens, AdamW", lambda nn: gpt(nn, 4, width, 8, length, words),
                   tokens[:, :-1], tokens[:, 1:].reshape(-1), "AdamW")
+
+
+def _language_model(settings: Settings, layer: str) -> Network:
+    words, length, width = settings.size(1000, 50), settings.size(35, 5), settings.size(256, 16)
+    tokens = np.random.default_rng(1).integers(words, size=(settings.size(20, 2), length + 1))
+    return Network(
+        f"{layer} language model, 2 layers, width {width}, 20x{length} tokens, Adam", tokens[:, :-1], tokens[:, 1:].reshape(-1),
+        lambda nn: _recurrent(nn, getattr(nn, layer), words, width), None, None, "Adam", WORST,
+    )
 
 
 def _resnet(nn: Any, width: int) -> Any:

@@ -18,15 +18,18 @@ from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
-LEAST_WINDOWS = 8  # in a row: fewer do not fill a vector
+LEAST_WINDOWS, LEAST_SUMMED = 12, 24  # in a row, of a product and of a sum over its batch: fewer are laid out as a matrix
 
 
 def convolve(graph: Simplified) -> Simplified:
     """The graph with matrix products of windows as sums of products, and a sum over a batch of them as one sum."""
-    found = {index for index, node in enumerate(graph.nodes) if _reads_windows(graph.nodes, node)}
+    found = {index: least for index, node in enumerate(graph.nodes) if (least := _windows_in_a_row(graph.nodes, node))}
+    totals = _totals(graph, found)
+    summed = set(totals.values())
+    found = {index for index, count in found.items() if count >= (LEAST_SUMMED if index in summed else LEAST_WINDOWS)}
     if not found:
         return graph
-    totals = _totals(graph, found)
+    totals = {index: product for index, product in totals.items() if product in found}
     result = Rewriting(graph)
     for index, node in enumerate(graph.nodes):
         product, over = (totals[index], node.attrs["axes"]) if index in totals else (index, ())
@@ -40,18 +43,22 @@ def convolve(graph: Simplified) -> Simplified:
     return result.finished()
 
 
-def _reads_windows(nodes: Sequence[Node], node: Node) -> bool:
-    return node.op == "matmul" and node.dtype.category == 2 and nodes[node.inputs[0]].dtype is node.dtype.compute and any(
-        _windows(nodes, nodes[i]) for i in node.inputs)
+def _windows_in_a_row(nodes: Sequence[Node], node: Node) -> int:
+    """How many windows lie next to each other in a row of those that a product reads; 0 if it reads none."""
+    if node.op != "matmul" or node.dtype.category != 2 or nodes[node.inputs[0]].dtype is not node.dtype.compute:
+        return 0
+    return max([_windows(nodes, nodes[i]) for i in node.inputs])
 
 
-def _windows(nodes: Sequence[Node], node: Node) -> bool:
-    """Whether a value is a matrix of windows that lie over each other and come in rows: a view of a view."""
+def _windows(nodes: Sequence[Node], node: Node) -> int:
+    """How many windows lie next to each other in a row, if a value is a matrix of windows that lie over each other: a view of a
+    view. 0 if it is none."""
     if node.op != "view" or nodes[node.inputs[0]].op != "view":
-        return False
+        return 0
     view = nodes[node.inputs[0]]
-    return view.shape[-1] >= LEAST_WINDOWS and 0 not in view.attrs["strides"] and (
-        4 * numel(view.shape) > 5 * nodes[view.inputs[0]].numel)
+    strides = view.attrs["strides"]
+    overlap = strides[-1] == 1 and 0 not in strides and 4 * numel(view.shape) > 5 * nodes[view.inputs[0]].numel
+    return view.shape[-1] if overlap else 0
 
 
 def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:

@@ -37,6 +37,12 @@ def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
     return without_dead(_products_transposed(graph, transposed, live)) if transposed else only_live(graph, live)
 
 
+def resimplified(graph: Simplified) -> Simplified:
+    """A graph that was rewritten since, in the form stated above."""
+    again = simplify(graph.nodes, graph.outputs)
+    return again._replace(origins=[graph.origins[i] for i in again.origins])
+
+
 @dataclass(slots=True)
 class _Kept:
     """The nodes of a graph under construction, of equal ones the first, and where each came from."""

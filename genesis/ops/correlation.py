@@ -17,7 +17,7 @@ from genesis.ops.conversion import rewritten
 from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
 from genesis.ops.views import permute_value, put_value, reshape_value, view_node, view_value
 
-LEAST_WINDOWS = 8  # in a row, that make it worth while
+LEAST_WINDOWS = 12
 
 
 def _reshaped(x: Value) -> Value:

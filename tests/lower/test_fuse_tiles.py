@@ -96,7 +96,7 @@ def test_the_listing_shows_the_loop_with_its_calls_and_what_is_private():
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("batch", [2, 7])
 def test_products_summed_over_their_batch_are_added_up_by_each_worker_and_joined(threads, batch):
-    x, y = operands((batch, 70, 9), (batch, 9, 80))
+    x, y = operands((batch, 70, 60), (batch, 60, 80))  # fewer terms would be joined
     before = genesis.get_num_threads()
     genesis.set_num_threads(threads)
     try:
