@@ -25,6 +25,7 @@ from genesis.lower.side_by_side import side_by_side
 from genesis.lower.simplify import simplify
 from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
+from genesis.lower.write_in_place import check_early, prepare_writes
 from genesis.ops.layout import Layout
 
 __all__ = ["VERIFY", "Lowered", "lower"]
@@ -66,6 +67,7 @@ def lower(
     graph = sum_batches(graph)
     _check(graph)
     graph = legalize(graph, len(saved), target.strided)
+    graph = prepare_writes(graph)
     _check(graph)
     while True:  # a value that no index map reaches is copied, and fusion begins anew: it may now choose other groups
         partition = fuse(graph.nodes, graph.outputs, target, scalars)
@@ -74,6 +76,7 @@ def lower(
             break
         graph = force_materialized(graph, unreachable)
     nodes, values = graph.nodes, [base_of(graph.nodes, o) for o in graph.outputs]
+    stages = check_early(nodes, stages)
     if target.sequential_tiles is None:
         stages = elide_copies(nodes, stages, values)
     stages = fuse_tiles(nodes, stages, values, target)

@@ -14,7 +14,7 @@ from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Kernel
 from genesis.lower.schedule import Location, Schedule
-from genesis.lower.stages import HostCall, Loop, Stage, parts
+from genesis.lower.stages import Loop, Stage, may_fail, parts
 
 ALIGNMENT = 64  # bytes: a cache line, and a vector of 512 bits
 
@@ -124,7 +124,7 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
     locations = schedule.locations
     # Of the 25 buffers of an Adam step 18 are taken over.
     pairs: list[tuple[int, int]] = []
-    begin = last_failing_stage(nodes, schedule.stages) + 1
+    begin = last_failing_stage(schedule.stages) + 1
     for number, stage in enumerate(schedule.stages[begin:], begin):
         read = Counter([v for call in stage for part in parts(call) for v in part.reads])
         for call in [part for whole in stage if not isinstance(whole, Loop) for part in parts(whole)]:
@@ -138,10 +138,9 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
     return pairs
 
 
-def last_failing_stage(nodes: Sequence[Node], stages: Sequence[Stage]) -> int:
-    """The last stage that may fail, because an index is out of range or Python raises; -1 if none may."""
-    return max([number for number, stage in enumerate(stages) for call in stage if isinstance(call, HostCall) or any(
-        nodes[i].op == "check_index" for i in getattr(call, "nodes", ()))], default=-1)
+def last_failing_stage(stages: Sequence[Stage]) -> int:
+    """The last stage that may fail; -1 if none may."""
+    return max([number for number, stage in enumerate(stages) if any(map(may_fail, stage))], default=-1)
 
 
 def _matched(nodes: Sequence[Node], kernel: Kernel, inputs: list[int], outputs: Sequence[int]) -> Iterator[tuple[int, int]]:

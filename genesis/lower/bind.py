@@ -143,7 +143,7 @@ def _vectorized(
         return found
 
     lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
-    if lane is not None and "scan" in names and all(strides[lane] != 1 for _, strides in accesses):
+    if lane is not None and in_order and (unroll or "scan" in names) and all(strides[lane] != 1 for _, strides in accesses):
         return _Vectors(None)  # row by row: each reads and writes along itself
     return _Vectors(lane, {axis for of, axis in short if of == lane}, any(of == lane for of, _ in stepping))
 

@@ -13,7 +13,19 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.lower.bind import UnboundInstruction, bind
-from genesis.lower.group import COLUMN, FINAL, FULL, ROW, Axis, Group, Partition, canonical_map, pattern_of, pull_views
+from genesis.lower.group import (
+    COLUMN,
+    FINAL,
+    FULL,
+    ROW,
+    WRITES,
+    Axis,
+    Group,
+    Partition,
+    canonical_map,
+    pattern_of,
+    pull_views,
+)
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import InstructionAttrs, Kernel, KernelArg
 from genesis.ops.layout import Layout
@@ -46,17 +58,14 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
     if group.kind == "loop":
         stores = [Store(m, group.levels[m], m) for m in group.members if m in partition.materialized]
         return [kernels.storing(group.axes, stores, group)] if stores else []
-    if group.kind == "put":  # one after the other into a copy of the first base, which is the memory of the last
-        assert all(nodes[put].op == "put" for put in group.members), "put_sum is never computed"
-        inside = [(nodes[put].inputs[1], nodes[put].attrs) for put in group.members]
-        return [kernels.copying(nodes[group.members[0]].inputs[0], index), *(
-            kernels.copying(value, index, Layout(at["shape"], at["strides"], at["offset"])) for value, at in inside)]
     if group.kind == "cat":
         return kernels.cat(index)
     if group.kind == "scan":
         return [kernels.scan(index)]
-    assert group.kind == "scatter", group.kind
-    return [kernels.copying(nodes[index].inputs[0], index), kernels.scatter(index)]
+    assert group.kind in WRITES, group.kind
+    # One after the other into a copy of the first base, which is the memory of the last.
+    copy = kernels.copying(nodes[group.members[0]].inputs[0], index)
+    return [copy, *(kernels.writing(write, index) for write in group.members)]
 
 
 class _Kernels:
@@ -102,18 +111,26 @@ class _Kernels:
 
         return self._built(pattern_of(node.shape, (node.attrs["dim"],)), emit)
 
-    def scatter(self, index: int) -> KernelCall:
+    def writing(self, index: int, target: int) -> KernelCall:
+        """The kernel that writes what a `put` or a `scatter` does into the memory of `target`."""
+        node = self.nodes[index]
+        if node.op == "scatter":
+            return self.scatter(index, target)
+        assert node.op == "put", "put_sum is never computed"
+        return self.copying(node.inputs[1], target, Layout(*[node.attrs[name] for name in Layout._fields]))
+
+    def scatter(self, index: int, target: int) -> KernelCall:
         """Along `dim` one source after the other, the other axes side by side: no two writers meet."""
         node = self.nodes[index]
         (_, where, source), dim, strides = node.inputs, node.attrs["dim"], contiguous_strides(node.shape)
 
         def emit(build: _Build) -> None:
             at = canonical_map(build.axes, FULL)
-            position, value = build.value(where, at), build.value(source, at)
+            args = build.value(where, at), build.value(source, at)
             place = pull(at, build.extents, self.nodes[where].shape, _without(strides, dim), 0)
-            build.writes[index] = None
+            build.writes[target] = None
             build.add(UnboundInstruction(
-                "scatter", (position, value), node.dtype, FULL, build.level_and_step((position, value))[1], index, place, index,
+                "scatter", args, node.dtype, FULL, build.level_and_step(args)[1], target, place, target,
                 (("mode", node.attrs["mode"]),), (KernelArg("stride", strides[dim]),)))
 
         return self._built(pattern_of(self.nodes[where].shape, (dim,)), emit)

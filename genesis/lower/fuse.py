@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.group import COLUMN, FINAL, FULL, Axis, Decisions, Group, Partition, Refusal, aligned, pattern_of
+from genesis.lower.group import COLUMN, FINAL, FULL, WRITES, Axis, Decisions, Group, Partition, Refusal, aligned, pattern_of
 from genesis.lower.levels import Levels
 from genesis.lower.materialize import materialize
 from genesis.lower.rewriting import base_of
@@ -67,15 +67,15 @@ class _Fusion:
                 group = self._opened("scan" if node.op == "cumsum" else kind, ())
                 # The gradient by windows several steps apart is one `put` for each remainder of the positions.
                 # Apart, each of them would copy the whole image.
-                if kind == "put":
+                if kind in WRITES:
                     self._take_over(group, node)
                 self._join(group, index, FULL)
 
-    def _take_over(self, group: Group, put: Node) -> None:
-        """Take in what was put into the base of `put`, if nobody else reads the base: all goes into one memory at once."""
-        base = put.inputs[0]
+    def _take_over(self, group: Group, write: Node) -> None:
+        """Take in what was written into the base of `write`, if nobody else reads it: all goes into one memory at once."""
+        base = write.inputs[0]
         home = self.home.get(base)
-        if home is None or home.kind != "put" or self.counts[base] > 1:
+        if home is None or home.kind not in WRITES or self.counts[base] > 1:
             return
         for member in home.members:
             self._join(group, member, FULL)

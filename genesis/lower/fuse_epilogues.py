@@ -20,7 +20,7 @@ from genesis.ir.shapes import numel
 from genesis.lower.allocate import last_failing_stage
 from genesis.lower.build import KernelCall
 from genesis.lower.fuse_tiles import LEAST_SAVED, PACKING, TRAFFIC
-from genesis.lower.stages import Call, Product, Stage
+from genesis.lower.stages import Call, Product, Stage, may_fail
 from genesis.lower.target import Target
 from genesis.lower.tile_access import access_pattern, stays_in_tiles
 
@@ -73,7 +73,7 @@ class _Search:
 
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> None:
         self.nodes, self.stages, self.outputs = nodes, stages, frozenset(outputs)
-        self.checked = last_failing_stage(nodes, stages)
+        self.checked = last_failing_stage(stages)
         self.moved: set[int] = set()
         self.reads: dict[int, list[_Use]] = {}
         self.writes: dict[int, list[_Use]] = {}
@@ -110,7 +110,7 @@ class _Search:
         pattern = access_pattern(call)
         if pattern is None or not stays_in_tiles(self.nodes, pattern, call.writes, written, rows):
             return False
-        if any(self.nodes[value].op == "check_index" for value in call.nodes):  # `last_failing_stage` knows of none here
+        if may_fail(call):  # `last_failing_stage` knows of none here
             return False
         there = {id(other) for other in found}
         # Something that it reads is written after the product (but for the calls that precede it in the epilogue).

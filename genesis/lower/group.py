@@ -19,6 +19,7 @@ from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_
 from genesis.lower.target import Target
 
 FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
+WRITES = frozenset(("put", "scatter"))  # the kinds of a value that is another with something written into it
 
 Axis = tuple[int, bool]  # extent, reduced
 

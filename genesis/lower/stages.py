@@ -155,6 +155,12 @@ def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
     return call.calls if isinstance(call, Loop) else (call,)
 
 
+def may_fail(call: Call) -> bool:
+    """Whether a call may fail, because an index is out of range or Python raises."""
+    return any(isinstance(part, HostCall) or (isinstance(part, KernelCall) and any(
+        word.kind == "fault" for word in part.kernel.words)) for part in parts(call))
+
+
 # ---- the cost model: what a stage moves and computes, and how long that takes ----
 
 

@@ -20,12 +20,14 @@ def update_rows(
     for parameter, gradient in zip(parameters, map(coalesced, gradients), strict=True):
         at, elements = flat_positions(gradient._positions, gradient.extents), gradient.values()
         whole = [parameter, *[optimizer.state[parameter][slot] for slot in slots]]
-        flat = [one.reshape(numel(gradient.extents), *elements.shape[1:]) for one in whole]
+        shape = (numel(gradient.extents), *elements.shape[1:])
+        flat = [one if one.shape == shape else one.reshape(shape) for one in whole]  # a table itself is written in place
         rows = [[one[at]] for one in flat]
         kept = dict(zip(slots, rows[1:], strict=True))
         results = call(optimizer.operation, (rows[0], [elements], *[kept.get(kind, []) for kind in optimizer.kinds], *settings))
         for one, before, new in zip(whole, flat, results, strict=True):
-            write(one, before.index_copy(0, at, new).reshape(one.shape))
+            after = before.index_copy(0, at, new)
+            write(one, after if before is one else after.reshape(one.shape))
 
 
 replayable_module(__name__)

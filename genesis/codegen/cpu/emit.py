@@ -28,6 +28,7 @@ from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel
 def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingProxyType({})) -> str:
     """The module of a kernel's main function, which has the kernel's name; `blocks`: kept axis -> neighbours per item."""
     nest = Nest(kernel, kernel.name, width, blocks)
+    _leave_copies_in_place(nest)
     if kernel.has_totals:
         # Shares, not workers, have partial results: which worker was late changes no bit.
         with nest.loop(nest.lo, nest.hi) as share:
@@ -38,6 +39,22 @@ def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingP
         nest.builder.fence("seq_cst")  # streaming stores are weakly ordered: visible before the launch is reported done
     nest.builder.ret_void()
     return str(nest.module)
+
+
+def _leave_copies_in_place(nest: Nest) -> None:
+    """Return at once from a copy of memory to where it lies: what is written into an input has no more to copy."""
+    kernel = nest.kernel
+    moves = [i for i in kernel.instructions if i.name != "clone"]
+    if [i.name for i in moves] != ["load", "store"] or moves[0].dtype is not moves[1].dtype:
+        return
+    b = nest.builder
+    (start, *steps), (target, *there) = ((nest.words[i.access.pointer], *map(nest.named, i.access.strides))
+                                         for i in moves if i.access is not None)
+    same = b.icmp_unsigned("==", start, target)
+    for ours, theirs in zip(steps, there, strict=True):
+        same = b.and_(same, b.icmp_unsigned("==", ours, theirs))
+    with b.if_then(same):
+        b.ret_void()
 
 
 def emit_finish(kernel: Kernel, width: int) -> str:

@@ -1,0 +1,113 @@
+"""Writes in place: what writes into a large input (`scatter`, `put`) is made ready before the first of them writes.
+
+Before: a legal graph. After: the operands of such writes, if they may fail or read the input, are values in memory. Nothing
+fails any more from the first write on, and nothing else reads the input, so `donations` may have the result lie in it: of a
+table of 25 MB, 512 rows are then written in place of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from genesis.ir.graph import Node
+from genesis.lower.build import KernelCall
+from genesis.lower.group import WRITES
+from genesis.lower.rewriting import Rewriting, Simplified, base_of
+from genesis.lower.stages import Call, Stage, may_fail
+from genesis.ops.registry import PRIMITIVES
+
+LEAST = 1 << 18  # bytes of an input: a smaller one is copied before another launch has begun
+
+
+def prepare_writes(graph: Simplified) -> Simplified:
+    """The graph with the operands of writes into inputs ready, where these take less traffic than a copy of the input."""
+    nodes, apart = graph.nodes, set[int]()
+    for output in graph.outputs:
+        base, writes = _written_into(nodes, output)
+        if nodes[base].op != "input" or not writes or nodes[base].nbytes < LEAST:
+            continue
+        operands = {i for write in writes for i in nodes[write].inputs[1:]}
+        found = {min(_views(nodes, i), key=lambda i: nodes[i].numel) for i in operands if _waits(nodes, i, base)}
+        # Of views the one with the fewest elements: an index is not copied for each column.
+        if 2 * sum([nodes[i].nbytes for i in found]) <= nodes[base].nbytes:
+            apart |= found
+    return _set_apart(graph, apart) if apart else graph
+
+
+def _written_into(nodes: Sequence[Node], output: int) -> tuple[int, list[int]]:
+    """What a chain of writes that ends in `output` begins with, and the writes."""
+    at, writes = base_of(nodes, output), []
+    while PRIMITIVES[nodes[at].op].kind in WRITES:
+        writes.append(at)
+        at = base_of(nodes, nodes[at].inputs[0])
+    return at, writes
+
+
+def _waits(nodes: Sequence[Node], index: int, base: int) -> bool:
+    """Whether a value, computed where it is needed, may fail or reads `base`."""
+    stack, seen = [index], {index}
+    while stack:
+        at = stack.pop()
+        if at == base or nodes[at].op == "check_index":
+            return True
+        if PRIMITIVES[nodes[at].op].kind in ("elementwise", "gather", "view"):
+            stack += [i for i in nodes[at].inputs if i not in seen]
+            seen.update(nodes[at].inputs)
+    return False
+
+
+def _views(nodes: Sequence[Node], index: int) -> Iterator[int]:
+    """A value and those of which it is a view."""
+    yield index
+    while nodes[index].op == "view":
+        index = nodes[index].inputs[0]
+        yield index
+
+
+def _set_apart(graph: Simplified, apart: set[int]) -> Simplified:
+    """The graph in which the values `apart`, or copies of them for the writes, are in memory, each by a kernel of its own."""
+    result, copies = Rewriting(graph), dict[int, int]()
+
+    def ready(index: int) -> int:
+        """Where the value is that a write reads in place of `index`."""
+        node = graph.nodes[index]
+        if index in copies:
+            return copies[index]
+        if index in apart:
+            clone = Node("clone", (result.place[index],), {"materialize": True}, node.shape, node.dtype)
+            copies[index] = result.append(clone)
+            return copies[index]
+        if node.op == "view" and not apart.isdisjoint(_views(graph.nodes, index)):
+            return result.append(node.renumbered((ready(node.inputs[0]),)))
+        return result.place[index]
+
+    for index, node in enumerate(graph.nodes):
+        kind, moved = PRIMITIVES[node.op].kind, result.moved(node)
+        if index in apart and kind in ("elementwise", "gather"):
+            attrs = {**node.attrs, "materialize": True}
+            copies[index] = result.append(Node(node.op, moved.inputs, attrs, node.shape, node.dtype))
+            result.put(copies[index])
+        elif kind in WRITES:
+            operands = [ready(i) for i in node.inputs[1:]]
+            result.put(result.append(node.renumbered((moved.inputs[0], *operands))))
+        else:
+            result.copy(node)
+    return result.finished()
+
+
+def check_early(nodes: Sequence[Node], stages: Sequence[Stage]) -> list[Stage]:
+    """The stages, with those that check what writes read as early as can be: no write waits for the checks of another."""
+    result: list[Stage] = []
+    for stage in stages:
+        if all(_only_checks(nodes, call) for call in stage):
+            read = {value for call in stage for value in call.reads}
+            before = [n for n, other in enumerate(result) if any(not read.isdisjoint(call.writes) for call in other)]
+            result.insert(max(before, default=-1) + 1, stage)
+        else:
+            result.append(stage)
+    return result
+
+
+def _only_checks(nodes: Sequence[Node], call: Call) -> bool:
+    set_apart = all(nodes[value].attrs.get("materialize") for value in call.writes)
+    return set_apart and isinstance(call, KernelCall) and may_fail(call)
