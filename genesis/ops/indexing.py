@@ -229,13 +229,14 @@ def embedding(input: Value, weight: Value) -> Value:
 
 
 # ---- x[i, j] with integer tensors ----
-def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, Shape, int]:
-    """Indices on `axes` as one linear index into those axes merged.
+def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, Shape, int, list[int]]:
+    """Indices on `axes` as one linear index into those axes merged, where they are if they are neighbours, else in front.
 
-    (input with them first, the index flat and as wide as its rows, the shape of the indices, where that goes in the result).
+    (input with them merged, the index as wide as its rows, the shape of the indices, the merged axis, the order of the axes).
     """
-    rest = [a for a in range(input.ndim) if a not in axes]
     adjacent = list(axes) == list(range(axes[0], axes[0] + len(axes)))
+    rest = [a for a in range(input.ndim) if a not in axes]
+    at, order = (axes[0], [*range(input.ndim)]) if adjacent else (0, [*axes, *rest])
     extents = [input.shape[a] for a in axes]
     shape = broadcast_shapes("index", *(i.shape for i in indices))
     linear = None
@@ -243,35 +244,27 @@ def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tupl
         checked = expand(check_index("index", index, extent), shape)
         linear = checked if linear is None else linear * extent + checked
     assert linear is not None
-    front = permute_value(input, (*axes, *rest))
-    merged = reshape_value(front, (numel(extents), *(input.shape[a] for a in rest)))
-    flat = reshape_value(linear, (numel(shape),) + (1,) * len(rest))
-    return merged, expand(flat, (numel(shape), *merged.shape[1:])), shape, axes[0] if adjacent else 0
+    before, after = [input.shape[a] for a in rest[:at]], [input.shape[a] for a in rest[at:]]
+    merged = reshape_value(permute_value(input, order), (*before, numel(extents), *after))
+    flat = reshape_value(linear, (numel(shape),) + (1,) * len(after))
+    return merged, expand(flat, (*before, numel(shape), *after)), shape, at, order
 
 
 @composite("index", 1, method=False, public=False, takes_complex=True)
 def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
-    merged, place, shape, at = _places(input, axes, indices)
-    rows, rank = reshape_value(gather_value(merged, place, 0), (*shape, *merged.shape[1:])), len(shape)
-    return permute_value(rows, [*range(rank, rank + at), *range(rank), *range(rank + at, rows.ndim)])
+    merged, place, shape, at, _ = _places(input, axes, indices)
+    return reshape_value(gather_value(merged, place, at), (*merged.shape[:at], *shape, *merged.shape[at + 1 :]))
 
 
 @composite("index_put", 2, method=False, takes_complex=True)
 def index_put(input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, *indices: Value) -> Value:
     """`input` with `values` written (or added) at `input[.., indices, ..]`."""
-    merged, place, own, at = _places(input, axes, indices)
-    rest, rank = merged.shape[1:], len(own)
-    shape = (*rest[:at], *own, *rest[at:])
+    merged, place, own, at, order = _places(input, axes, indices)
+    shape = (*merged.shape[:at], *own, *merged.shape[at + 1 :])
     if broadcast_shapes("index_put", values.shape, shape) != shape:
         raise ValueError(f"index_put: values of shape {values.shape} do not broadcast to {shape}")
-    spread = expand(cast(values, input.dtype), shape)
-    order = [*range(at, at + rank), *range(at), *range(at + rank, len(shape))]
-    source = reshape_value(permute_value(spread, order), place.shape)
-    written = scatter_value(merged, place, source, 0, "add" if accumulate else "set")
-    kept = [a for a in range(input.ndim) if a not in axes]
-    front = reshape_value(written, tuple(input.shape[a] for a in (*axes, *kept)))
-    back = [(*axes, *kept).index(a) for a in range(input.ndim)]
-    return permute_value(front, back)
-
-
+    source = reshape_value(expand(cast(values, input.dtype), shape), place.shape)
+    written = scatter_value(merged, place, source, at, "add" if accumulate else "set")
+    front = reshape_value(written, tuple([input.shape[a] for a in order]))
+    return permute_value(front, [order.index(a) for a in range(input.ndim)])
