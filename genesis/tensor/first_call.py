@@ -19,7 +19,7 @@ from genesis.tensor.size import Size
 from genesis.tensor.traced_number import Number
 from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Trace
-from genesis.tracing.trie import Key, Step
+from genesis.tracing.trie import BYTE_LIMIT, Key, Step
 
 _MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations of every dtype, those of storage too
 
@@ -67,7 +67,10 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
             raise also_runtime_error(problem) from None  # bound to no name: its traceback holds this frame
         raise
     results = (step.result,) if isinstance(step.result, int) else step.result
-    step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on
+    # As much as the next time, so that a long program is parted at the same calls. What is larger may never be needed whole.
+    nbytes = min(sum([trace.nodes[i].nbytes for i in results]), BYTE_LIMIT // 16)
+    step.weight += nbytes
+    trace.weight += nbytes
     return step
 
 
