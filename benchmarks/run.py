@@ -7,16 +7,27 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import compiling, elementwise, first_calls, functions, larger_networks, memory, tracing, training, transforms
+from benchmarks import (
+    compiling,
+    elementwise,
+    first_calls,
+    functions,
+    larger_networks,
+    memory,
+    operations,
+    tracing,
+    training,
+    transforms,
+)
 from benchmarks.measure import Settings
 from benchmarks.peers import same_threads
 from benchmarks.session import parser, report
 from benchmarks.table import draw
 
 FAMILIES = {
-    "elementwise": elementwise, "functions": functions, "training": training,
-    "larger networks": larger_networks, "tracing": tracing, "compiling": compiling,
-    "first calls": first_calls, "memory": memory, "transforms": transforms,
+    "elementwise": elementwise, "functions": functions, "operations": operations, "training": training,
+    "larger networks": larger_networks, "tracing": tracing, "compiling": compiling, "first calls": first_calls,
+    "memory": memory, "transforms": transforms,
 }
 
 
