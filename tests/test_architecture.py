@@ -29,6 +29,7 @@ DEFERRED = {
     ("genesis/runtime/numba_compiler.py", "numba.core"), ("genesis/runtime/logs.py", "logging"),
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
+    ("genesis/ops/lapack.py", "scipy.linalg"),
     ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/distributed/mpi.py", "mpi4py"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),

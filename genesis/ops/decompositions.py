@@ -16,6 +16,7 @@ from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.definite import triangular_value
 from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
+from genesis.ops.lapack import lapack, orthogonal
 from genesis.ops.registry import cast, composite, primitive
 from genesis.ops.results import QR, SVD, Eigen, Transposed
 from genesis.ops.rows import formula
@@ -66,7 +67,7 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
 
 
 primitive("qr", "host", grad=_qr_grad,
-          reference=lambda node, a: packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2))
+          reference=lambda node, a: packed(orthogonal(a, node.attrs["complete"]), a.ndim - 2))
 
 
 @composite("linalg_qr", method=False, aliases=("linalg.qr",), public=False, takes_complex=True)
@@ -101,7 +102,8 @@ def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
     return (whole + adjoint(whole)) * 0.5
 
 
-primitive("eigh", "host", grad=_eigh_grad, reference=lambda node, a: packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2))
+primitive("eigh", "host", grad=_eigh_grad, reference=lambda node, a: packed(
+    lapack("eigh_up" if node.attrs["UPLO"] == "U" else "eigh_lo", a), a.ndim - 2))
 
 
 @composite("eigh", method=False, namespace="linalg", takes_complex=True)
@@ -186,7 +188,8 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     return whole
 
 
-primitive("svd", "host", grad=_svd_grad, reference=lambda node, a: packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2))
+primitive("svd", "host", grad=_svd_grad, reference=lambda node, a: packed(
+    lapack("svd_f" if node.attrs["full"] else "svd_s", a), a.ndim - 2))
 
 
 def svd_value(A: Value, full: bool) -> list[Value]:

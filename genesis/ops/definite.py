@@ -9,9 +9,10 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import adjoint, matmul, swapped
+from genesis.ops.lapack import lapack, routine
 from genesis.ops.registry import cast, composite, primitive, promoted, widened
 from genesis.ops.results import Cholesky, Triangular
-from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed, routine
+from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed
 from genesis.ops.views import diagonal_value
 
 
@@ -89,7 +90,7 @@ def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
     """Matrix by matrix only where one of them is not positive definite, and that is to be told rather than raised."""
     lead = a.shape[:-2]
     try:
-        return packed([np.linalg.cholesky(a), np.zeros(lead, a.dtype)], len(lead))
+        return packed([*lapack("cholesky_lo", a), np.zeros(lead, a.dtype)], len(lead))
     except np.linalg.LinAlgError:
         if node.attrs["check"]:
             raise

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
@@ -22,6 +21,7 @@ from genesis.ops.contraction import adjoint, matmul, swapped
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import log, where
 from genesis.ops.joining import cat
+from genesis.ops.lapack import lapack
 from genesis.ops.reduction import amax
 from genesis.ops.reduction import sum as summed
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
@@ -45,16 +45,6 @@ def identity(like: Value) -> Value:
     """The identity of as many columns as the matrices `like` have, in their dtype."""
     places = iota(like.graph, like.shape[-1])
     return cast(reshape_value(places, (like.shape[-1], 1)) == places, like.dtype)
-
-
-_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-
-
-def routine(name: str, array: np.ndarray) -> AnyFunction:
-    """The routine of BLAS or LAPACK, by its name without the letter of a dtype, for the dtype of `array`."""
-    linalg = importlib.import_module("scipy.linalg")
-    library = linalg.blas if name == "trsm" else linalg.lapack
-    return getattr(library, _LETTERS[array.dtype.name] + name)
 
 
 def packed(parts: Sequence[np.ndarray], lead: int) -> np.ndarray:
@@ -94,7 +84,7 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
     return -matmul(to_b, swapped(x)), to_b
 
 
-primitive("solve", "host", grad=_solve_grad, reference=lambda node, a, b: np.linalg.solve(a, b))
+primitive("solve", "host", grad=_solve_grad, reference=lambda node, a, b: lapack("solve", a, b)[0])
 
 
 @composite("solve", 2, method=False, namespace="linalg", takes_complex=True)
@@ -132,7 +122,8 @@ def aligned(name: str, a: Value, b: Value) -> tuple[Value, Value]:
 
 # ---- inverses ----
 primitive(
-    "inv", "host", grad=lambda g, y, a: -matmul(matmul(swapped(y), g), swapped(y)), reference=lambda node, a: np.linalg.inv(a),
+    "inv", "host", grad=lambda g, y, a: -matmul(matmul(swapped(y), g), swapped(y)),
+    reference=lambda node, a: lapack("inv", a)[0],
 )
 
 
@@ -225,9 +216,9 @@ def _slogdet_grad(g: Value, y: Value, a: Value) -> Value:
 
 
 primitive("cofactors", "host", grad=_cofactors_grad, reference=_cofactors_reference)
-primitive("det", "host", grad=_det_grad, reference=lambda node, a: np.linalg.det(a))
+primitive("det", "host", grad=_det_grad, reference=lambda node, a: lapack("det", a)[0])
 primitive(
-    "slogdet", "host", grad=_slogdet_grad, reference=lambda node, a: np.stack(np.linalg.slogdet(a), -1),
+    "slogdet", "host", grad=_slogdet_grad, reference=lambda node, a: np.stack(lapack("slogdet", a), -1),
 )
 
 
