@@ -12,7 +12,7 @@ WAYS = {
     "is killed": r"KILLED|signal 9|EXIT CODE: 9",
     "exits": r"do not agree.*rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+.*rank 1: barrier at the end",
     "leaves": r"\[rank 1\] os\._exit\(0\) while other ranks may wait",
-    "fails": r"Abort\(7\) on node 1",
+    "fails": r"Abort\(7\) on node 1|MPI_ABORT was invoked on rank 1 .*Errorcode: 7",  # as MPICH and Open MPI say it
     "sleeps": r"rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+ waited 1 s, and rank 1 did not come",
     "has another shape": r"rank 0: all_reduce sum of float32\[4\] at \S*script.py:\d+.*rank 1: .* float32\[5\] at \S*py:\d+",
     "has another dtype": r"rank 0: all_reduce sum of float32\[4\].*rank 1: all_reduce sum of float64\[4\]",
