@@ -23,7 +23,7 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, engine, environment, files, futures, hub, masked_tensors, measuring, networks, ntuples,
+    checkpoints, compilers, engine, environment, exporting, files, futures, hub, masked_tensors, measuring, networks, ntuples,
     operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
@@ -165,6 +165,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch._dynamo": (compilers,),
     "torch._dynamo.*": (compilers,),
     "torch.jit": (compilers,),
+    "torch.export": (exporting,),
+    "torch.export.*": (exporting,),
     "torch.fx": (fx,),
     "torch.fx.graph": (fx.graph, fx),
     "torch.fx.*": (fx, fx.node, fx.proxy, fx.tracer),

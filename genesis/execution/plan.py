@@ -12,6 +12,7 @@ from genesis.execution.saved_values import read_by_backward
 from genesis.execution.verified_program import VERIFY, verified
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType, float64, int64
+from genesis.lower import Lowered
 from genesis.lower.schedule import Location
 from genesis.lower.stored import read_or_lower
 from genesis.ops.layout import Layout
@@ -35,14 +36,15 @@ class Plan:
         "segments", "sizes", "values", "views",
     )
 
-    def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
+    def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None) -> None:
         inputs = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
         roots = [index for index in outputs if trace.nodes[index].differentiable]
         self.keeps, expensive = read_by_backward(trace.nodes, roots, trace.released)
         saved = tuple(sorted(expensive - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)
-        lowered = read_or_lower(trace.nodes, outputs, backend.target(threads, trace.device), kinds, saved)
+        if lowered is None:
+            lowered = read_or_lower(trace.nodes, outputs, backend.target(threads, trace.device), kinds, saved)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
@@ -112,7 +114,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     """The plan that computes `handles` where the trace ends: the one that ran there last time, or a new one."""
     threads = get_num_threads()
     outputs = tuple(dict.fromkeys(map(_index, handles)))
-    key = (outputs, threads, trace.device.memory, frozenset(trace.released))  # devices that share memory share plans
+    key = _key(trace, outputs, threads)
     plans = trace.step.plans
     plan: Plan | None = plan_cache.get(plans, key)
     if plan is None:
@@ -125,7 +127,17 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     return plan
 
 
-def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key) -> Plan:
-    plan = Plan(trace, outputs, threads)
+def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = None) -> Plan:
+    """A new plan for where the trace ends, of what was lowered before if that is given: `find_plan` will find it."""
+    threads = get_num_threads()
+    return _new_plan(trace, outputs, threads, _key(trace, outputs, threads), lowered)
+
+
+def _key(trace: Trace, outputs: tuple[int, ...], threads: int) -> Key:
+    return outputs, threads, trace.device.memory, frozenset(trace.released)  # devices that share memory share plans
+
+
+def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key, lowered: Lowered | None = None) -> Plan:
+    plan = Plan(trace, outputs, threads, lowered)
     plan_cache.put(trace.step.plans, key, plan, len(plan.lowered.nodes))
     return plan

@@ -32,7 +32,7 @@ SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 a node
 
 _BY_VALUE = 2  # marshal's last version whose bytes tell what is equal, not what is one object
 _PACKAGE = Path(__file__).parents[1]
-_PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")])
+PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")])
 _ROWS = dict(PRIMITIVES)  # those that the digest knows
 _cache = KernelCache(lambda: cache_directory("lowered"), SIZE_LIMIT)
 
@@ -61,7 +61,7 @@ def _name(
     """A digest of all that lowering looks at; None where that is more than numbers, names, and lists of them."""
     if any([PRIMITIVES[op] is not _ROWS.get(op) for op in {node.op for node in nodes}]):  # a user's own operation
         return None
-    surroundings = sys.version, np.__version__, _PASSES, repr(speeds()), get_default_dtype().name
+    surroundings = sys.version, np.__version__, PASSES, repr(speeds()), get_default_dtype().name
     asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved]
     facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:

@@ -15,7 +15,7 @@ import importlib.util
 import os
 import struct
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +57,8 @@ class KernelCache:
         self._directory = functools.cache(lambda: _opened(find_directory()))
         self._size_limit = size_limit
         self._addresses: dict[str, int] = {}
+        self._supplied: dict[str, bytes] = {}  # object code by its name
+        self._noted: list[list[KernelSource]] = []
         self._lock = fork_safe_lock(longest_wait=0)  # what a fork must wait for has locks of its own
 
     def get_or_compile(self, kernels: Sequence[KernelSource]) -> list[int]:
@@ -66,11 +68,33 @@ class KernelCache:
         """
         # Without the lock first: a kernel that is known never changes, and most plans only use known ones.
         addresses = self._addresses
+        for noted in self._noted:
+            noted += kernels
         if any(kernel.source not in addresses for kernel in kernels):
             with self._lock:
                 missing = {kernel.source: kernel for kernel in kernels if kernel.source not in addresses}
                 self._link(missing.values())
         return [addresses[kernel.source] for kernel in kernels]
+
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[list[KernelSource]]:
+        """Note the kernels that are asked for meanwhile, by any thread."""
+        noted: list[KernelSource] = []
+        self._noted.append(noted)
+        try:
+            yield noted
+        finally:
+            self._noted = [other for other in self._noted if other is not noted]
+
+    def object_code(self, kernel: KernelSource) -> tuple[str, bytes]:
+        """A kernel's name, which says all that determines its machine code, and that: to be supplied to another process."""
+        name = _name(kernel.source)
+        code = self._supplied.get(name) or self.find(kernel.source)
+        return name, code or machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir)])[0]
+
+    def supply(self, objects: Mapping[str, bytes]) -> None:
+        """Have kernels by their names: they need not be compiled where these are what determines them here, too."""
+        self._supplied.update(objects)
 
     def kept(self, source: str, make: Callable[[], bytes]) -> bytes:
         """The result of `make` for a source: made once, then read from disk. For machine code that others load."""
@@ -91,7 +115,8 @@ class KernelCache:
             # Object code is ready in 0.8 ms. Numba's own cache takes 0.56 s to load, and leaves globals out of its key.
             if kernel.source in self._addresses:  # a signal handler has been quicker
                 continue
-            if (object_code := self.find(kernel.source)) is None:
+            object_code = self._supplied.get(_name(kernel.source)) if self._supplied else None
+            if object_code is None and (object_code := self.find(kernel.source)) is None:
                 missing.append(kernel)
             else:
                 self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)

@@ -80,8 +80,13 @@ class Team:
         return ctypes.c_int64.from_address(self.address + 8 * index)
 
 
+def worker_source() -> KernelSource:
+    """The loop of a worker."""
+    return KernelSource("genesis_worker", team_ir.worker_ir(), team_ir.worker_ir)
+
+
 def _worker() -> int:
-    [address] = get_or_compile([KernelSource("genesis_worker", team_ir.worker_ir(), team_ir.worker_ir)])
+    [address] = get_or_compile([worker_source()])
     return address
 
 

@@ -13,7 +13,7 @@ import bisect
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from operator import itemgetter
 from types import CodeType
 from typing import Any, NamedTuple
@@ -245,13 +245,11 @@ class Trace:
 
     def call_at(self, index: int) -> CallLine | None:
         """The entry in `lines` of the call that added the node at `index`; None before the first."""
-        following = bisect.bisect_right(self.lines, index, key=itemgetter(0))
-        return self.lines[following - 1] if following else None
+        return call_at(self.lines, index)
 
     def line_of(self, index: int) -> tuple[str, int] | None:
         """The user's file and line that wrote the value at `index`."""
-        call = self.call_at(index)
-        return None if call is None else resolve_line(call[1], call[2])
+        return line_of(self.lines, index)
 
     def place_of(self, index: int) -> str:
         """The user's line that wrote the value at `index`, and the module, as errors name them: `file:line, in GPT.head`."""
@@ -278,3 +276,15 @@ class Trace:
                 if here == index:
                     return source, there
         return self, index
+
+
+def call_at(lines: Sequence[CallLine], index: int) -> CallLine | None:
+    """The entry in a trace's `lines` of the call that added the node at `index`; None before the first."""
+    following = bisect.bisect_right(lines, index, key=itemgetter(0))
+    return lines[following - 1] if following else None
+
+
+def line_of(lines: Sequence[CallLine], index: int) -> tuple[str, int] | None:
+    """The user's file and line of that call."""
+    call = call_at(lines, index)
+    return None if call is None else resolve_line(call[1], call[2])

@@ -66,6 +66,7 @@ class Results:
         gradients: the sources of tensors whose `.grad` is new, and its Recipe, or None.
         held: the sources of gradients among the results, which the call itself may replace: they are found before it runs.
         is_new: whether the return value can be built before the program runs, and before tensors are overwritten.
+        tree: the return value, as (how to build it, from what).
     """
 
     def __init__(self, recorder: Recorder, result: Tree, containers: set[int]) -> None:
@@ -89,7 +90,7 @@ class Results:
             else:
                 self.gradients.append((source, self._recipe(gradient)))
         self._looks = False
-        self._tree = self._describe(result)
+        self.tree = self._describe(result)
         self._recorder = None
         self.is_new = not self._looks and all(
             recipe.value is not None and (recipe.base is None or recipe.base.__class__ is Recipe)
@@ -200,7 +201,7 @@ class Results:
 
     def build(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
         """The return value."""
-        return self._built(self._tree, values, leaves, made)
+        return self._built(self.tree, values, leaves, made)
 
     def _built(self, description: tuple[str, Any], values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
         how, what = description

@@ -58,6 +58,7 @@ class Entry:
         slots: (what it is, its shape or value) of the tensors and numbers that are read anew by each call.
         programs: those that run, in order.
         replays: how many there were.
+        results: what the call returns, and the gradients that it leaves.
     """
 
     def __init__(self, recorder: Recorder, arguments: Arguments, results: Results, modes: Mode) -> None:
@@ -67,7 +68,7 @@ class Entry:
         self.lines = [program.line for program in recorder.programs]
         self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
-        self._results = results
+        self.results = results
         states = recorder.states.values()
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
         given: dict[InputSource, int] = {}
@@ -96,7 +97,7 @@ class Entry:
         assert program is not None
         if sum(program.seconds()) > 1e-9 * PATIENCE:
             return None
-        return SingleProgramReplay(step.program, step.inputs, step.writes, self._cleared, self._results)
+        return SingleProgramReplay(step.program, step.inputs, step.writes, self._cleared, self.results)
 
     @property
     def programs(self) -> list[ReplayProgram]:
@@ -114,7 +115,7 @@ class Entry:
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
         undo: Undo = []
-        leaves = self._results.with_held(leaves)
+        leaves = self.results.with_held(leaves)
         start, single = None, None if FLUSH_HOOKS else self._single  # hooks want to see traces
         commit = single or Commit()
         commit.done = False
@@ -197,13 +198,13 @@ class Entry:
             for tensor, gradient in self._gradients(values, leaves, made):
                 hold_gradient(tensor, gradient)
             commit.done = True
-        return self._results.build(values, leaves, made)
+        return self.results.build(values, leaves, made)
 
     def _gradients(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors whose `.grad` is new, and what it is."""
         return [
-            (find(source, leaves), None if recipe is None else self._results.tensor(recipe, values, leaves, made))
-            for source, recipe in self._results.gradients
+            (find(source, leaves), None if recipe is None else self.results.tensor(recipe, values, leaves, made))
+            for source, recipe in self.results.gradients
         ]
 
     def _input(self, given: InputSource, arrays: list[Array], values: Values) -> Array:

@@ -20,6 +20,7 @@ class ReplayProgram:
         nodes: those of its trace.
         outputs: the positions of the values that were computed.
         positions: those of the inputs.
+        lines: the calls of its trace.
         is_single: whether it is one native call of the host's, whose results lie apart, for no backward to come.
         pool: where its results lie; as arrays, too, if `is_single`.
     """
@@ -31,7 +32,7 @@ class ReplayProgram:
         self.outputs = list(outputs)
         self.positions = list(positions)
         self._step: Step = trace.step
-        self._lines = trace.lines
+        self.lines = trace.lines
         self._reference = trace.reference
         self._changed: Mapping[int, Change | None] = trace.changed
         self._released = frozenset(trace.released)  # the plan was made for this: what a backward has freed is not saved
@@ -63,7 +64,7 @@ class ReplayProgram:
         """A trace that has come to where the recorded one ended, with these data, and handles on its outputs."""
         trace = Trace(self.device)
         trace.step, trace.nodes, trace.lines, trace.scalars, trace.inputs = (
-            self._step, self.nodes, self._lines, numbers, inputs)
+            self._step, self.nodes, self.lines, numbers, inputs)
         trace.released = set(self._released)
         # What backward may read is kept with the versions that it must still have then.
         if self.plan.keeps:

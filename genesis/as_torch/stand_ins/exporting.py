@@ -1,0 +1,48 @@
+"""`torch.export`: `genesis.export` under PyTorch's signature. Its files are genesis' own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from genesis.ir.annotations import Tree
+from genesis.nn.module import Module
+from genesis.shipping import Dim, ExportedProgram, ExportGraphSignature, load_program
+from genesis.shipping import export as exported
+
+__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "dims", "export", "load", "save"]
+
+
+def export(
+    mod: Module, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
+    strict: bool = False, **ignored: Any,
+) -> ExportedProgram:
+    """`genesis.export` of a module. A size in `dynamic_shapes` that is a number stays as it is."""
+    if not isinstance(mod, Module):
+        raise ValueError(f"torch.export.export: wants a module, got {type(mod).__name__}; genesis.export takes functions")
+    return exported(mod, *args, dynamic=_dims_alone(dynamic_shapes), **(kwargs or {}))
+
+
+def _dims_alone(shapes: Tree) -> Any:
+    """The tree with None for sizes that are numbers."""
+    if isinstance(shapes, Mapping):
+        return {key: _dims_alone(item) for key, item in shapes.items()}
+    if isinstance(shapes, list | tuple):
+        return [_dims_alone(item) for item in shapes]
+    return None if isinstance(shapes, int) else shapes
+
+
+def save(ep: ExportedProgram, f: str | os.PathLike[str], **ignored: Any) -> None:
+    """`ep.save(f)`."""
+    ep.save(f)
+
+
+def load(f: str | os.PathLike[str], **ignored: Any) -> ExportedProgram:
+    """`genesis.load_program(f)`."""
+    return load_program(f)
+
+
+def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
+    """A Dim of each name."""
+    return tuple(Dim(name, min=min, max=max) for name in names)

@@ -1,0 +1,130 @@
+"""Exported programs as files: a safetensors file, whose metadata has the graph as JSON, beside state and machine code.
+
+Machine code is used where everything that determines it is the same here: the kernel's source, the compilers, the processor.
+Otherwise the graph is compiled anew. Nothing of the file is unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from genesis.codegen.backend import backend_of
+from genesis.functions.from_data import from_numpy
+from genesis.ir.dtypes import NAMED
+from genesis.lower import Lowered
+from genesis.lower.stored import PASSES
+from genesis.lower.tables import read_nodes, read_tables, write_nodes, write_tables
+from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.devices import CPU
+from genesis.runtime.kernel_cache import kernel_cache
+from genesis.runtime.machine_code import target
+from genesis.runtime.native import run_source
+from genesis.runtime.team import get_num_threads, worker_source
+from genesis.serialization.safetensors import SafetensorError, safe_open, save_file
+from genesis.shipping.dynamic import Dim, Formula, Sizes
+from genesis.shipping.graph_of_call import CallGraph, Input
+from genesis.shipping.variant import Variant
+from genesis.tensor.handle import Tensor
+
+_FORMAT = "genesis program 1"
+_STATE, _CODE = "state.", "code."
+
+
+def write_program(
+    file: str | os.PathLike[str], graph: CallGraph, sizes: Sizes, state: Mapping[str, Tensor], variant: Variant
+) -> None:
+    """Write a program, with the machine code of a variant."""
+    with kernel_cache.noting() as kernels:
+        lowered = variant.plan().lowered
+    objects = dict(kernel_cache.object_code(kernel) for kernel in (*kernels, run_source(), worker_source()))
+    told = {"format": _FORMAT, "graph": _graph_as_json(graph), "sizes": _sizes_as_json(sizes),
+            "lowered": write_tables(lowered).decode(), "made for": _surroundings(), "digest": _digest(objects)}
+    tensors = {_STATE + name: tensor.detach().clone() for name, tensor in state.items()}
+    tensors |= {_CODE + name: from_numpy(np.frombuffer(code, np.uint8).copy()) for name, code in objects.items()}
+    save_file(tensors, file, {"program": json.dumps(told)})
+
+
+def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[CallGraph, Sizes, Lowered | None]:
+    """What `write_program` wrote; how it was lowered, if that holds here. Raises ValueError for another file."""
+    try:
+        with safe_open(file, backend="pread") as opened:
+            tensors = opened.get_tensors()
+            told = json.loads((opened.metadata() or {}).get("program", "{}"))
+    except (SafetensorError, ValueError) as problem:
+        raise ValueError(f"load_program: {os.fspath(file)} is no exported program: {problem}") from problem
+    if told.get("format") != _FORMAT:
+        raise ValueError(f"load_program: {os.fspath(file)} has format {told.get('format')!r}; want {_FORMAT!r}")
+    try:
+        state = {name[len(_STATE) :]: tensor for name, tensor in tensors.items() if name.startswith(_STATE)}
+        objects = {name[len(_CODE) :]: tensor.numpy().tobytes() for name, tensor in tensors.items() if name.startswith(_CODE)}
+        graph, sizes = _graph_of_json(told["graph"], state), _sizes_of_json(told["sizes"])
+        if _digest(objects) != told["digest"]:
+            raise ValueError("its machine code is not what was written")
+        lowered = None
+        if machine_code:
+            kernel_cache.supply(objects)
+            if told["made for"] == _surroundings():
+                lowered = read_tables(told["lowered"].encode(), backend_of(CPU).target(get_num_threads(), CPU))
+    except (KeyError, IndexError, TypeError, ValueError) as problem:
+        raise ValueError(f"load_program: {os.fspath(file)} is damaged: {problem or type(problem).__name__}") from problem
+    return graph, sizes, lowered
+
+
+def _surroundings() -> list[str]:
+    """What a lowered graph depends on: the passes, the processor, the threads."""
+    return [PASSES, *target(), str(get_num_threads())]
+
+
+def _digest(objects: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, code in sorted(objects.items()):
+        digest.update(f"{name} {len(code)}\n".encode() + code)
+    return digest.hexdigest()
+
+
+def _graph_as_json(graph: CallGraph) -> dict[str, Any]:
+    return {
+        "nodes": write_nodes(graph.nodes), "lines": [list(line) if line else None for line in graph.lines],
+        "inputs": [list(one) for one in graph.inputs], "numbers": graph.numbers, "outputs": graph.outputs,
+        "written": graph.written, "arguments": graph.arguments, "result": graph.result, "names": graph.names,
+        "leaves": [[list(shape), dtype.name] for shape, dtype in graph.leaves],
+    }
+
+
+def _graph_of_json(told: Mapping[str, Any], state: dict[str, Tensor]) -> CallGraph:
+    nodes = read_nodes(told["nodes"])
+    unknown = [node.op for node in nodes if node.op not in PRIMITIVES]
+    if unknown:
+        raise ValueError(f"no operation {unknown[0]!r} is registered here")
+    lines = [(str(line[0]), int(line[1])) if line else None for line in told["lines"]]
+    inputs = [Input(*one) for one in told["inputs"]]
+    for one in inputs:
+        node = nodes[one.node]
+        if one.kind != "argument" and (state[one.name].shape != node.shape or state[one.name].dtype is not node.dtype):
+            raise ValueError(f"{one.name} is {state[one.name].dtype.name}{list(state[one.name].shape)} in the file")
+    leaves = [(tuple(shape), NAMED[dtype]) for shape, dtype in told["leaves"]]
+    return CallGraph(nodes, lines, [], inputs, told["numbers"], told["outputs"], told["written"], state, told["arguments"],
+                     told["result"], leaves, [], told["names"])
+
+
+def _sizes_as_json(sizes: Sizes) -> dict[str, Any]:
+    return {
+        "dims": [[dim.__name__, dim.min, dim.max] for dim in sizes.dims], "axes": sizes.axes, "examples": sizes.examples,
+        "formulas": [[*place, formula.kind, [[c.numerator, c.denominator, *degrees] for c, degrees in formula.terms]]
+                     for place, formula in sizes.formulas.items()],
+    }
+
+
+def _sizes_of_json(told: Mapping[str, Any]) -> Sizes:
+    return Sizes(
+        [Dim(name, min=least, max=most) for name, least, most in told["dims"]], [(*axis,) for axis in told["axes"]],
+        tuple(told["examples"]),
+        {(node, number): Formula(kind, tuple((Fraction(a, b), tuple(degrees)) for a, b, *degrees in terms))
+         for node, number, kind, terms in told["formulas"]})

@@ -1,0 +1,39 @@
+"""A graph of fixed sizes, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.execution.flush import flush
+from genesis.execution.plan import Plan, keep_plan
+from genesis.ir.graph import Node
+from genesis.lower import Lowered
+from genesis.runtime.devices import CPU
+from genesis.tracing.trace import Array, Trace
+from genesis.tracing.trie import Step
+
+
+class Variant:
+    """The nodes and the numbers of a program at one choice of sizes; `values` are the positions that a run computes."""
+
+    def __init__(self, nodes: list[Node], numbers: list[float], values: Sequence[int]) -> None:
+        self.nodes = nodes
+        self.numbers = numbers
+        self.values = sorted({*values})
+        self._step = Step((), None)  # where its plans are kept
+
+    def _trace(self, inputs: list[Array]) -> Trace:
+        trace = Trace(CPU)
+        trace.step, trace.nodes, trace.inputs, trace.scalars = self._step, self.nodes, inputs, self.numbers
+        return trace
+
+    def run(self, inputs: list[Array]) -> dict[int, Array]:
+        """The values by position, computed from inputs in the order of their nodes."""
+        trace = self._trace(inputs)
+        handles = trace.handles(self.values)
+        flush(trace)
+        return dict(zip(self.values, handles, strict=True))
+
+    def plan(self, lowered: Lowered | None = None) -> Plan:
+        """Make the plan that runs from now on, of what was lowered before if that is given."""
+        return keep_plan(self._trace([]), tuple(self.values), lowered)

@@ -1,0 +1,30 @@
+"""`torch.export` of genesis, by PyTorch's names."""
+
+import subprocess
+import sys
+
+_SCRIPT = """
+import os, tempfile
+import torch
+from torch import nn
+from torch.export import Dim, ExportedProgram, export
+module = nn.Linear(3, 2).eval()
+x = torch.randn(4, 3)
+program = export(module, (x,), dynamic_shapes={"input": {0: Dim("batch", max=64), 1: 3}})
+assert isinstance(program, ExportedProgram) and program.graph_signature.parameters == ("weight", "bias")
+assert torch.equal(program.module()(torch.cat([x, x])), module(torch.cat([x, x])))
+path = os.path.join(tempfile.mkdtemp(), "program.pt2")
+torch.export.save(program, path)
+assert torch.equal(torch.export.load(path).module()(x), module(x))
+try:
+    export(lambda x: x, (x,))
+except ValueError as problem:
+    print(problem)
+"""
+
+
+def test_a_module_is_exported_saved_and_loaded(tmp_path):
+    (tmp_path / "script.py").write_text(_SCRIPT)
+    ran = subprocess.run([sys.executable, "-m", "genesis.as_torch", "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "wants a module, got function" in ran.stdout
