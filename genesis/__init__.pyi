@@ -130,6 +130,10 @@ from genesis.runtime.logs import set_logs as set_logs
 from genesis.runtime.rng import Generator as Generator
 from genesis.runtime.team import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from genesis.serialization import load as load, save as save
+from genesis.shipping.dynamic import Dim as Dim
+from genesis.shipping.export import export as export
+from genesis.shipping.exported_program import ExportedProgram as ExportedProgram, load_program as load_program
+from genesis.shipping.graph_of_call import ExportError as ExportError
 from genesis.sparse.creation import (
     sparse_bsc_tensor as sparse_bsc_tensor, sparse_bsr_tensor as sparse_bsr_tensor,
     sparse_compressed_tensor as sparse_compressed_tensor, sparse_coo_tensor as sparse_coo_tensor,
