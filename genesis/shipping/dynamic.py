@@ -106,10 +106,10 @@ class Sizes:
                 for number, formula in formulas.items():
                     scalars[number] = formula.at(sizes)
                 continue
-            values = iter([formulas[k].at(sizes) if k in formulas else v for k, v in enumerate(numbers_of(nodes[index]))])
-            node = nodes[index]
-            shape = tuple(_filled(node.shape, values))
-            made[index] = Node(node.op, node.inputs, {k: _filled(v, values) for k, v in node.attrs.items()}, shape, node.dtype)
+            one = nodes[index]
+            values = iter([formulas[k].at(sizes) if k in formulas else v for k, v in enumerate(numbers_of(one))])
+            shape = tuple(_filled(one.shape, values))
+            made[index] = Node(one.op, one.inputs, {k: _filled(v, values) for k, v in one.attrs.items()}, shape, one.dtype)
         return made, scalars
 
     def __str__(self) -> str:

@@ -127,7 +127,7 @@ def test_so_do_the_speeds_of_the_machine_the_passes_and_the_default_dtype(direct
     stored.read_or_lower(chain(), *ASKED.values())
     monkeypatch.setattr(stored, "speeds", lambda: ROUND._replace(memory=41e9))
     stored.read_or_lower(chain(), *ASKED.values())
-    monkeypatch.setattr(stored, "_PASSES", "others")
+    monkeypatch.setattr(stored, "PASSES", "others")
     stored.read_or_lower(chain(), *ASKED.values())
     monkeypatch.setattr(stored, "get_default_dtype", lambda: float64)
     stored.read_or_lower(chain(), *ASKED.values())

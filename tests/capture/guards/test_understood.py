@@ -25,9 +25,9 @@ X = genesis.ones(3)
 # Public functions whose calls are not replayed: they have effects, or depend on what no guard compares.
 UNMARKED = {
     "genesis": {
-        "doctor", "get_float32_matmul_precision", "get_printoptions", "load", "manual_seed", "save", "set_default_device",
-        "set_default_dtype", "set_float32_matmul_precision", "set_num_threads", "set_printoptions", "seed", "initial_seed",
-        "get_rng_state", "set_rng_state", "set_logs", "synchronize",
+        "doctor", "export", "get_float32_matmul_precision", "get_printoptions", "load", "load_program", "manual_seed", "save",
+        "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_num_threads", "set_printoptions",
+        "seed", "initial_seed", "get_rng_state", "set_rng_state", "set_logs", "synchronize",
     },
     "genesis.Tensor": {
         "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__repr__", "data_ptr", "register_hook",
