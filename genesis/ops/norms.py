@@ -9,6 +9,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
 from genesis.ops.complex_values import squared_modulus
+from genesis.ops.contraction import matmul, swapped
 from genesis.ops.decompositions import svdvals
 from genesis.ops.elementwise import clamp, pow, sqrt, where
 from genesis.ops.reduction import Axes, amax, amin, sum
@@ -31,7 +32,11 @@ def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: boo
     if order < 0:
         nothing = x == 0
         return pow(_over(where(nothing, inf, pow(where(nothing, 1, abs(x)), order)), axes, keepdim), 1 / order)
-    total = _over(squared_modulus(x) if order == 2 else _power(x, order), axes, keepdim)
+    return _root(_over(squared_modulus(x) if order == 2 else _power(x, order), axes, keepdim), order)
+
+
+def _root(total: Value, order: float) -> Value:
+    """The root of sums of powers; where it is 0, so is its gradient."""
     nothing = total == 0
     safe = where(nothing, 1, total)
     return where(nothing, 0, sqrt(safe) if order == 2 else pow(safe, 1 / order))
@@ -166,11 +171,16 @@ def dist(input: Value, other: Value, p: float = 2) -> Value:
     return norm(_float("dist", a, None) - b, p)
 
 
+_MODES = {"use_mm_for_euclid_dist_if_necessary": 26, "use_mm_for_euclid_dist": 0, "donot_use_mm_for_euclid_dist": inf}
+
+
 @composite("cdist", 2, method=False, autocast="float32")
 def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Value:
     """The p-norms of the differences of all rows of `x1` (.., m, k) and `x2` (.., n, k): (.., m, n).
 
-    They are computed from differences, whatever `compute_mode` is. Raises ValueError where the rows differ in length.
+    Where p is 2 and there are more than 25 rows, `compute_mode` has them computed from products, as PyTorch's does: in half the
+    time, and rows that are near one another, measured by their lengths, lose digits. "use_mm_for_euclid_dist" does so for
+    fewer rows too, "donot_use_mm_for_euclid_dist" never. Raises ValueError for another mode and where the rows' lengths differ.
 
     >>> genesis.cdist(genesis.tensor([[0.0, 0.0], [3.0, 0.0]]), genesis.tensor([[3.0, 4.0]]))
     tensor([[5.],
@@ -179,6 +189,12 @@ def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_
     a, b = promoted(x1, x2)
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ValueError(f"cdist: x1 {a.shape} and x2 {b.shape}; want (.., m, k) and (.., n, k)")
-    rows = reshape_value(widened(_float("cdist", a, None)), (*a.shape[:-1], 1, a.shape[-1]))
-    difference = rows - reshape_value(widened(b), (*b.shape[:-2], 1, *b.shape[-2:]))
+    if compute_mode not in _MODES:
+        raise ValueError(f"cdist: compute_mode is {compute_mode!r}; want one of {', '.join(map(repr, _MODES))}")
+    x, y = widened(_float("cdist", a, None)), widened(b)
+    if p == 2 and max(x.shape[-2], y.shape[-2]) >= _MODES[compute_mode]:
+        lengths = [sum(rows * rows, -1, True) for rows in (x, y)]
+        squares = lengths[0] + swapped(lengths[1]) - 2 * matmul(x, swapped(y))
+        return cast(_root(clamp(squares, min=0), 2), a.dtype)
+    difference = reshape_value(x, (*x.shape[:-1], 1, x.shape[-1])) - reshape_value(y, (*y.shape[:-2], 1, *y.shape[-2:]))
     return cast(_norm("cdist", difference, p, (difference.ndim - 1,), False), a.dtype)

@@ -89,9 +89,22 @@ A, B = genesis.ones(3, 4), genesis.ones(2, 3, 4)
     (lambda: genesis.zeros(0).norm(float("inf")), ValueError, "has no elements along dim"),
     (lambda: genesis.linalg.matrix_norm(A, 3), ValueError, "want 'fro', 'nuc', 1, 2, inf, -1, -2 or -inf"),
     (lambda: genesis.linalg.norm(B, 1), ValueError, "want a vector or a matrix"),
+    (lambda: genesis.cdist(A, A, compute_mode="mm"), ValueError, "compute_mode is 'mm'; want one of"),
     (lambda: genesis.cdist(A, genesis.ones(2, 3)), ValueError, r"want \(.., m, k\) and \(.., n, k\)"),
     (lambda: genesis.linalg.matrix_power(A, 2), ValueError, r"power 2 of shape \(3, 4\); want \(.., m, m\)"),
 ])
 def test_what_does_not_fit_is_refused(build, error, message):
     with pytest.raises(error, match=message):
         build()
+
+
+@pytest.mark.parametrize(("rows", "mode", "exact"), [
+    (25, "use_mm_for_euclid_dist_if_necessary", True), (26, "use_mm_for_euclid_dist_if_necessary", False),
+    (3, "use_mm_for_euclid_dist", False), (26, "donot_use_mm_for_euclid_dist", True),
+])
+def test_distances_are_computed_from_products_where_torchs_are(rows, mode, exact):
+    x = 100 + np.random.default_rng(0).standard_normal((rows, 8)).astype(np.float32) * 0.01
+    ours = genesis.cdist(genesis.tensor(x), genesis.tensor(x), compute_mode=mode).numpy()
+    wanted = np.linalg.norm(x[:, None].astype(np.float64) - x, axis=-1)
+    assert (np.abs(ours - wanted).max() < 1e-5) == exact
+    np.testing.assert_allclose(ours, wanted, atol=0.3)

@@ -49,7 +49,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "renorm": [Sample((_M, 2, 0, 1.5)), Sample((_X, 1, 1, 4.0)), Sample((_X, 3.0, -1, 100.0))],
     "trace": [Sample((values(3, 3),)), Sample((values(4, 2),)), Sample((values(0, 2),))],
     "dist": [Sample((_M, values(6, seed=1))), Sample((_M, values(4, 6, seed=1), 1))],
-    "cdist": [Sample((values(2, 3, 4), values(5, 4, seed=1))), Sample((values(3, 4), values(2, 4, seed=1), 1.0)),
+    "cdist": [Sample((values(27, 4), values(2, 4, seed=1))), Sample((values(2, 3, 4), values(5, 4, seed=1))),
+              Sample((values(3, 4), values(2, 4, seed=1), 1.0)),
               Sample((values(3, 4), values(2, 4, seed=1), np.inf))],
     "solve": [
         Sample((_SQUARE, values(2, 3, 2))), Sample((_SQUARE, values(2, 3))), Sample((_SQUARE[0], values(3))),
