@@ -52,6 +52,7 @@ class Compiled:
         self.fullgraph = fullgraph
         self._dynamic = dynamic
         self._returns_items = False
+        self._fills = False  # the last recorded call put something into a dict
         self._wasted = 0  # calls since something was replayed
 
     def __repr__(self) -> str:
@@ -140,7 +141,8 @@ class Compiled:
         for refusal in self.refusals:
             tell("guards", "%s cannot be replayed: %s", self.__qualname__, refusal)
         lasting = [refusal for refusal in self.refusals if not refusal.passes]
-        if lasting and self.fullgraph:
+        first, self._fills = recorder.fills and not self._fills, recorder.fills
+        if lasting and self.fullgraph and not first:
             raise SplitError(f"compile: with fullgraph=True, {lasting[0]}")
         if entry is not None:
             with LOCK:
@@ -169,8 +171,9 @@ def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None,
         check: compare the first replays with uncompiled execution.
         dynamic: whether numbers among the arguments that only feed arithmetic are data: yes, no, or (None) after the first
             call.
-        fullgraph: raise SplitError where a value is looked at, or where a call cannot be replayed; one that fills a
-            functools.cache is what the next one finds filled, and raises nothing.
+        fullgraph: raise SplitError where a value is looked at, or where a call cannot be replayed. One that fills a
+            functools.cache raises nothing, as the next one finds it filled; nor does one that puts something into a dict,
+            unless the call before did so too.
 
     What a call reads - parameters, settings, globals, attributes - is read anew by each. What does more than compute (it
     looks at a value, prints, counts), or runs what is not known to be a function of its arguments, is called each time.

@@ -99,7 +99,11 @@ class Attributes(Contents):
             if attribute not in names:
                 getattr(owner, attribute, None)  # functions of rows are made when they are first asked for
         if attribute in names:
-            self.visit(f"{self.constant(names)}[{attribute!r}]", names[attribute], path)
+            expression, value = f"{self.constant(names)}[{attribute!r}]", names[attribute]
+            if type(value) is dict and owner.__name__ in sys.stdlib_module_names:  # `sys.modules`
+                self.table(expression, value, attribute, path)
+            else:
+                self.visit(expression, value, path)
         else:
             self._not_found(owner, attribute, path)
 
@@ -211,5 +215,5 @@ def function_of(raw: object) -> object:
 MISSING = object()
 _SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 _DESCRIPTORS = (*CALLABLES, *_SLOTS, TUPLE_FIELD, type)
-_PUBLIC = ("genesis", "numpy")
+_PUBLIC = ("genesis", "numpy", "torch")
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE

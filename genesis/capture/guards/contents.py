@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import operator
+import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict, defaultdict, deque
@@ -16,7 +17,7 @@ import numpy as np
 
 from genesis.capture.guards.classes import ClassGuards
 from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, unknown_base
-from genesis.capture.guards.known_functions import Builtin, is_known_function
+from genesis.capture.guards.known_functions import Builtin, is_known_function, is_known_module
 from genesis.capture.guards.lines import LIMIT, Lines
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
@@ -41,6 +42,8 @@ class Contents(Lines, ABC):
         self._named: set[str] = set()  # and those of globals
         self._uncalled: dict[str, str] = {}  # C functions that are not known, by names that calls alone use so far
         self._asked: set[str] = set()  # those that need not be found
+        self._opened: set[str] = set()  # those that any code does more with than to call or to search what they find
+        self._tables: dict[str, list[tuple[dict[object, object], str]]] = {}  # of Python's modules, searched so far
         self._seen: set[tuple[int, str]] = set()
         self._dynamic = False  # any name may be asked for, of objects and classes; and of modules
         self._of_modules = False
@@ -52,6 +55,7 @@ class Contents(Lines, ABC):
         self._nowhere: dict[int, tuple[dict[str, object], set[str]]] = {}  # names that a module's globals do not have
         self._builtins: dict[str, object] = {}
         self.memories: set[int] = set()  # guards of what cached functions hold
+        self._dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # with what was in them
         self.remembers = False  # results, by arguments that have to be what they seem
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._running: set[CodeType] = set()
@@ -120,10 +124,11 @@ class Contents(Lines, ABC):
                 self.visit(taken.format(i), item, f"{label}[{i}]")
         elif isinstance(value, dict | MappingProxyType):
             found = dict(base.items(value))
-            keys = self.constant([*found])
             listed = name if plain else f"{self.constant(base)}.keys({name})"
             taken = f"{name}[{{}}]" if plain else f"{self.constant(base)}.__getitem__({name}, {{}})"
-            self.fail_if(f"len({listed}) != {len(found)} or not all(map(same, {listed}, {keys}))", f"the keys of {label}")
+            if isinstance(value, dict):
+                self._dicts.append((value, found))
+            keys = self._keys(listed, [*found], label)
             for i, (key, item) in enumerate(found.items()):
                 path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
                 self.enter(key, f"a key of {label}")
@@ -137,12 +142,29 @@ class Contents(Lines, ABC):
             for item in items:
                 self.enter(item, f"what is in {label}")
 
+    def _keys(self, listed: str, keys: list[object], label: str) -> str:
+        """Guard the keys of a dict; the name of the constant that holds them."""
+        name = self.constant(keys)
+        self.fail_if(f"len({listed}) != {len(keys)} or not all(map(same, {listed}, {name}))", f"the keys of {label}")
+        return name
+
+    def table(self, expression: str, value: dict[object, object], name: str, label: str) -> None:
+        """`visit`, for a dict of Python's modules: as long as code only asks whether keys are in it, they alone are guarded."""
+        if name in self._opened or id(value) in self._inside:
+            self.visit(expression, value, label)
+        else:
+            self.fail_if(f"{expression} is not {self.constant(value)}", label)
+            self._keys(expression, [*value], label)
+            self._tables.setdefault(name, []).append((value, label))
+
     def _callable(self, name: str, value: object, label: str) -> None:
         if isinstance(value, FunctionType):
             self._function(value, label)
         elif isinstance(value, MethodType):
-            self.enter(value.__self__, label)
-            self.enter(value.__func__, label)
+            module = str(value.__func__.__module__)
+            if module.partition(".")[0] not in sys.stdlib_module_names or is_known_module(module) or not self._waits(label):
+                self.enter(value.__self__, label)  # of `random.random`, say, only if it is more than called: a call is seen
+                self.enter(value.__func__, label)
         elif isinstance(value, functools.partial):
             for part in (value.func, value.args, value.keywords):
                 self.enter(part, label)
@@ -166,14 +188,20 @@ class Contents(Lines, ABC):
     def _builtin(self, value: Builtin, label: str) -> None:
         """A C function: if it is called where it is found, the watch sees the call."""
         if not is_known_function(value):
-            name = label.rpartition(".")[2].removeprefix("global ")
-            if name in self._named and name not in self._kept:
-                self._uncalled[name] = label
-            else:
+            if not self._waits(label):
                 self._refuse(f"{label} is {value.__name__}, {UNKNOWN}")
+            return
         owner = getattr(value, "__self__", None)
         if owner is not None and not isinstance(owner, ModuleType | type):
             self.enter(owner, label)
+
+    def _waits(self, label: str) -> bool:
+        """Whether a function of which too little is known is only ever called where it is found, so far."""
+        name = label.rpartition(".")[2].removeprefix("global ")
+        if name not in self._named or name in self._kept:
+            return False
+        self._uncalled[name] = label
+        return True
 
     def _function(self, value: FunctionType, label: str) -> None:
         if is_librarys(value.__globals__.get("__name__")):
@@ -200,6 +228,11 @@ class Contents(Lines, ABC):
                     self.fail_if(f"is_filled({self.constant(cell)})", f"{name} of {function.__name__}")
                     continue
                 self.variable(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
+
+    def has_filled(self) -> bool:
+        """Whether the call has put something into a dict that was there before, and left what was in it."""
+        return any(len(now) > len(before) and all(dict.get(now, key, self) is item for key, item in before.items())
+                   for now, before in self._dicts)
 
     # ---- what Attributes and Guards add ----
 

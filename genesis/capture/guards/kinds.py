@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import collections
+import collections.abc
 import enum
 import functools
 import itertools
@@ -24,9 +25,13 @@ import numpy as np
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import Device
 
+# What a class of `abc` keeps for itself: it changes, but code of `abc` alone reads it, and whoever runs that is guarded by the
+# token that changes with it.
+_ABSTRACT: type = type(vars(collections.abc.Sized)["_abc_impl"])
 SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
 CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
-IMMUTABLE = (DType, Device, re.Pattern, np.dtype, np.ufunc, range, slice, types.CodeType, types.GenericAlias, types.UnionType)
+IMMUTABLE = (DType, Device, re.Pattern, np.dtype, np.ufunc, range, slice, types.CodeType, types.GenericAlias, types.UnionType,
+             _ABSTRACT)
 
 TUPLE_FIELD: type = type(vars(collections.namedtuple("_Pair", "first second"))["first"])
 _ITERATORS = [kind for kind in vars(itertools).values() if isinstance(kind, type)]
@@ -41,7 +46,7 @@ _KNOWN = frozenset({
     types.ModuleType, types.SimpleNamespace, types.MappingProxyType, types.CodeType, types.GeneratorType, types.GenericAlias,
     types.UnionType, types.DynamicClassAttribute, types.CellType, enum.auto, re.Pattern, re.Match,
     np.ndarray, np.generic, np.dtype, np.ufunc, *[kind for kind in vars(np).values() if isinstance(kind, type)],
-    type(np.mean), array.array, memoryview, typing.Generic, TUPLE_FIELD,
+    type(np.mean), array.array, memoryview, typing.Generic, TUPLE_FIELD, _ABSTRACT,
 } - {np.memmap, np.nditer, np.vectorize, np.flatiter})
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _places: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()  # of unknown bases among the bases of classes

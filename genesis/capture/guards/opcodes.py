@@ -61,6 +61,7 @@ class CodeNames:
         globals: read or changed among globals and builtins.
         attributes: read, changed or asked for, of any object.
         called: globals and attributes that are called where they are found, and nothing else.
+        searched: those of which it is asked what is in them (`key in module.table`), and nothing else.
         absent: those that need not be there: asked for, or set.
         foreign: attributes of others than the first argument.
         imports: (name, level) of modules.
@@ -73,6 +74,7 @@ class CodeNames:
     globals: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
+    searched: set[str] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
     imports: set[tuple[str, int]] = field(default_factory=set)
@@ -110,7 +112,8 @@ def names_in(code: CodeType) -> CodeNames:
         elif name in _OF_GLOBALS or name in _OF_ATTRIBUTES:
             (found.globals if name in _OF_GLOBALS else found.attributes).add(value)
             called = _is_called(name, instruction.arg or 0) or instruction.offset in nulled
-            (found.called if called else kept).add(value)
+            searched = place + 1 < len(instructions) and instructions[place + 1].opname == "CONTAINS_OP"
+            (found.called if called else found.searched if searched else kept).add(value)
             if name in _CHANGES:
                 found.absent.add(value)
             if name in _OF_ATTRIBUTES and (place == 0 or instructions[place - 1].argval != owner):
@@ -128,7 +131,8 @@ def names_in(code: CodeType) -> CodeNames:
         elif name == "WITH_EXCEPT_START":  # goes on if `__exit__` says so, which is seen as it is called
             caught -= 1
     found.catches = caught > 0
-    found.called -= kept
+    found.called -= kept | found.searched
+    found.searched -= kept | found.absent
     return found
 
 

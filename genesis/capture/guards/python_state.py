@@ -40,6 +40,7 @@ class Guards(Attributes):
         """
         self._running.add(code)
         names = names_in(code)
+        self._open(names)
         if own:
             self._understand(code, names)
             self._keep(names)
@@ -67,6 +68,13 @@ class Guards(Attributes):
             self._imports.add(("abstract", ""))
             self.constants["cache_token"] = abc.get_cache_token
             self.fail_if(f"cache_token() != {abc.get_cache_token()}", "classes that were registered for abstract ones")
+
+    def _open(self, names: CodeNames) -> None:
+        """Guard what is in tables of Python's modules that code, from here on, does more with than to search them."""
+        self._opened |= (names.globals | names.attributes) - names.called - names.searched
+        for name in self._opened.intersection(self._tables):
+            for value, label in self._tables.pop(name):
+                self.enter(value, label)
 
     def _keep(self, names: CodeNames) -> None:
         self._named |= names.globals | names.attributes
@@ -116,6 +124,7 @@ class Guards(Attributes):
     def globals_of(self, code: CodeType, namespace: dict[str, object]) -> None:
         """Guard what the names in `code` mean in its module."""
         name, names = self.constant(namespace), names_in(code)
+        self._open(names)
         self._keep(names)
         for key in names.globals:
             if (id(namespace), key) in self._seen:
@@ -137,6 +146,7 @@ class Guards(Attributes):
     def library_globals(self, code: CodeType, namespace: dict[str, object]) -> None:
         """Guard which functions and modules the names of a layer's code stand for: users replace some."""
         name, names = self.constant(namespace), names_in(code)
+        self._open(names)
         for key in names.globals & namespace.keys():
             value = namespace[key]
             if (id(namespace), key) in self._seen or not isinstance(value, FunctionType | ModuleType):

@@ -54,6 +54,7 @@ class Recorder:
         self.guards = Guards(self.refuse, self._reach, self._add_argument)
         self.arguments: Any = None
         self.refusals: list[Refusal] = []
+        self.fills = False  # a dict: a table, perhaps, that the next call finds filled
         self.numbers: list[Number] = []
         self.programs: list[Program] = []
         self.sources = SourceTable()

@@ -96,6 +96,7 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs:
     if changed is not None:
         label = guards.labels[changed] if changed >= 0 else "what it reads"
         recorder.refuse(f"it changes {label} itself", passes=changed in guards.memories)
+        recorder.fills = guards.has_filled()
     leaves = leaves_check(recorder, arguments)(args, kwargs)
     if isinstance(leaves, int) or any(a is not b for a, b in zip(leaves, arguments.leaves, strict=True)):
         recorder.refuse("it changes the containers of its arguments")

@@ -7,6 +7,7 @@ the library by their marks (`ir/replayable.py`).
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from genesis.tensor.traced_number import Number, plain
 
 _MANAGING = {"__enter__", "__exit__", "backward"}
 _SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
+_WRAPPING = functools.update_wrapper.__code__
 _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions that last for one expression
 _MAKING = {"__init__", "__new__", "__post_init__"}
 
@@ -86,6 +88,10 @@ class Watch:
     def _standard(self, frame: FrameType, code: CodeType) -> None:
         """Code of the standard library, or NumPy's: what it looks at in objects of the user's is looked at for the user."""
         self._leaves(frame, code)
+        if code is _WRAPPING and frame.f_locals["assigned"] is functools.WRAPPER_ASSIGNMENTS and (
+            frame.f_locals["updated"] is functools.WRAPPER_UPDATES  # what it hands on is looked at where it is asked for
+        ):
+            return
         known, dynamic = code in self._known, code.co_argcount > 0 and names_in(code).dynamic
         if (known and not dynamic) or not self._is_called_by_user(frame):
             return
