@@ -17,13 +17,13 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nested, nn, optim, random, serialization, signal,
-    sparse, special, testing,
+    amp, autograd, backends, cuda, distributed, distributions, fft, func, linalg, masked, nested, nn, optim, random,
+    serialization, signal, sparse, special, testing,
 )
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, engine, environment, exporting, files, futures, hub, masked_tensors, measuring, networks, ntuples,
+    checkpoints, compilers, engine, environment, exporting, files, hub, masked_tensors, measuring, networks, ntuples,
     operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
@@ -58,8 +58,8 @@ class Backend:
 
 
 MODULES: dict[str, tuple[Source, ...]] = {
-    "torch": (genesis, types, top, raw, environment, futures, amp, cuda),
-    "torch.futures": (futures,),
+    "torch": (genesis, types, top, raw, environment, distributed.futures, amp, cuda),
+    "torch.futures": (distributed.futures,),
     "torch.storage": (environment,),
     "torch.hub": (hub,),
     "torch.utils.model_zoo": (hub,),
@@ -83,7 +83,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.backends": (),
     "torch.nn.grad": (nn.grad,),
     "torch.nn.parameter": (nn, nn_parameter),
-    "torch.nn.parallel": (parallel, nn),
+    **{f"torch.nn.parallel{path}": (parallel, nn, distributed) for path in ("", ".distributed")},
     "torch.nn.parallel.*": (parallel, nn),
     "torch.nn.utils": (utils, nn),
     "torch.nn.utils.*": (utils,),
@@ -159,7 +159,10 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.accelerator": (processes.Accelerator,),
     "torch.multiprocessing": (spawning, multiprocessing),
     "torch.multiprocessing.spawn": (spawning,),
-    "torch.distributed": (processes,),
+    **{f"torch.distributed{path}": (distributed, processes) for path in ("", ".distributed_c10d")},
+    "torch.distributed.optim": (distributed.optim,),
+    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks": (distributed.communication_hooks,),
+    **{f"torch.distributed.nn{path}": (distributed.nn.functional,) for path in ("", ".functional")},
     # ---- compilers ----
     "torch.compiler": (compilers,),
     "torch._dynamo": (compilers,),
@@ -252,7 +255,7 @@ NAMES: dict[str, Any] = {
         "torch", "torch.random")},
     **{f"torch.cuda.{path}get_rng_state": environment.get_rng_state for path in ("", "random.")},
     **{f"torch.cuda.{path}get_rng_state_all": lambda: [environment.get_rng_state()] for path in ("", "random.")},
-    "torch.distributed.is_available": no,
+    **{f"torch.nn.{path}SyncBatchNorm": distributed.SyncBatchNorm for path in ("", "modules.", "modules.batchnorm.")},
     **{f"{path}.constraints": distributions.constraints for path in modules() if path.startswith("torch.distributions.")},
     **{f"torch.distributions{path}.__all__": source.__all__ for path, source in (  # which libraries add to
         ("", distributions), (".constraints", distributions.constraints), (".transforms", distributions.transforms))},

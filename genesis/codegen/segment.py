@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from genesis.lower.allocate import ALIGNMENT
 from genesis.lower.schedule import Location, Schedule
@@ -53,6 +53,13 @@ class SlotMap:
         self.keep: list[object] = []  # memory that argument words point to: it lives as long as the program
         self.streamed = streamed
         self.workspace_bytes = 0
+        self._made: dict[object, Any] = {}
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        """What `make` makes, the same for all launches that name it by `key`."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def workspace(self, nbytes: int) -> Slot:
         """Memory behind the arena, for the length of a launch."""

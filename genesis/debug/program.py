@@ -93,7 +93,7 @@ def instruction(plan: Plan, call: Call) -> str:
         head = f"product {nodes[call.node].dtype.name}"
     else:
         is_native = all(segment.host != call for segment in plan.segments)
-        head = ("native  " if is_native else "host    ") + nodes[call.node].op
+        head = " ".join([call.phase or ("native " if is_native else "host   "), nodes[call.node].op])
     return f"{head}: {', '.join(_value(nodes, i) for i in call.reads)} -> {', '.join(_value(nodes, i) for i in call.writes)}"
 
 

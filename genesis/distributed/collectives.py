@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
+from genesis.distributed.flat import joined, put
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, root_of, seconds_of, synchronize
 from genesis.distributed.work import Work
@@ -75,8 +76,8 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     _check_list("all_gather", tensor_list, own)
     _check_like("all_gather", tensor_list[own.rank()], tensor)
     with recording(False) as again, again:
-        whole = collective(rows.all_gather, _flat(tensor), tuple([t.numel() for t in tensor_list]), own.number)
-        _write_parts(tensor_list, whole)
+        whole = collective(rows.all_gather, joined([tensor]), tuple([t.numel() for t in tensor_list]), own.number)
+        put(tensor_list, whole)
     return Work(tensor_list) if async_op else None
 
 
@@ -97,9 +98,9 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
     _check_root("gather", "gather_list", gather_list, own, root)
     with recording(False) as again, again:
         whole = collective(rows.gather_to, tensor.detach(), root, own.number)
-        for target, part in zip(gather_list or (), whole, strict=False):
+        for number, target in enumerate(gather_list or ()):
             _check_like("gather", target, tensor)
-            write(detach(target), part)
+            write(detach(target), whole[number])
     return Work(gather_list or [whole]) if async_op else None
 
 
@@ -129,7 +130,7 @@ def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = Reduc
     _check_like("reduce_scatter", output, input_list[own.rank()])
     with recording(False) as again, again:
         sizes = tuple([t.numel() for t in input_list])
-        part = collective(rows.reduce_scatter, _joined(input_list), str(op), sizes, own.number)
+        part = collective(rows.reduce_scatter, joined(input_list), str(op), sizes, own.number)
         write(detach(output), part.reshape(output.shape))
     return Work([output]) if async_op else None
 
@@ -150,8 +151,8 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
     _check_list("all_to_all", input_tensor_list, own)
     sends, receives = (tuple([t.numel() for t in tensors]) for tensors in (input_tensor_list, output_tensor_list))
     with recording(False) as again, again:
-        whole = collective(rows.all_to_all, _joined(input_tensor_list), sends, receives, own.number)
-        _write_parts(output_tensor_list, whole)
+        whole = collective(rows.all_to_all, joined(input_tensor_list), sends, receives, own.number)
+        put(output_tensor_list, whole)
     return Work(output_tensor_list) if async_op else None
 
 
@@ -219,21 +220,6 @@ def _into(
             raise ArgumentError(f"{name}: the output is {output.dtype.name}{[*output.shape]}; want {wanted}")
         write(detach(output), result.reshape(output.shape))
     return Work([output]) if async_op else None
-
-
-def _flat(tensor: Tensor) -> Tensor:
-    return tensor.detach().reshape((-1,))
-
-
-def _joined(tensors: Sequence[Tensor]) -> Tensor:
-    return call(OPERATIONS["cat"], ([_flat(tensor) for tensor in tensors],))  # type: ignore[no-any-return]
-
-
-def _write_parts(targets: Sequence[Tensor], whole: Tensor) -> None:
-    start = 0
-    for target in targets:
-        write(detach(target), whole[start : start + target.numel()].reshape(target.shape))
-        start += target.numel()
 
 
 def _check_list(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:

@@ -14,20 +14,21 @@ import numpy as np
 from genesis.autograd.after_backward import queue_callback
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
+from genesis.distributed.communication_hooks import CommunicationHook, GradBucket
+from genesis.distributed.flat import joined, put
+from genesis.distributed.join import Joining
 from genesis.distributed.messages import all_gather_object
 from genesis.distributed.nn.functional import all_reduce, broadcast
 from genesis.distributed.process_group import ProcessGroup, get_process_group_ranks, group_of
 from genesis.execution.flush import flush_all
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
-from genesis.ops.registry import OPERATIONS
 from genesis.pytree import map_tree
 from genesis.runtime.collectives import Collective
 from genesis.runtime.devices import Device
-from genesis.tensor.dispatch import call, filled, moved
+from genesis.tensor.dispatch import filled, moved
 from genesis.tensor.handle import Tensor, hold_gradient
-from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import recording, thread_state
@@ -77,18 +78,22 @@ class DistributedDataParallel(Module):
         self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
         self.require_backward_grad_sync = True
         self._trained = trained
+        self._hook: tuple[Any, CommunicationHook] | None = None
+        self._joining: Joining | None = None
         self._buckets = _buckets_of([p for _, p in trained], int(cap * (1 << 20)))
         if self.process_group.size() > 1:
             _check_alike(module, self.process_group)
             if init_sync:
-                _take_from_first([*module.parameters(), *module.buffers()], self.process_group)
+                take_from([*module.parameters(), *module.buffers()], 0, self.process_group)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """What the module computes."""
         if self.process_group.size() == 1:
             return self.module(*inputs, **options)
+        if self._joining is not None:
+            self._joining.begin(self.require_backward_grad_sync and thread_state.grad_enabled)
         if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
-            _take_from_first([*self.module.buffers()], self.process_group)
+            self._take_buffers()
         outputs = self.module(*inputs, **options)
         if not (self.require_backward_grad_sync and thread_state.grad_enabled):
             return outputs
@@ -102,6 +107,56 @@ class DistributedDataParallel(Module):
             yield
         finally:
             self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: Any, hook: CommunicationHook) -> None:
+        """Have `hook(state, bucket)` average each bucket of gradients from now on: see `communication_hooks`.
+
+        Raises TypeError for a hook that cannot be called, RuntimeError if there is one already.
+        """
+        if not callable(hook):
+            raise ArgumentTypeError(f"register_comm_hook: the hook is {type(hook).__name__} {hook!r:.40}; want a function")
+        if self._hook is not None:
+            raise RuntimeError("register_comm_hook: this model has a hook already; want one for each model")
+        self._hook = state, hook
+
+    @contextmanager
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Iterator[None]:
+        """Within it ranks may have different numbers of batches: those that are through answer the collectives of others.
+
+        Each rank leaves it when all are through, with the model of the last one that had a batch.
+
+        Args:
+            divide_by_initial_world_size: whether gradients are divided by the number of ranks, or of those with a batch.
+            enable: whether it does anything.
+            throw_on_early_termination: whether all ranks raise RuntimeError as soon as one is through.
+        """
+        if not enable or self.process_group.size() == 1:
+            yield
+            return
+        self._joining = joining = Joining(self.process_group, divide_by_initial_world_size, throw_on_early_termination)
+        try:
+            yield
+            while joining.others_go_on():
+                if self.broadcast_buffers and self.training and joining.is_syncing:
+                    self._take_buffers()
+                if joining.is_syncing:
+                    self._answer()
+            take_from([*self.module.parameters(), *self.module.buffers()], joining.last, self.process_group)
+        finally:
+            self._joining = None
+
+    def _take_buffers(self) -> None:
+        root = 0 if self._joining is None else self._joining.last
+        take_from([*self.module.buffers()], root, self.process_group)
+
+    def _answer(self) -> None:
+        """Take part in the average that other ranks make of their gradients, with none."""
+        unused = self._unused([*self._trained]) if self.find_unused_parameters else set()
+        with recording(False) as again, again:
+            self._averages([[(p, filled(0, p.shape, p.dtype, p.device)) for p in bucket if id(p) not in unused]
+                            for bucket in self._buckets])
 
     def _followed(self, output: Any) -> Any:
         if not isinstance(output, Tensor) or not output.requires_grad:
@@ -121,10 +176,26 @@ class DistributedDataParallel(Module):
             for _, p in missing:
                 if id(p) not in unused:
                     hold_gradient(p, filled(0, p.shape, p.dtype, p.device))
-            for bucket in self._buckets:
-                gradients = [p._grad for p in bucket if p.requires_grad and id(p) not in unused and p._grad is not None]
-                if gradients:
-                    _put(gradients, all_reduce(_joined(gradients), "avg", group))
+            buckets = [[(p, p._grad) for p in bucket if p.requires_grad and id(p) not in unused and p._grad is not None]
+                       for bucket in self._buckets]
+            for bucket, average in zip(filter(None, buckets), self._averages(buckets), strict=True):
+                put([gradient for _, gradient in bucket], average)
+
+    def _averages(self, buckets: Sequence[Sequence[tuple[Tensor, Tensor]]]) -> list[Tensor]:
+        """The average of each bucket of parameters and their gradients, unless it is empty."""
+        found: list[Tensor] = []
+        filled_buckets = [bucket for bucket in buckets if bucket]
+        for number, bucket in enumerate(filled_buckets):
+            flat = joined([gradient for _, gradient in bucket])
+            if self._hook is not None:
+                state, hook = self._hook
+                given = GradBucket(flat, [p for p, _ in bucket], number, number == len(filled_buckets) - 1)
+                found.append(hook(state, given).wait())
+            elif self._joining is None:
+                found.append(all_reduce(flat, "avg", self.process_group))
+            else:
+                found.append(all_reduce(flat, "sum", self.process_group) * (1 / self._joining.divisor))
+        return found
 
     def _unused(self, missing: Sequence[tuple[str, Tensor]]) -> set[int]:
         """Those that got a gradient on no rank."""
@@ -199,27 +270,14 @@ def _check_alike(module: Module, group: ProcessGroup) -> None:
             raise RuntimeError(f"DistributedDataParallel: the models differ: {differ}; want the same one on all ranks")
 
 
-def _take_from_first(tensors: Sequence[Tensor], group: ProcessGroup) -> None:
-    """Have tensors hold what they hold on the group's first rank; those of one dtype go at once."""
-    root = get_process_group_ranks(group)[0]
+def take_from(tensors: Sequence[Tensor], rank: int, group: ProcessGroup) -> None:
+    """Have tensors hold what they hold on a rank of the group; those of one dtype go at once."""
+    root = get_process_group_ranks(group)[rank]
     kinds = dict.fromkeys([tensor.dtype for tensor in tensors])
     with recording(False) as again, again:
         for kind in kinds:
             alike = [tensor for tensor in tensors if tensor.dtype is kind]
-            _put(alike, broadcast(_joined(alike), root, group))
-
-
-def _joined(tensors: Sequence[Tensor]) -> Tensor:
-    flat = [tensor.detach().reshape((-1,)) for tensor in tensors]
-    return flat[0] if len(flat) == 1 else call(OPERATIONS["cat"], (flat,))
-
-
-def _put(tensors: Sequence[Tensor], joined: Tensor) -> None:
-    """Write each one's part of `joined` to it."""
-    start = 0
-    for tensor in tensors:
-        write(detach(tensor), joined[start : start + tensor.numel()].reshape(tensor.shape))
-        start += tensor.numel()
+            put(alike, broadcast(joined(alike), root, group))
 
 
 replayable_module(__name__)

@@ -73,7 +73,8 @@ def table() -> Library:
         name: ctypes.cast(getattr(loaded, f"MPI_{name}", 0), ctypes.c_void_p).value or 0 for name in _FUNCTIONS}
     return Library(
         functions, {name: word(getattr(MPI, kind)) for name, kind in _DTYPES.items()},
-        {name: word(getattr(MPI, kind)) for name, kind in _REDUCTIONS.items()}, MPI._sizeof(MPI.Status))
+        {name: word(getattr(MPI, kind)) for name, kind in _REDUCTIONS.items()}, MPI._sizeof(MPI.Status),
+        MPI.Query_thread() == MPI.THREAD_MULTIPLE)
 
 
 class Explanation:

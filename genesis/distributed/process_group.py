@@ -37,7 +37,7 @@ class ProcessGroup:
         self.handle: Group
         if comm is None:  # one rank needs nobody
             self.control = None
-            table, handles, place = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0), (0, 0), 0
+            table, handles, place = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0, False), (0, 0), 0
             explain: Callable[[str, int, int, int | None], str] = _alone
         else:
             self.control, comparing = comm.Dup(), comm.Dup()

@@ -5,24 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.distributed.nn.functional import all_gather
-from genesis.distributed.process_group import group_of
-from genesis.ir.dtypes import DType
+from genesis.distributed.process_group import group_of, is_initialized
 from genesis.ir.replayable import replayable_module
-from genesis.nn.module import Module
-from genesis.nn.normalization import BatchNorm
+from genesis.nn.older_names import SyncBatchNorm as OneProcess
 from genesis.ops.registry import OPERATIONS
-from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tracing.state import recording
 
 
-class SyncBatchNorm(BatchNorm):
+class SyncBatchNorm(OneProcess):
     """(x - mean) / sqrt(var + eps) for each channel of (n, c, ..), then `weight` and `bias`, over all ranks' batches.
 
     While training, each rank's count, mean and sum of squared differences go to all (Chan, Golub and LeVeque, 1979); batches
-    may be of different lengths. Gradients flow through the statistics. In eval mode, and on one rank, it is BatchNorm.
+    may be of different lengths. Gradients flow through the statistics. In eval mode, on one rank, and without a process group
+    it is BatchNorm.
 
     Args:
         process_group: the ranks; all if left out. The other arguments are BatchNorm's.
@@ -34,19 +32,10 @@ class SyncBatchNorm(BatchNorm):
     >>> genesis.distributed.destroy_process_group()
     """
 
-    _ranks = (2, 3, 4, 5)
-
-    def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, process_group: Any = None, device: DeviceLike = None, dtype: DType | None = None,
-    ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
-        self.process_group = process_group
-
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_features, ..), the same shape. While training, the statistics are those of all ranks."""
-        group = group_of(self.process_group)
-        if group.size() == 1 or not (self.training or self.running_mean is None):
+        group = group_of(self.process_group) if is_initialized() else None
+        if group is None or group.size() == 1 or not (self.training or self.running_mean is None):
             return super().forward(input)
         self._check(input)
         axes = tuple([axis for axis in range(input.ndim) if axis != 1])
@@ -84,25 +73,6 @@ class SyncBatchNorm(BatchNorm):
             for running, new in ((self.running_mean, mean), (self.running_var, variance)):
                 part: Any = self.momentum if self.momentum is not None else 1 / self.num_batches_tracked.to(running.dtype)
                 write(running, call(OPERATIONS["to_dtype"], (running + (new - running) * part, running.dtype)))
-
-    @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with each BatchNorm in it replaced by one over all ranks, of the same parameters and statistics.
-
-        >>> model = genesis.nn.Sequential(genesis.nn.Linear(2, 3), genesis.nn.BatchNorm1d(3))
-        >>> genesis.distributed.SyncBatchNorm.convert_sync_batchnorm(model)[1]
-        SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
-        """
-        if isinstance(module, BatchNorm) and not isinstance(module, SyncBatchNorm):
-            settings = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
-            made = cls(*settings, process_group)
-            made.weight, made.bias, made.training = module.weight, module.bias, module.training
-            for name in ("running_mean", "running_var", "num_batches_tracked"):
-                setattr(made, name, getattr(module, name))
-            return made
-        for name, child in module.named_children():
-            setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
-        return module
 
 
 replayable_module(__name__)

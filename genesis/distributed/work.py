@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.distributed import mpi
+from genesis.distributed.futures import Future, resolved
 from genesis.distributed.process_group import seconds_of
 from genesis.execution.flush import realize
 from genesis.ir.replayable import replayable_module
@@ -36,6 +37,10 @@ class Work:
     def is_success(self) -> bool:
         """True: what fails raises."""
         return True
+
+    def get_future(self) -> Future:
+        """The future of the tensors that hold the result."""
+        return resolved(self._results)
 
     def result(self) -> list[Tensor]:
         """The tensors that hold the result."""

@@ -51,7 +51,11 @@ def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = No
     assert isinstance(run.plan, Plan)
     node = run.plan.lowered.nodes[fault.site]
     what, where = Collective.of(node.op, node.attrs), f" at {line[0]}:{line[1]}" if line else ""
-    return GROUPS[node.attrs["group"]].failure(what, where, fault.flag, fault.value, *_memory_of(run))
+    group = GROUPS[node.attrs["group"]]
+    for other in groups_of(run.plan) - {group}:
+        if other.is_busy:
+            other.close(UNUSABLE, *_memory_of(run))
+    return group.failure(what, where, fault.flag, fault.value, *_memory_of(run))
 
 
 def groups_of(plan: Plan) -> set[Group]:

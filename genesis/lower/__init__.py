@@ -18,6 +18,7 @@ from genesis.lower.group import Decisions
 from genesis.lower.join_products import join_products
 from genesis.lower.legalize import force_materialized, layout_of, legalize
 from genesis.lower.lower_concat import lower_concat
+from genesis.lower.overlap_collectives import overlap_collectives
 from genesis.lower.rematerialize import rematerialize
 from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
@@ -82,6 +83,7 @@ def lower(
     stages = fuse_tiles(nodes, stages, values, target)
     if target.sequential_tiles is None:
         stages = fuse_epilogues(nodes, stages, values, target)
+    stages = overlap_collectives(nodes, stages)
     inputs = [i for i, node in enumerate(nodes) if node.op == "input"]
     schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)
     layouts: list[Layout] = [layout_of(nodes, o) for o in graph.outputs]  # type: ignore[misc]

@@ -63,7 +63,8 @@ def footprints(nodes: Sequence[Node], call: Call) -> list[Footprint]:
     if isinstance(call, HostCall):
         reads = [Footprint(value, False, at.offset, (), tuple(zip(at.shape, at.strides, strict=True)))
                  for value, at in call.operands]
-        return [*reads, Footprint(call.node, True, 0, (), ((nodes[call.node].numel, 1),))]
+        written = 0 if call.phase == "start" else nodes[call.node].numel  # the memory is the collective's from its start on
+        return [*reads, Footprint(call.node, True, 0, (), ((written, 1),))]
     assert isinstance(call, Product)
     return [*_of_product(call)]
 

@@ -85,10 +85,15 @@ class Product(NamedTuple):
 
 
 class HostCall(NamedTuple):
-    """An operation that is no kernel: Python computes it by its reference, or a function of the machine's does."""
+    """An operation that is no kernel: Python computes it by its reference, or a function of the machine's does.
+
+    A collective may be two calls: one of the phase "start", after which others read and write in memory what it does not, and
+    one of the phase "wait" (see `overlap_collectives.py`).
+    """
 
     node: int
     operands: tuple[tuple[int, Layout], ...]
+    phase: str = ""
 
     @property
     def reads(self) -> tuple[int, ...]:

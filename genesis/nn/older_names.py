@@ -57,7 +57,7 @@ class CrossMapLRN2d(LocalResponseNorm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """Batch norm of any number of axes whose statistics are those of all processes: of this one, which is the only one.
+    """Batch norm of any number of axes, of one process: `genesis.distributed.SyncBatchNorm` is that of several.
 
     Arguments as those of `BatchNorm2d`; `process_group` is of no effect.
 
@@ -77,13 +77,13 @@ class SyncBatchNorm(BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module, with a `SyncBatchNorm` of the same parameters and statistics for each batch norm in it.
+        """The module, with one of this class, of the same parameters and statistics, for each batch norm in it.
 
         >>> genesis.nn.SyncBatchNorm.convert_sync_batchnorm(genesis.nn.Sequential(genesis.nn.BatchNorm1d(2)))[0].eps
         1e-05
         """
         made = module
-        if isinstance(module, BatchNorm) and not isinstance(module, SyncBatchNorm):
+        if isinstance(module, BatchNorm) and not isinstance(module, cls):
             settings = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
             made = cls(*settings, process_group)
             vars(made).update(vars(module))

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from genesis.ir.dtypes import bool_, complex64, float32, uint8
+from genesis.ir.dtypes import bool_, uint8
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
@@ -148,10 +148,7 @@ def _reducible(op: str, x: Value, reduce: str) -> tuple[Value, str]:
     if (category >= 2 and reduce.startswith("b")) or (category == 3 and reduce in ("min", "max")) or (
             category < 2 and reduce == "avg"):
         raise ArgumentTypeError(f"{op}: {x.dtype.name} has no {reduce}; want another reduction, or another dtype")
-    wide = cast(x, float32) if category == 2 and x.dtype.itemsize == 2 else cast(x, uint8) if x.dtype is bool_ else x
-    if category == 3 and x.dtype.itemsize == 4:
-        wide = cast(x, complex64)
-    return wide, "sum" if reduce == "avg" else reduce
+    return cast(x, uint8 if x.dtype is bool_ else x.dtype.compute), "sum" if reduce == "avg" else reduce
 
 
 def _reduced(total: Value, x: Value, reduce: str, size: int, shape: Shape) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from genesis.execution.failure import take_back_writes
 from genesis.execution.flush import flush_all
@@ -36,6 +36,16 @@ Members = Tensor | Iterable[Tensor] | Iterable[Group]
 HINTS = ("foreach", "fused", "capturable", "differentiable")  # they tell PyTorch how to run a step: here it is one program
 
 
+class Part(Protocol):
+    """The parameters that this process moves, of those that several processes share: see `genesis.distributed.optim`."""
+
+    def has(self, parameter: Tensor) -> bool:
+        """Whether this process moves the parameter, and keeps its state."""
+
+    def share(self) -> None:
+        """Have all processes have what each has moved."""
+
+
 class Optimizer:
     """The base of optimizers. Subclasses name the `operation` of a step, its numbers in `settings`, its tensors in `slots`;
     `DeclaredOptimizer` derives the rest from a table of settings.
@@ -55,6 +65,7 @@ class Optimizer:
     instead = ""  # what errors of sparse gradients advise
     keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
     hooks: OptimizerHooks | None = None
+    part: Part | None = None  # all parameters are moved here
 
     def __init_subclass__(cls) -> None:
         if "step" in vars(cls):
@@ -103,7 +114,7 @@ class Optimizer:
         self.check(group)
         self.param_groups.append(group)
         for parameter in members:
-            if parameter.requires_grad and not self.keeps_own_state:
+            if parameter.requires_grad and not self.keeps_own_state and (self.part is None or self.part.has(parameter)):
                 self.state_of(parameter, group)
         flush_all()  # initial values are computed here, so that the first step runs the program of every step
 
@@ -130,6 +141,8 @@ class Optimizer:
             with named_scope(type(self).__name__), recording(False) as again, again:
                 for group in self.param_groups:
                     self._step(group, moved)
+                if self.part is not None:
+                    self.part.share()
                 if not is_recording():  # under `genesis.compile` the step is part of the function's program
                     flush_all()
         except BaseException:
@@ -146,7 +159,7 @@ class Optimizer:
         """Count the step of those of a group that have a gradient, and move them; `moved` takes them, what they hold before
         (its id alone, for it is to have no more owners, so that its memory can be written over) and their age.
         """
-        members = group["params"]
+        members = group["params"] if self.part is None else [p for p in group["params"] if self.part.has(p)]
         by_age: dict[tuple[int, Device, bool], list[Tensor]] = {}
         for parameter, gradient in zip(members, _gradients(members), strict=True):
             if gradient is not None:
@@ -303,7 +316,7 @@ class Optimizer:
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
         """Load the state of `parameter`, copied; None removes it."""
-        if saved is None:
+        if saved is None or not (self.part is None or self.part.has(parameter)):
             self.state.pop(parameter, None)
             return
         state = self.state_of(parameter, group)

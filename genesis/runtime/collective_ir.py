@@ -1,8 +1,9 @@
-"""One collective as LLVM IR: begun by a call of MPI's by its address, and awaited without taking a processor or forever.
+"""Collectives as LLVM IR: started by a call of MPI's by its address, and awaited without taking a processor or forever.
 
-    words       {state, pairs, site, fault, into, from, bytes, function, twelve arguments,
+    words       {state, how, entry, pairs, site, fault, into, from, bytes, function, twelve arguments,
                  comparison: function, twelve arguments, what it finds}
-    state       {phase, owner, broken, timeout, deadline, request, flag, spin, status, MPI_Test}
+    state       {phase, first, last, broken, timeout, request, flag, spin, status, MPI_Test | mutex | condition}
+    entry       {whether it is under way or has ended, next, deadline, a copy of the words}
 
 A collective has two phases. In the first, ranks compare numbers: a digest of what they are about to do, and how much they send
 to each other. The largest of all ranks' and of their negatives, a pair, are one number's only if all are equal; two ranks each
@@ -10,32 +11,42 @@ find the other's number beside the negative of their own. Counts or dtypes that 
 The second is the collective itself. Every function of MPI's is called with twelve words, for a callee reads no more than it
 has: a handle is a word, be it a number (MPICH) or an address (Open MPI).
 
+A launch STARTS a collective, AWAITS it, or both. What is started stands in a line, in the order of the program, and a group
+does one thing at a time: the line is the same on all ranks. MPI hardly moves anything unless it is asked how far it is. While
+launches compute, a thread of the group's does that, the attendant, which sleeps in between.
+
 Where a wait takes longer than a slice, the launch says AGAIN and returns. The executor lets handlers of signals run, and
-launches it once more; it then goes on waiting. The phase says where it is.
+launches it once more; it then goes on waiting.
 """
 
 from __future__ import annotations
 
 import re
-import time
 
 from genesis.runtime.chunk_ir import with_fields
-from genesis.runtime.executor_ir import AGAIN
+from genesis.runtime.executor_ir import AGAIN, clock_ir
 
 ARGUMENTS = 12
-STATE_WORDS = 10
-PHASE, OWNER, BROKEN, TIMEOUT, DEADLINE, REQUEST, FLAG, SPIN, STATUS, TEST = range(10)
+MUTEX_WORDS = CONDITION_WORDS = 8  # at least what pthreads' take
+PHASE, FIRST, LAST, BROKEN, TIMEOUT, REQUEST, FLAG, SPIN, STATUS, TEST, MUTEX = range(11)
+CONDITION = MUTEX + MUTEX_WORDS
+STATE_WORDS = CONDITION + CONDITION_WORDS
+WORDS = 10 + 2 * (1 + ARGUMENTS)
+ENTRY_WORDS = 3 + WORDS
+STARTS, AWAITS = 1, 2  # how
 DIFFERENT, LATE, REFUSED, UNUSABLE = 1, 2, 3, 4  # the flags of faults
 
 # A rank that waits sleeps for 50 us at a time: at once where ranks are more than processors, after a millisecond otherwise. (A
 # blocking wait of MPI's takes a processor for as long as it lasts.) It does not yield: on a machine that does other things too,
 # the processor comes back after milliseconds (an all_reduce of 64 MB in pieces took 300 ms so).
 LONG_SPIN, SHORT_SPIN, NAP, SLICE = 1_000_000, 10_000, 50_000, 20_000_000
+PAUSE = 200_000  # nanoseconds that the attendant sleeps
 
-_COLLECTIVE = """
+_SHARED = """
 %arguments = type { ptr, [ARGUMENTS x i64] }
-%words = type { ptr, i64, i64, ptr, ptr, ptr, i64, %arguments, %arguments, ptr }
-%state = type { i64, i64, i64, i64, i64, i64, i64, i64, ptr, ptr }
+%words = type { ptr, i64, ptr, i64, i64, ptr, ptr, ptr, i64, %arguments, %arguments, ptr }
+%state = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, [MUTEX_WORDS x i64], [CONDITION_WORDS x i64] }
+%entry = type { i64, ptr, i64, %words }
 
 ; Begin what the arguments say.
 define internal i32 @begin(ptr %call) {
@@ -46,21 +57,9 @@ ARGUMENT_LOADS
   ret i32 %code
 }
 
-define internal i64 @now() {
-entry:
-  %time = alloca [2 x i64]
-  call i32 @clock_gettime(i32 CLOCK, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
-  %scaled = mul i64 %seconds, 1000000000
-  %sum = add i64 %scaled, %rest
-  ret i64 %sum
-}
-
 define internal void @fail(ptr %words, i64 %flag, i64 %value) {
 entry:
-  load %words: 2 i64 site, 3 ptr fault
+  load %words: 4 i64 site, 5 ptr fault
   store i64 %flag, ptr %fault
   %site.of = getelementptr i64, ptr %fault, i64 1
   store i64 %site, ptr %site.of
@@ -69,101 +68,13 @@ entry:
   ret void
 }
 
-define void @genesis_collective(i64 %lo, i64 %hi, ptr %words, i64 %worker) {
+; Whether the largest numbers and the largest negatives are pairs of one number each.
+define internal i1 @alike(ptr %words) {
 entry:
-  %nap = alloca [2 x i64]
-  store i64 0, ptr %nap
-  %nap.rest = getelementptr i64, ptr %nap, i64 1
-  store i64 NAP, ptr %nap.rest
-  %state = load ptr, ptr %words
-  load %state: 0 i64 phase, 1 i64 owner, 2 i64 broken, 3 i64 timeout, 4 i64 deadline.before
-  fields %state: 5 request, 6 flag
-  load %state: 7 i64 spins, 8 ptr status, 9 ptr test
-  load %words: 1 i64 pairs
-  fields %words: 7 itself, 8 compare
-  %self = ptrtoint ptr %words to i64
-  %usable = icmp eq i64 %broken, 0
-  br i1 %usable, label %whose, label %unusable
-whose:
-  %idle = icmp eq i64 %phase, 0
-  %ours = icmp eq i64 %owner, %self
-  %goes.on = or i1 %idle, %ours
-  br i1 %goes.on, label %which, label %unusable
-unusable:
-  call void @fail(ptr %words, i64 UNUSABLE, i64 %broken)
-  ret void
-which:
-  br i1 %idle, label %new, label %wait
-
-new:
-  store i64 %self, ptr %owner.at
-  %start = call i64 @now()
-  %deadline.new = add i64 %start, %timeout
-  store i64 %deadline.new, ptr %deadline.before.at
-  load %words: 4 ptr into, 5 ptr from, 6 i64 bytes
-  call void @llvm.memmove.p0.p0.i64(ptr %into, ptr %from, i64 %bytes, i1 false)
-  %nothing = icmp eq i64 %pairs, 0
-  br i1 %nothing, label %proper, label %comparing
-comparing:
-  store i64 1, ptr %phase.at
-  %code.first = call i32 @begin(ptr %compare)
-  br label %begun
-proper:
-  store i64 2, ptr %phase.at
-  %code.second = call i32 @begin(ptr %itself)
-  br label %begun
-begun:
-  %code = phi i32 [ %code.first, %comparing ], [ %code.second, %proper ]
-  %fine = icmp eq i32 %code, 0
-  br i1 %fine, label %wait, label %refused
-refused:
-  %reason = phi i32 [ %code, %begun ], [ %code.test, %look ]
-  %reason.wide = zext i32 %reason to i64
-  call void @fail(ptr %words, i64 REFUSED, i64 %reason.wide)
-  ret void
-
-wait:
-  %since = call i64 @now()
-  br label %look
-look:
-  %code.test = call i32 %test(ptr %request, ptr %flag, ptr %status)
-  %tested = icmp eq i32 %code.test, 0
-  br i1 %tested, label %looked, label %refused
-looked:
-  %there = load i32, ptr %flag
-  %ended = icmp ne i32 %there, 0
-  br i1 %ended, label %complete, label %longer
-longer:
-  %time.now = call i64 @now()
-  %waited = sub i64 %time.now, %since
-  %patient = icmp slt i64 %waited, %spins
-  br i1 %patient, label %look, label %clock
-clock:
-  %deadline = load i64, ptr %deadline.before.at
-  %late = icmp sgt i64 %time.now, %deadline
-  br i1 %late, label %too.late, label %slice
-too.late:
-  call void @fail(ptr %words, i64 LATE, i64 0)
-  ret void
-slice:
-  %over = icmp sgt i64 %waited, SLICE
-  br i1 %over, label %leave, label %sleep
-sleep:
-  call i32 @nanosleep(ptr %nap, ptr null)
-  br label %look
-leave:
-  call void @fail(ptr %words, i64 AGAIN, i64 0)
-  ret void
-
-complete:
-  %phase.now = load i64, ptr %phase.at
-  %compared = icmp eq i64 %phase.now, 1
-  br i1 %compared, label %check, label %done
-check:
-  load %words: 9 ptr found
+  load %words: 3 i64 pairs, 11 ptr found
   br label %pair
 pair:
-  %k = phi i64 [ 0, %check ], [ %k.next, %pair ]
+  %k = phi i64 [ 0, %entry ], [ %k.next, %pair ]
   %k.next = add i64 %k, 1
   %at = getelementptr [2 x i64], ptr %found, i64 %k
   %most = load i64, ptr %at
@@ -173,30 +84,260 @@ pair:
   %equal = icmp eq i64 %most, %least
   %left = icmp ult i64 %k.next, %pairs
   %goes = and i1 %equal, %left
-  br i1 %goes, label %pair, label %compared.all
-compared.all:
-  br i1 %equal, label %proper, label %different
-different:
-  call void @fail(ptr %words, i64 DIFFERENT, i64 0)
-  ret void
+  br i1 %goes, label %pair, label %done
+done:
+  ret i1 %equal
+}
+
+; Begin the next phase of the first in line: return 0, or why MPI refused.
+define internal i64 @go_on(ptr %state) {
+entry:
+  load %state: 0 i64 phase, 1 ptr first
+  %words = getelementptr %entry, ptr %first, i32 0, i32 3
+  load %words: 3 i64 pairs
+  fields %words: 9 itself.at, 10 compare.at
+  %nothing = icmp eq i64 %pairs, 0
+  %compared = icmp eq i64 %phase, 1
+  %is.proper = or i1 %nothing, %compared
+  %phase.next = select i1 %is.proper, i64 2, i64 1
+  store i64 %phase.next, ptr %phase.at
+  %call = select i1 %is.proper, ptr %itself.at, ptr %compare.at
+  %code = call i32 @begin(ptr %call)
+  %wide = zext i32 %code to i64
+  ret i64 %wide
+}
+
+; Go on as far as MPI is: return whether nothing has failed. Who calls has the mutex.
+define internal i1 @pump(ptr %state) {
+entry:
+  load %state: 8 ptr status, 9 ptr test
+  fields %state: 0 phase.at, 1 first.at, 2 last.at, 5 request.at, 6 flag.at
+  br label %look
+look:
+  %first = load ptr, ptr %first.at
+  %none = icmp eq ptr %first, null
+  br i1 %none, label %well, label %begun
+begun:
+  %words = getelementptr %entry, ptr %first, i32 0, i32 3
+  %phase = load i64, ptr %phase.at
+  %idle = icmp eq i64 %phase, 0
+  br i1 %idle, label %begin.next, label %test.it
+test.it:
+  %code.test = call i32 %test(ptr %request.at, ptr %flag.at, ptr %status)
+  %tested = icmp eq i32 %code.test, 0
+  br i1 %tested, label %looked, label %untested
+looked:
+  %there = load i32, ptr %flag.at
+  %ended = icmp ne i32 %there, 0
+  br i1 %ended, label %complete, label %well
+well:
+  ret i1 true
+complete:
+  %compared = icmp eq i64 %phase, 1
+  br i1 %compared, label %check, label %done
+check:
+  %equal = call i1 @alike(ptr %words)
+  br i1 %equal, label %begin.next, label %different
+begin.next:
+  %code = call i64 @go_on(ptr %state)
+  %fine = icmp eq i64 %code, 0
+  br i1 %fine, label %look, label %refused
 done:
   store i64 0, ptr %phase.at
+  %following.at = getelementptr %entry, ptr %first, i32 0, i32 1
+  %following = load ptr, ptr %following.at
+  store i64 2, ptr %first
+  store ptr %following, ptr %first.at
+  %line.ended = icmp eq ptr %following, null
+  br i1 %line.ended, label %end.line, label %look
+end.line:
+  store ptr null, ptr %last.at
+  ret i1 true
+
+untested:
+  %code.wide = zext i32 %code.test to i64
+  br label %refused
+refused:
+  %reason = phi i64 [ %code, %begin.next ], [ %code.wide, %untested ]
+  call void @fail(ptr %words, i64 REFUSED, i64 %reason)
+  ret i1 false
+different:
+  call void @fail(ptr %words, i64 DIFFERENT, i64 0)
+  ret i1 false
+}
+
+; Put what `words` say, with its entry, behind all that is under way. Who calls has the mutex.
+define internal void @line_up(ptr %state, ptr %words) {
+enter:
+  load %words: 2 ptr entry, 6 ptr into, 7 ptr from, 8 i64 bytes
+  call void @llvm.memmove.p0.p0.i64(ptr %into, ptr %from, i64 %bytes, i1 false)
+  load %entry: 1 ptr next, 2 i64 deadline
+  fields %entry: 3 copy
+  call void @llvm.memmove.p0.p0.i64(ptr %copy, ptr %words, i64 WORDS_BYTES, i1 false)
+  store i64 1, ptr %entry
+  store ptr null, ptr %next.at
+  store i64 0, ptr %deadline.at
+  load %state: 2 ptr last
+  fields %state: 1 first.at
+  %last.next = getelementptr %entry, ptr %last, i32 0, i32 1
+  %alone = icmp eq ptr %last, null
+  %place = select i1 %alone, ptr %first.at, ptr %last.next
+  store ptr %entry, ptr %place
+  store ptr %entry, ptr %last.at
   ret void
 }
 
+define internal void @sleep_for(ptr %nap, i64 %time) {
+entry:
+  store i64 0, ptr %nap
+  %rest = getelementptr i64, ptr %nap, i64 1
+  store i64 %time, ptr %rest
+  call i32 @nanosleep(ptr %nap, ptr null)
+  ret void
+}
+
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
-declare i32 @clock_gettime(i32, ptr)
 declare i32 @nanosleep(ptr, ptr)
+"""
+
+_LAUNCH = """
+define void @genesis_collective(i64 %lo, i64 %hi, ptr %words, i64 %worker) {
+enter:
+  %nap = alloca [2 x i64]
+  %state = load ptr, ptr %words
+  load %words: 1 i64 how, 2 ptr entry
+  load %state: 4 i64 timeout, 7 i64 spins
+  fields %state: 3 broken.at, 10 mutex, 11 condition
+  %deadline.at = getelementptr %entry, ptr %entry, i32 0, i32 2
+  %starts = trunc i64 %how to i1
+  %awaits = icmp uge i64 %how, AWAITS
+  %since = call i64 @now()
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  %broken = load i64, ptr %broken.at
+  %usable = icmp eq i64 %broken, 0
+  br i1 %usable, label %which, label %unusable
+unusable:
+  call void @fail(ptr %words, i64 UNUSABLE, i64 %broken)
+  br label %leave
+which:
+  %under.way = load i64, ptr %entry
+  %is.idle = icmp eq i64 %under.way, 0
+  br i1 %is.idle, label %new, label %known
+known:                                            ; it was started, here or by an earlier launch, and is awaited
+  br i1 %awaits, label %look, label %unusable
+new:
+  br i1 %starts, label %start, label %unusable
+start:
+  call void @line_up(ptr %state, ptr %words)
+  br i1 %awaits, label %look, label %attended
+attended:
+  call i1 @pump(ptr %state)
+  call i32 @pthread_cond_signal(ptr %condition)
+  br label %leave
+
+look:
+  %well = call i1 @pump(ptr %state)
+  br i1 %well, label %pumped, label %leave
+pumped:
+  %now.is = load i64, ptr %entry
+  %ended = icmp eq i64 %now.is, 2
+  br i1 %ended, label %finished, label %patience
+finished:
+  store i64 0, ptr %entry
+  br label %leave
+patience:
+  %time.now = call i64 @now()
+  %waited = sub i64 %time.now, %since
+  %patient = icmp slt i64 %waited, %spins
+  br i1 %patient, label %rest, label %clock
+clock:
+  %deadline.known = load i64, ptr %deadline.at
+  %deadline.new = add i64 %since, %timeout
+  %is.known = icmp ne i64 %deadline.known, 0
+  %deadline = select i1 %is.known, i64 %deadline.known, i64 %deadline.new
+  store i64 %deadline, ptr %deadline.at
+  %late = icmp sgt i64 %time.now, %deadline
+  br i1 %late, label %too.late, label %slice
+too.late:
+  call void @fail(ptr %words, i64 LATE, i64 0)
+  br label %leave
+slice:
+  %over = icmp sgt i64 %waited, SLICE
+  br i1 %over, label %launch.again, label %rest
+launch.again:
+  call void @fail(ptr %words, i64 AGAIN, i64 0)
+  br label %leave
+rest:
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br i1 %patient, label %rested, label %sleep
+sleep:
+  call void @sleep_for(ptr %nap, i64 NAP)
+  br label %rested
+rested:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  br label %look
+
+leave:
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}
+"""
+
+_ATTENDANT = """
+; The body of an attendant: until its group is closed, it has MPI go on with what is under way.
+define ptr @genesis_attendant(ptr %state) {
+entry:
+  %nap = alloca [2 x i64]
+  fields %state: 1 first.at, 3 broken.at, 10 mutex, 11 condition
+  br label %take
+take:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  br label %look
+look:
+  %broken = load i64, ptr %broken.at
+  %usable = icmp eq i64 %broken, 0
+  br i1 %usable, label %open, label %closed
+open:
+  %first = load ptr, ptr %first.at
+  %idle = icmp eq ptr %first, null
+  br i1 %idle, label %wait, label %ask
+wait:
+  call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
+  br label %look
+ask:
+  call i1 @pump(ptr %state)
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @sleep_for(ptr %nap, i64 PAUSE)
+  br label %take
+closed:
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret ptr null
+}
 """
 
 
 def collective_ir() -> str:
     """The module that defines `void genesis_collective(i64, i64, words, i64)`, a kernel of one item."""
-    numbers = {"CLOCK": time.CLOCK_MONOTONIC, "NAP": NAP, "SLICE": SLICE, "AGAIN": AGAIN,
-               "ARGUMENTS": ARGUMENTS, "DIFFERENT": DIFFERENT, "LATE": LATE, "REFUSED": REFUSED, "UNUSABLE": UNUSABLE}
+    return _module(_LAUNCH)
+
+
+def attendant_ir() -> str:
+    """The module that defines `ptr genesis_attendant(state)`, the body of a thread."""
+    return _module(_ATTENDANT)
+
+
+def _module(function: str) -> str:
+    numbers = {"NAP": NAP, "SLICE": SLICE, "PAUSE": PAUSE, "AGAIN": AGAIN, "AWAITS": AWAITS, "WORDS_BYTES": 8 * WORDS,
+               "ARGUMENTS": ARGUMENTS, "MUTEX_WORDS": MUTEX_WORDS, "CONDITION_WORDS": CONDITION_WORDS,
+               "DIFFERENT": DIFFERENT, "LATE": LATE, "REFUSED": REFUSED, "UNUSABLE": UNUSABLE}
     loads = "\n".join(
         f"  %a{n}.at = getelementptr %arguments, ptr %call, i32 0, i32 1, i32 {n}\n  %a{n} = load i64, ptr %a{n}.at"
         for n in range(ARGUMENTS))
-    text = _COLLECTIVE.replace("ARGUMENT_LOADS", loads)
+    text = _SHARED.replace("ARGUMENT_LOADS", loads)
     text = text.replace("ARGUMENT_LIST", ", ".join(f"i64 %a{n}" for n in range(ARGUMENTS)))
-    return with_fields(re.sub("|".join(rf"\b{name}\b" for name in numbers), lambda name: str(numbers[name[0]]), text))
+    text = re.sub("|".join(rf"\b{name}\b" for name in numbers), lambda name: str(numbers[name[0]]), text + function)
+    return clock_ir() + with_fields(text)

@@ -2,7 +2,8 @@
 
 Nothing here knows a library: `genesis.distributed` registers each group with the addresses and handles of one. A collective
 is a block of words for the kernel of `collective_ir`, which native programs launch and `Group.run` calls. A group does one
-thing at a time. After one that failed nothing more is begun: other processes may be anywhere in it.
+thing at a time, in the order in which they are started. After one that failed nothing more is begun: other processes may be
+anywhere in it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from genesis.runtime.executor_ir import AGAIN
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.machine_code import available_processors
 from genesis.runtime.native import FAULT, BlockWord, Slot
-from genesis.runtime.team import team
+from genesis.runtime.team import libc, start_thread, team
 
 SOURCE = KernelSource("genesis_collective", ir.collective_ir(), ir.collective_ir)
+ATTENDANT = KernelSource("genesis_attendant", ir.attendant_ir(), ir.attendant_ir)
 PIECE = 1 << 21  # bytes: an all_reduce of 64 MB in pieces of this size takes half the time of one in a whole
 MOST_ELEMENTS = (1 << 31) - 1  # MPI counts in 32 bits
 Address = int | Slot
@@ -35,12 +37,14 @@ class CollectiveError(RuntimeError):
 
 
 class Library(NamedTuple):
-    """Functions by name, the words of dtypes (of NumPy's names) and reductions, and how many bytes a status takes."""
+    """Functions by name, the words of dtypes (of NumPy's names) and reductions, how many bytes a status takes, and whether
+    several threads may call it at once."""
 
     functions: Mapping[str, int]
     dtypes: Mapping[str, int]
     reductions: Mapping[str, int]
     status_bytes: int
+    is_shared: bool
 
 
 class Collective(NamedTuple):
@@ -65,6 +69,18 @@ class Collective(NamedTuple):
         return self.root if self.op == "exchange" else None
 
 
+class Launched(NamedTuple):
+    """What launches of a collective say: the group's state, the collective's place in its line, and the rest."""
+
+    state: int
+    entry: int
+    rest: tuple[BlockWord, ...]
+
+    def block(self, how: int) -> tuple[BlockWord, ...]:
+        """The block of a launch that starts it, awaits it, or both."""
+        return (self.state, how, self.entry, *self.rest)
+
+
 class Group:
     """Processes that communicate: their ranks in the whole job, which of them this one is, and MPI's handles.
 
@@ -84,8 +100,11 @@ class Group:
         self._kept: list[object] = []  # memory that a broken collective may still write to
         state = self._state
         state[ir.STATUS], state[ir.TEST] = ctypes.addressof(self._status), library.functions["Test"]
+        for init, place in (("mutex", ir.MUTEX), ("cond", ir.CONDITION)):
+            getattr(libc, f"pthread_{init}_init")(ctypes.c_void_p(self._at(place)), None)
         state[ir.SPIN] = ir.LONG_SPIN if neighbours <= available_processors() else ir.SHORT_SPIN
         self._comparing = comparing
+        self._is_attended = not library.is_shared
         self.timeout = timeout
 
     @property
@@ -105,30 +124,45 @@ class Group:
     @property
     def is_busy(self) -> bool:
         """Whether a collective has begun and not ended."""
-        return self._state[ir.PHASE] != 0
+        return self._state[ir.FIRST] != 0
 
     def close(self, flag: int = -1, *kept: object) -> None:
         """Have nothing more be begun; `kept` is memory that what has begun may still use."""
-        self._state[ir.BROKEN] = self._state[ir.BROKEN] or flag
         self._kept += kept
+        mutex, condition = (ctypes.c_void_p(self._at(place)) for place in (ir.MUTEX, ir.CONDITION))
+        libc.pthread_mutex_lock(mutex)
+        self._state[ir.BROKEN] = self._state[ir.BROKEN] or flag
+        libc.pthread_cond_broadcast(condition)
+        libc.pthread_mutex_unlock(mutex)
 
     def blocks(
-        self, what: Collective, dtype: str, operand: Address, result: Address, nbytes: tuple[int, int], site: int,
+        self, what: Collective, dtype: np.dtype, operand: Address, result: Address, nbytes: tuple[int, int], site: int,
         keep: list[object],
-    ) -> list[tuple[BlockWord, ...]]:
+    ) -> list[Launched]:
         """The blocks of a collective, one after the other, on memory of `nbytes` (the operand's, the result's)."""
-        blocks: list[tuple[BlockWord, ...]] = []
+        blocks: list[Launched] = []
         known = self._library.functions
         for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep)):
             compared = [] if number else self._compared(what)
+            entry = array("q", [0]) * ir.ENTRY_WORDS
+            keep.append(entry)
             into, source, size = (result, operand, min(nbytes)) if copied else (self._at(0), self._at(0), 0)
             words = (*arguments, self._at(ir.REQUEST))
             words += (0,) * (ir.ARGUMENTS - len(words))
             if not known[function]:
                 raise CollectiveError(f"{what.op}: this MPI has no MPI_{function}; want one of version 4")
-            blocks.append((self._at(0), len(compared), site, FAULT, into, source, size, known[function], *words,
-                           *self._comparison(what, compared, keep)))
+            blocks.append(Launched(self._at(0), entry.buffer_info()[0], (
+                len(compared), site, FAULT, into, source, size, known[function], *words,
+                *self._comparison(what, compared, keep))))
         return blocks
+
+    def attend(self) -> None:
+        """Have a thread see to it that MPI goes on while others compute, where threads may ask it at once."""
+        if not self._is_attended:
+            self._is_attended = True
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # the thread outlives the interpreter
+            [body] = get_or_compile([ATTENDANT])
+            start_thread(body, self._at(0))
 
     def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
         """Do it now, on arrays in row-major order. Raises CollectiveError."""
@@ -136,7 +170,8 @@ class Group:
         places = operand.ctypes.data, result.ctypes.data
         fault = (ctypes.c_int64 * 4)()
         kernel = _kernel()
-        for block in self.blocks(what, operand.dtype.name, *places, (operand.nbytes, result.nbytes), 0, keep):
+        for each in self.blocks(what, operand.dtype, *places, (operand.nbytes, result.nbytes), 0, keep):
+            block = each.block(ir.STARTS | ir.AWAITS)
             words = array("q", [_signed(ctypes.addressof(fault) if word is FAULT else word) for word in block])  # type: ignore[arg-type]
             keep.append(words)
             try:
@@ -193,17 +228,17 @@ class Group:
         return self._state.buffer_info()[0] + 8 * place
 
     def _calls(
-        self, what: Collective, dtype: str, operand: Address, result: Address, keep: list[object]
+        self, what: Collective, dtype: np.dtype, operand: Address, result: Address, keep: list[object]
     ) -> list[tuple[str, tuple[Address, ...], bool]]:
         """The functions to call with which arguments, but for the request; and whether the operand is copied first."""
         library, comm, root, own = self._library, self._handle, what.root, self.rank == what.root
-        size = np.dtype(_NUMPY.get(dtype, dtype)).itemsize
+        size = dtype.itemsize
         if max((*what.sends, *what.receives), default=0) > MOST_ELEMENTS or sum(what.receives) > MOST_ELEMENTS:
             raise CollectiveError(f"{what.op}: {sum(what.receives):,} elements; MPI moves at most {MOST_ELEMENTS:,} at once")
         if what.op == "barrier":
             return [("Ibarrier", (comm,), False)]
         if what.op in ("all_reduce", "reduce_to", "reduce_scatter"):
-            kind, reduction = library.dtypes[dtype], library.reductions[what.reduce]
+            kind, reduction = library.dtypes[dtype.name], library.reductions[what.reduce]
             if what.op == "reduce_to":
                 return [("Ireduce", (operand, result, what.sends[0], kind, reduction, root, comm), not own)]
             if what.op == "reduce_scatter":
@@ -237,8 +272,7 @@ WORLD: list[Group] = []  # that of all ranks, while there is one
 
 _COMPARED, _MOVING = 0, 1  # tags
 _UNKNOWN = -(1 << 40)  # less than any count, and than its negative
-_MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}  # what elements of a size move as
-_NUMPY = {"bfloat16": "uint16"}
+_MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}  # what elements of a size move as
 
 
 @functools.cache

@@ -138,15 +138,6 @@ over:
   ret i64 0
 }
 
-define internal i64 @nanoseconds(ptr %time) {
-  %seconds = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
-  %scaled = mul i64 %seconds, 1000000000
-  %sum = add i64 %scaled, %rest
-  ret i64 %sum
-}
-
 ; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter. With
 ; STAYS added to the address, no handler of signals comes between its launches.
 define ptr @genesis_run(ptr %self, ptr %address) {
@@ -170,7 +161,6 @@ returned:
 }
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i32 @clock_gettime(i32, ptr)
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyEval_SaveThread()
@@ -179,9 +169,36 @@ declare i32 @PyErr_CheckSignals()
 """
 
 
+_CLOCK = """
+define internal i64 @nanoseconds(ptr %time) {
+  %seconds = load i64, ptr %time
+  %rest.at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.at
+  %scaled = mul i64 %seconds, 1000000000
+  %sum = add i64 %scaled, %rest
+  ret i64 %sum
+}
+
+define internal i64 @now() {
+entry:
+  %time = alloca [2 x i64]
+  call i32 @clock_gettime(i32 CLOCK, ptr %time)
+  %sum = call i64 @nanoseconds(ptr %time)
+  ret i64 %sum
+}
+
+declare i32 @clock_gettime(i32, ptr)
+"""
+
+
+def clock_ir() -> str:
+    """`i64 nanoseconds(time)` of what clock_gettime has said, and `i64 now()`."""
+    return _CLOCK.replace("CLOCK", str(time.CLOCK_MONOTONIC))
+
+
 def run_ir() -> str:
     """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
     numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "CLOCK": time.CLOCK_MONOTONIC, "PATIENCE": PATIENCE, "SHARE": SHARE,
                "STAYS": STAYS, "AGAIN": AGAIN, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
     run = re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), _RUN)
-    return fork_join_ir() + with_fields(run)
+    return fork_join_ir() + clock_ir() + with_fields(run)

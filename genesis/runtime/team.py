@@ -45,31 +45,22 @@ class Team:
     def _recruit(self, size: int, body: int) -> None:
         if self.size == 1 < size:
             self._initialise()
-        # Threads inherit the mask: only the interpreter's own threads may receive signals.
-        masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        try:
-            # One by one, each counted at once: where the system refuses a thread, the team is those before it.
-            while self.size < size and self._start(self.size, body):
-                self.size += 1
-                self._word(team_ir.TEAM_SIZE).value = self.size - 1
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        # One by one, each counted at once: where the system refuses a thread, the team is those before it.
+        while self.size < size and self._start(self.size, body):
+            self.size += 1
+            self._word(team_ir.TEAM_SIZE).value = self.size - 1
 
     def _initialise(self) -> None:
         self._word(team_ir.TEAM_TICKET).value = 1  # odd, as all tickets are: even words of mailboxes say that nothing waits
-        _libc.pthread_mutex_init(ctypes.byref(self._word(team_ir.TEAM_MUTEX)), None)
-        _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_WORK)), None)
-        _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_DONE)), None)
+        libc.pthread_mutex_init(ctypes.byref(self._word(team_ir.TEAM_MUTEX)), None)
+        libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_WORK)), None)
+        libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_DONE)), None)
 
     def _start(self, index: int, body: int) -> bool:
         mailbox = team_ir.TEAM_MAILBOXES + team_ir.MAILBOX_WORDS * index
         self._word(mailbox + 1).value = self.address
         self._word(mailbox + 2).value = index
-        thread = ctypes.c_void_p()
-        if _libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(body), ctypes.byref(self._word(mailbox))):
-            return False
-        _libc.pthread_detach(thread)
-        return True
+        return start_thread(body, ctypes.addressof(self._word(mailbox)))
 
     def _disband(self) -> None:
         """In a forked child, which has none of the parent's threads."""
@@ -78,6 +69,20 @@ class Team:
 
     def _word(self, index: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self.address + 8 * index)
+
+
+def start_thread(body: int, argument: int) -> bool:
+    """Have a thread of its own run a native function of one word; False where the system refuses."""
+    thread = ctypes.c_void_p()
+    # Threads inherit the mask: only the interpreter's own threads may receive signals.
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        if libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(body), ctypes.c_void_p(argument)):
+            return False
+        libc.pthread_detach(thread)
+        return True
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
 
 def worker_source() -> KernelSource:
@@ -90,7 +95,7 @@ def _worker() -> int:
     return address
 
 
-_libc = ctypes.CDLL(None)
+libc = ctypes.CDLL(None)
 team = Team()
 _SETTINGS = "GENESIS_NUM_THREADS", "OMP_NUM_THREADS"
 _threads: int | None = None

@@ -47,6 +47,22 @@ def check_sixteen_bits_are_added_as_float32():
         assert x.dtype is dtype and x.tolist() == genesis.full((3,), 256.0 + 0.75 * (size() - 1)).to(dtype).tolist()
 
 
+def check_every_dtype_moves_also_without_axes():
+    for name in ("complex128", "complex64", "complex32", "float64", "float16", "bfloat16", "bool", "uint64"):
+        dtype, root = getattr(genesis, name), size() - 1
+        for shape in ((), (2,)):
+            own, roots, first, wanted = (
+                genesis.full(shape, number).to(dtype) for number in (rank() + 1, root + 1, 1, size() * (size() + 1) / 2))
+            found = [genesis.zeros(shape).to(dtype) for _ in range(size())] if rank() == root else None
+            dist.gather(own, found, dst=root)
+            assert rank() != root or found[0].tolist() == first.tolist(), (name, shape)
+            if name != "bool":
+                total = functional.all_reduce(own)
+                assert total.dtype is dtype and total.tolist() == wanted.tolist(), (name, shape)
+            dist.broadcast(own, root)
+            assert own.tolist() == roots.tolist(), (name, shape)
+
+
 def check_all_reduce_reads_strided_views_and_writes_them():
     x = mine((4, 6))
     dist.all_reduce(x[:, ::2])

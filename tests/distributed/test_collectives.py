@@ -6,8 +6,9 @@ import pytest
 from ranks import HERE, needs_mpi, run_ranks
 
 JOBS = [
-    ("collectives_script.py", 2), ("collectives_script.py", 3), ("gradients_script.py", 2), ("gradients_script.py", 3),
-    ("data_parallel_script.py", 2), ("data_parallel_script.py", 3), ("data_parallel_script.py", 4), ("messages_script.py", 3),
+    *[(script, ranks) for script in ("collectives_script.py", "gradients_script.py", "overlap_script.py") for ranks in (2, 3)],
+    *[(script, ranks) for script in ("data_parallel_script.py", "sharded_script.py") for ranks in (2, 3, 4)],
+    ("hooks_script.py", 2), ("hooks_script.py", 3), ("messages_script.py", 3),
 ]
 
 

@@ -1,4 +1,4 @@
-"""`torch.distributed` and `torch.accelerator`: one process, and the GPUs that genesis sees."""
+"""What of `torch.distributed` genesis has no use for, and `torch.accelerator`: the GPUs that genesis sees."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from typing import Any
 
 import genesis
 from genesis.as_torch.stand_ins.settings import no
+from genesis.distributed.process_group import BACKENDS, is_available
 from genesis.runtime.devices import Device
 
-is_available = is_initialized = is_mpi_available = is_nccl_available = is_gloo_available = no
-is_torchelastic_launched = is_ucc_available = is_xccl_available = is_backend_available = no
+is_torchelastic_launched = is_ucc_available = is_xccl_available = no
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether `init_process_group` takes this backend."""
+    return is_available() and backend.lower() in BACKENDS
 
 
 class Accelerator:

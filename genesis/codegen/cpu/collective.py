@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
-from genesis.runtime.collectives import GROUPS, SOURCE, Collective
+from genesis.runtime.collective_ir import AWAITS, STARTS
+from genesis.runtime.collectives import GROUPS, SOURCE, Collective, Launched
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, NativeLaunch
 
@@ -20,12 +21,17 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
 def launches(
     nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
 ) -> list[NativeLaunch]:
-    """The launches of a call, on operands in row-major order."""
-    node = nodes[call.node]
+    """The launches of a call, on operands in row-major order: of what it starts, and of what it waits for."""
+    blocks = slots.once(("collective", call.node), lambda: _blocks(nodes[call.node], call, slots))
+    how = {"start": STARTS, "wait": AWAITS, "": STARTS | AWAITS}[call.phase]
+    if how == STARTS:
+        GROUPS[nodes[call.node].attrs["group"]].attend()
+    return [NativeLaunch(addresses[SOURCE.symbol], [Block(block.block(how), 1)], 1) for block in blocks]
+
+
+def _blocks(node: Node, call: HostCall, slots: SlotMap) -> list[Launched]:
     [(value, layout)] = call.operands
-    at = node.attrs
-    size = node.dtype.itemsize
-    blocks = GROUPS[at["group"]].blocks(
-        Collective.of(node.op, at), node.dtype.name, slots.address(value, layout.offset * size), slots.address(call.node),
+    at, size = node.attrs, node.dtype.itemsize
+    return GROUPS[at["group"]].blocks(
+        Collective.of(node.op, at), node.dtype.numpy, slots.address(value, layout.offset * size), slots.address(call.node),
         (layout.shape[0] * size, node.nbytes), call.node, slots.keep)
-    return [NativeLaunch(addresses[SOURCE.symbol], [Block(words, 1)], 1) for words in blocks]

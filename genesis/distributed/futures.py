@@ -1,4 +1,4 @@
-"""`torch.futures`: results that another thread brings."""
+"""Results that another thread brings, or that are recorded already: `torch.futures`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from genesis.ir.replayable import replayable_module
+
 
 class Future:
     """A result that is there later.
 
-    >>> future = Future()
+    >>> future = genesis.distributed.futures.Future()
     >>> doubled = future.then(lambda done: done.wait() * 2)
     >>> future.set_result(3)
     >>> doubled.wait(), future.done()
@@ -56,6 +58,13 @@ class Future:
         return made
 
 
+def resolved(result: Any) -> Future:
+    """A future that is there already."""
+    made = Future()
+    made.set_result(result)
+    return made
+
+
 def collect_all(futures: Sequence[Future]) -> Future:
     """The future of the list of all, once the last is there."""
     whole, left = Future(), [len(futures)]
@@ -75,3 +84,6 @@ def collect_all(futures: Sequence[Future]) -> Future:
 def wait_all(futures: Sequence[Future]) -> list[Any]:
     """The results, once all are there."""
     return [future.wait() for future in futures]
+
+
+replayable_module(__name__)

@@ -1,0 +1,126 @@
+"""Overlap: a collective is started as soon as its operand is there, and awaited where its result is read first.
+
+Before: stages in order, each collective a stage of its own. After: the same stages, in an order in which what the first
+collective is computed from comes first, then what the second one needs besides, and so on; then what waits for none, and last
+the rest, each as it stood.
+Collectives start in the order of the program, which is the same on all ranks, and each ends before what reads its result.
+
+A stage that may fail keeps its place, and nothing is under way there: other ranks would wait for what is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from genesis.ir.graph import Node
+from genesis.lower.stages import HostCall, Stage
+from genesis.ops.registry import PRIMITIVES
+
+
+def overlap_collectives(nodes: Sequence[Node], stages: list[Stage]) -> list[Stage]:
+    """The stages, with collectives under way while others compute."""
+    if not any([_collective(nodes, stage) for stage in stages]):
+        return stages
+    result: list[Stage] = []
+    run: list[Stage] = []
+    checked: set[int] = set()
+    for stage in stages:
+        checks = {i for call in stage for i in getattr(call, "nodes", ()) if nodes[i].op == "check_index"}
+        is_host = isinstance(stage[0], HostCall) and _collective(nodes, stage) is None
+        if is_host or not checks <= checked:  # what has been checked does not fail later
+            result += [*_Overlap(nodes, run).stages(), stage]
+            run = []
+        else:
+            run.append(stage)
+        checked |= checks
+    return [*result, *_Overlap(nodes, run).stages()]
+
+
+def _collective(nodes: Sequence[Node], stage: Stage) -> HostCall | None:
+    """The collective that a stage is, if it is one."""
+    [first, *_] = stage
+    return first if isinstance(first, HostCall) and PRIMITIVES[nodes[first.node].op].kind == "collective" else None
+
+
+class _Overlap:
+    """Stages that cannot fail, but for collectives, on the way into their new order."""
+
+    def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage]) -> None:
+        self.stages_before = stages
+        self.collectives = {number: call for number, stage in enumerate(stages) if (call := _collective(nodes, stage))}
+        self.needs = _needs(stages)
+        self.done: set[int] = set()
+        self.under_way: dict[int, HostCall] = {}  # by their results
+
+    def stages(self) -> Iterator[Stage]:
+        """The stages in their new order. One that is awaited right after its start is one stage."""
+        started: HostCall | None = None
+        for stage in self._ordered():
+            [call, *_] = stage
+            if started is not None:
+                is_alone = isinstance(call, HostCall) and call == started._replace(phase="wait")
+                yield [started._replace(phase="" if is_alone else "start")]
+                started = None
+                if is_alone:
+                    continue
+            if isinstance(call, HostCall) and call.phase == "start":
+                started = call
+            else:
+                yield stage
+
+    def _ordered(self) -> Iterator[Stage]:
+        for number in self.collectives:
+            yield from self._with_needs(number)
+        waiting = {number for number, call in self.collectives.items() if call.node in self.under_way}
+        for number in range(len(self.stages_before)):
+            if not waiting.isdisjoint(self.needs[number]):
+                waiting.add(number)
+        for number in [*sorted({*range(len(self.stages_before))} - waiting), *sorted(waiting)]:
+            yield from self._with_needs(number)
+        yield from self._awaited(self.under_way)
+
+    def _with_needs(self, last: int) -> Iterator[Stage]:
+        """Stage `last`, after what it needs and has not come yet, in the order in which that stood."""
+        wanted, found = [last], set()
+        while wanted:
+            number = wanted.pop()
+            if number not in self.done and number not in found:
+                found.add(number)
+                wanted += self.needs[number]
+        for number in sorted(found):
+            stage = self.stages_before[number]
+            read = dict.fromkeys([value for call in stage for value in call.reads if value in self.under_way])
+            # Behind the last wait inputs may be written over, so that comes before the first kernel of an optimizer.
+            yield from self._awaited(self.under_way if read and self.done.issuperset(self.collectives) else read)
+            if number in self.collectives:
+                call = self.collectives[number]
+                self.under_way[call.node] = call
+                stage = [call._replace(phase="start")]
+            yield stage
+        self.done |= found
+
+    def _awaited(self, values: Iterable[int]) -> Iterator[Stage]:
+        for value in [*values]:
+            yield [self.under_way.pop(value)._replace(phase="wait")]
+
+
+def _needs(stages: Sequence[Stage]) -> list[set[int]]:
+    """For each stage the earlier ones that write what it reads or writes, or that read what it writes."""
+    writers: dict[int, list[int]] = {}
+    readers: dict[int, list[int]] = {}
+    needs: list[set[int]] = []
+    for number, stage in enumerate(stages):
+        found: set[int] = set()
+        for call in stage:
+            for value in call.reads:
+                found.update(writers.get(value, ()))
+            for value in call.writes:
+                found.update(writers.get(value, ()), readers.get(value, ()))
+        for call in stage:
+            for value in call.reads:
+                readers.setdefault(value, []).append(number)
+            for value in call.writes:
+                writers.setdefault(value, []).append(number)
+        found.discard(number)
+        needs.append(found)
+    return needs

@@ -1,0 +1,140 @@
+"""Collectives under way while others compute, against NumPy. Run by `test_collectives.py`."""
+
+import numpy as np
+from checks import all_given, equal, mine, run
+
+import genesis
+import genesis.distributed as dist
+from genesis import nn
+from genesis.debug.program import Recording
+from genesis.distributed.nn import functional
+
+
+def rank():
+    return dist.get_rank()
+
+
+def size():
+    return dist.get_world_size()
+
+
+def told(function):
+    """What a function gives, and the instructions of the program that it ran last."""
+    with Recording() as recording:
+        result = function()
+        result.numpy()
+    return result, recording.programs[-1].program.instructions
+
+
+def places(instructions, *beginnings):
+    return [[k for k, line in enumerate(instructions) if line.startswith(b)] for b in beginnings]
+
+
+def total(shape, seed):
+    return sum(all_given(shape, np.float64, seed))
+
+
+def check_a_result_is_awaited_where_it_is_read_first():
+    x, y = mine((40, 30), seed=1), mine((30, 40), seed=2)
+
+    def both():
+        a = functional.all_reduce(x)
+        b = (y @ x).tanh() @ y  # reads nothing of it
+        c = functional.all_reduce(y)
+        return a.sum() + b.sum() + c.sum()
+
+    result, lines = told(both)
+    starts, waits, products = places(lines, "start all_reduce", "wait all_reduce", "product")
+    assert len(starts) == len(waits) == 2 and len(products) == 2, lines
+    assert max(starts) < min(products) and max(products) < min(waits), lines  # both operands are there at the beginning
+    own = [given[rank()] for given in (all_given((40, 30), np.float64, 1), all_given((30, 40), np.float64, 2))]
+    wanted = total((40, 30), 1).sum() + total((30, 40), 2).sum() + (np.tanh(own[1] @ own[0]) @ own[1]).sum()
+    equal(result, np.array(wanted))
+
+
+def check_gradients_are_on_their_way_before_backward_ends():
+    model = dist.DistributedDataParallel(
+        nn.Sequential(*[nn.Linear(16, 16, dtype=genesis.float64) for _ in range(3)]), bucket_cap_mb=16 * 17 * 8 / 2**20)
+    x = mine((4, 16))
+
+    def step():
+        model.zero_grad()
+        (model(x) ** 2).mean().backward()
+        return genesis.cat([p.grad.flatten() for p in model.parameters()])
+
+    gradients, lines = told(step)
+    starts, waits, products = places(lines, "start all_reduce", "wait all_reduce", "product")
+    assert len(starts) == len(waits) == 3, lines
+    assert starts[0] < starts[1] < products[-1] < starts[2] < waits[0], lines
+    model.zero_grad()
+    with model.no_sync():
+        (model(x) ** 2).mean().backward()
+    alone = genesis.cat([p.grad.flatten() for p in model.parameters()])
+    dist.all_reduce(alone, op="avg")
+    equal(gradients, alone.numpy())
+    found = [None] * size()
+    dist.all_gather_object(found, gradients.numpy().tobytes())
+    assert len({*found}) == 1  # the same bits on all ranks
+
+
+def check_replays_start_and_wait_as_well():
+    x, y = mine((64, 64), seed=3), mine((64, 64), seed=4)
+
+    @genesis.compile
+    def step(x, y):
+        first = functional.all_reduce(x * 2)
+        between = (x @ y).relu() @ y
+        second = genesis.cat(functional.all_gather(between))
+        return first.sum() + second.sum() + functional.all_reduce(first @ y).sum()
+
+    results = [step(x, y).item() for _ in range(5)]
+    assert len({*results}) == 1
+    firsts = 2 * total((64, 64), 3)
+    given = list(zip(all_given((64, 64), np.float64, 3), all_given((64, 64), np.float64, 4), strict=True))
+    wanted = firsts.sum() + sum((np.maximum(a @ b, 0) @ b).sum() + (firsts @ b).sum() for a, b in given)
+    assert abs(results[0] - wanted) <= 1e-9 * np.abs(firsts).sum() * 64
+
+
+def check_long_tensors_are_on_their_way_in_pieces():
+    x, y = mine((700_000,), seed=5), mine((50, 50), seed=6)
+
+    def both():
+        whole = functional.all_reduce(x)
+        return whole + (y @ y).sum()
+
+    result, lines = told(both)
+    starts, waits, products = places(lines, "start", "wait", "product")
+    assert starts[0] < products[0] < waits[0], lines
+    own = all_given((50, 50), np.float64, 6)[rank()]
+    equal(result, total((700_000,), 5) + (own @ own).sum())
+
+
+def check_several_groups_are_under_way_at_once():
+    pair = dist.new_group([0, 1])
+    x, y = mine((30, 30), seed=7), mine((30, 30), seed=8)
+
+    def both():
+        first = functional.all_reduce(x)
+        second = functional.all_reduce(y, group=pair) if rank() < 2 else y
+        return first.sum() + (x @ y).sum() + second.sum()
+
+    result, lines = told(both)
+    starts, waits, products = places(lines, "start", "wait", "product")
+    assert len(starts) == len(waits) == 1 + (rank() < 2) and max(starts) < products[0] < min(waits), lines
+    xs, ys = all_given((30, 30), np.float64, 7), all_given((30, 30), np.float64, 8)
+    second = ys[0] + ys[1] if rank() < 2 else ys[rank()]
+    equal(result, np.array(sum(xs).sum() + (xs[rank()] @ ys[rank()]).sum() + second.sum()))
+
+
+def check_nothing_is_under_way_where_an_index_may_be_out_of_range():
+    x, table = mine((20, 20), seed=9), mine((6, 20), seed=10)
+    at = genesis.tensor([0, 5, 1])
+    result, lines = told(lambda: functional.all_reduce(x).sum() + (table[at] @ x).sum())
+    starts, natives, products = places(lines, "start", "native  all_reduce", "product")
+    assert not starts and natives[0] < products[0], lines
+    own = all_given((20, 20), np.float64, 9)[rank()], all_given((6, 20), np.float64, 10)[rank()]
+    equal(result, np.array(total((20, 20), 9).sum() + (own[1][[0, 5, 1]] @ own[0]).sum()))
+
+
+if __name__ == "__main__":
+    run(globals())
