@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple, Self
 
 from genesis.debug.graph import Line, Provenance
-from genesis.debug.program import instruction, pending, sources_of
+from genesis.debug.program import instruction, pending, seconds_of, sources_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
 from genesis.lower.build import KernelCall
@@ -160,16 +160,6 @@ class Timing:
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
         if plan is not None:
             self._runs.setdefault(id(plan), (plan, []))[1].append(seconds_of(plan))
-
-
-def seconds_of(plan: Plan) -> list[float]:
-    """What each stage took in the plan's latest run; a host call is not timed."""
-    seconds = [0.0] * len(plan.lowered.schedule.stages)
-    for segment in plan.segments:
-        if segment.program is not None:
-            for number, taken in zip(segment.stages, segment.program.seconds(), strict=True):
-                seconds[number] += taken
-    return seconds
 
 
 def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:

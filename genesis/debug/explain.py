@@ -10,9 +10,9 @@ from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Refusal
 from genesis.capture.record.traced_call import record
 from genesis.capture.replay.entry import Entry
-from genesis.debug.costs import ProgramCost, cost_of, seconds_of
+from genesis.debug.costs import ProgramCost, cost_of
 from genesis.debug.graph import Provenance
-from genesis.debug.program import refused_by
+from genesis.debug.program import refused_by, seconds_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree

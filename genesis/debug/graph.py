@@ -19,10 +19,15 @@ Line = tuple[str, int]  # file, line
 
 
 class Provenance(NamedTuple):
-    """Position -> the user's line, and -> the path of the module, that recorded the value there; "" is outside of all."""
+    """Position -> the user's line, the path of the module ("" outside of all) and the phase that recorded the value there.
+
+    What a backward adds is its phase; what is before the last one is "forward", what is after it "update". Without a backward
+    there are no phases.
+    """
 
     lines: Mapping[int, Line]
     modules: Mapping[int, str]
+    phases: Mapping[int, str]
 
     @classmethod
     def of_trace(cls, trace: Trace, indices: Iterable[int] | None = None) -> Provenance:
@@ -30,12 +35,13 @@ class Provenance(NamedTuple):
         names = ScopeNames()
         chosen = range(len(trace.nodes)) if indices is None else indices
         lines = {i: line for i in chosen if (line := trace.line_of(i)) is not None}
-        return cls(lines, {i: names.path(trace.scope_of(i)) for i in chosen})
+        derived = [i for i in chosen if (call := trace.call_at(i)) is not None and call[-1][0] == "derive"]
+        phases = {i: "forward" if i <= derived[-1] else "update" for i in chosen} if derived else {}
+        return cls(lines, {i: names.path(trace.scope_of(i)) for i in chosen}, phases | dict.fromkeys(derived, "backward"))
 
     def of_origins(self, origins: Sequence[int]) -> Provenance:
         """That of the nodes of a lowered graph, which come from these positions."""
-        lines = {i: self.lines[origin] for i, origin in enumerate(origins) if origin in self.lines}
-        return Provenance(lines, {i: self.modules[origin] for i, origin in enumerate(origins) if origin in self.modules})
+        return Provenance(*({i: at[origin] for i, origin in enumerate(origins) if origin in at} for at in self))
 
 
 class RecordedGraph:
@@ -48,6 +54,7 @@ class RecordedGraph:
         lines: position -> (file, line) of the user's code that recorded it.
         modules: position -> the path of the module (and the `named_scope`s) that recorded it, "" outside of all; a
             gradient's is that of the value whose gradient rule it belongs to.
+        phases: position -> "forward", "backward" or "update", if there is a backward among what was recorded.
     """
 
     def __init__(
@@ -56,7 +63,7 @@ class RecordedGraph:
         self.nodes = nodes
         self.indices = list(indices)
         self.outputs = frozenset(outputs)
-        self.lines, self.modules = written or Provenance({}, {})
+        self.lines, self.modules, self.phases = written or Provenance({}, {}, {})
 
     @classmethod
     def of_trace(cls, trace: Trace, outputs: Sequence[int] | None = None) -> RecordedGraph:

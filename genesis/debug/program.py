@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 from typing import NamedTuple, Self
 
 from genesis.debug.graph import Provenance, RecordedGraph
@@ -13,7 +15,7 @@ from genesis.ir.annotations import Key
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.listing import listing
-from genesis.lower.stages import Call, Loop, Product, parts
+from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, estimate, parts
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import current_trace
@@ -30,12 +32,33 @@ class KernelView(NamedTuple):
     writes: tuple[str, ...]
 
 
+class Launch(NamedTuple):
+    """A kernel, product or host call: its stage's number, and the part of the stage's time that the cost model gives it."""
+
+    stage: int
+    call: KernelCall | Product | HostCall
+    share: float
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The values that it computes; those that a kernel reads in memory are not among them."""
+        if isinstance(self.call, KernelCall):
+            return tuple(i for i in self.call.nodes if i in self.call.writes or i not in self.call.reads)
+        return (self.call.node,)
+
+    @property
+    def kernel(self) -> str:
+        """The name of its kernel; of a product or a host call, empty."""
+        return self.call.kernel.name if isinstance(self.call, KernelCall) else ""
+
+
 class LoweredProgram:
     """What a plan runs. Prints as its instruction list.
 
     Attributes:
         kernels: a KernelView per kernel, in the order they first run.
-        instructions: a line of text per launch.
+        instructions: a line of text per call of a stage.
+        launches: a Launch for each kernel, product and host call, in order.
         sources: the functions that a GPU launches, as text, each once; none on the CPU, whose kernels go to LLVM at once.
         refused: why a GPU begins launches one by one, if no graph could hold them; else empty.
         arena_bytes: the memory of all temporaries.
@@ -51,15 +74,14 @@ class LoweredProgram:
         outputs = [base for base, _ in lowered.outputs]
         self.graph = RecordedGraph(lowered.nodes, range(len(lowered.nodes)), outputs, written.of_origins(lowered.origins))
         self.kernel_of: dict[int, str] = {}
-        self.instructions: list[str] = []
+        stages = lowered.schedule.stages
+        self.instructions = [instruction(plan, call) for stage in stages for call in stage]
+        self.launches = [launch for number, stage in enumerate(stages) for launch in _launches(plan, number, stage)]
         calls: dict[str, list[KernelCall]] = {}
-        for stage in lowered.schedule.stages:
-            for call in stage:
-                self.instructions.append(instruction(plan, call))
-                for part in parts(call):
-                    if isinstance(part, KernelCall):
-                        calls.setdefault(part.kernel.name, []).append(part)
-                        self.kernel_of.update(dict.fromkeys(part.nodes, part.kernel.name))
+        for launch in self.launches:
+            if isinstance(launch.call, KernelCall):
+                calls.setdefault(launch.kernel, []).append(launch.call)
+                self.kernel_of.update(dict.fromkeys(launch.nodes, launch.kernel))
         self.kernels = [self._kernel(name, same) for name, same in calls.items()]
         self.sources = list(dict.fromkeys(source for texts in sources_of(plan).values() for source in texts))
         self.refused = refused_by(plan)
@@ -75,6 +97,12 @@ class LoweredProgram:
         writes = tuple(dict.fromkeys(_value(nodes, i) for call in calls for i in call.writes))
         source = "\n".join([listing(first, self.graph.note), *more])
         return KernelView(name, source, tuple(nodes[i].op for i in first.nodes), reads, writes)
+
+
+def _launches(plan: Plan, number: int, stage: Stage) -> list[Launch]:
+    calls = [part for call in stage for part in parts(call)]
+    costs = [estimate(plan.lowered.nodes, [call], plan.lowered.target).seconds for call in calls]
+    return [Launch(number, call, cost / sum(costs)) for call, cost in zip(calls, costs, strict=True)]
 
 
 def instruction(plan: Plan, call: Call) -> str:
@@ -136,13 +164,33 @@ def pending(tensors: Sequence[Tensor]) -> Trace:
 # ---- recordings ----
 
 
+TIMED_RUNS = 100
+
+
+def seconds_of(plan: Plan) -> list[float]:
+    """What each stage took in the plan's latest run; a host call is not timed."""
+    seconds = [0.0] * len(plan.lowered.schedule.stages)
+    for segment in plan.segments:
+        if segment.program is not None:
+            for number, taken in zip(segment.stages, segment.program.seconds(), strict=True):
+                seconds[number] += taken
+    return seconds
+
+
 @dataclass(slots=True)
 class Flushed:
-    """A program that ran: the graph as it was recorded, what it was lowered to, and how many times it ran."""
+    """A program that ran: the graph as it was recorded, what it was lowered to, how many times it ran, and what each stage
+    took in the last of these runs."""
 
     graph: RecordedGraph
     program: LoweredProgram
-    runs: int = 1
+    runs: int = 0
+    timed: deque[list[float]] = field(default_factory=lambda: deque(maxlen=TIMED_RUNS))
+
+    @property
+    def seconds(self) -> list[float]:
+        """The median seconds of each stage."""
+        return [median(taken) for taken in zip(*self.timed, strict=True)]
 
 
 class Recording:
@@ -175,9 +223,9 @@ class Recording:
         outputs = sorted({array.index for array in trace.run.handles})
         path = (trace.step, tuple(outputs))
         flushed = self._by_path.get(path)
-        if flushed is not None:
-            flushed.runs += 1
-            return
-        flushed = Flushed(RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, Provenance.of_trace(trace)))
-        self._by_path[path] = flushed
-        self.programs.append(flushed)
+        if flushed is None:
+            flushed = Flushed(RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, Provenance.of_trace(trace)))
+            self._by_path[path] = flushed
+            self.programs.append(flushed)
+        flushed.runs += 1
+        flushed.timed.append(seconds_of(plan))

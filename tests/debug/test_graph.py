@@ -1,13 +1,9 @@
-"""genesis.debug: the pending graph, the lowered program, counters, and where nodes are drawn."""
-
-from itertools import pairwise
+"""genesis.debug: the pending graph, the lowered program and counters."""
 
 import networkx
-import pytest
 
 import genesis
 from genesis.debug import Recording, graph, program, reset_stats, stats
-from genesis.debug.page import GAP, place
 
 
 def test_graph_shows_what_a_tensor_needs_and_nothing_else():
@@ -63,42 +59,24 @@ def test_stats_count_flushes_from_zero():
     assert set(counts) >= {"kernels_compiled", "kernels_loaded", "plans_built", "plan_hits", "flushes", "native_calls"}
 
 
-# ---- layout ----
+def test_phases_are_those_of_a_step():
+    w = genesis.tensor([2.0], requires_grad=True)
+    (w * 3).exp().sum().backward()
+    w.data.sub_(w.grad)
+    recorded = graph(w)
+    phases = [recorded.phases[i] for i in recorded.indices]
+    assert {recorded.nodes[i].op for i in recorded.indices if recorded.phases[i] == "forward"} >= {"mul", "exp"}
+    assert phases[-1] == "update" and "backward" in phases
 
 
-def test_every_edge_points_down():
-    names = {i: 40.0 for i in range(30)}
-    edges = [(i, j) for j in names for i in (j // 2, j // 3) if i != j]
-    centres, corners = place(names, edges)
-    assert all(centres[a][1] < centres[b][1] for a, b in edges)
-    assert set(corners) == set(edges)
-    for (a, b), points in corners.items():
-        heights = [centres[a][1], *[y for _, y in points], centres[b][1]]
-        assert heights == sorted(heights)
+def test_a_program_without_a_backward_has_no_phases():
+    assert graph(genesis.tensor([1.0]).exp()).phases == {}
 
 
-def test_neighbours_do_not_overlap():
-    widths = {i: 20.0 + 7 * (i % 5) for i in range(24)}
-    centres, _ = place(widths, [(i, 20 + i % 4) for i in range(20)])
-    rows = {}
-    for name, (x, y) in centres.items():
-        rows.setdefault(y, []).append((x, widths[name]))
-    for row in rows.values():
-        row.sort()
-        for (x0, w0), (x1, w1) in pairwise(row):
-            assert x1 - x0 >= (w0 + w1) / 2 + GAP - 1e-6
-
-
-def test_a_chain_is_straight():
-    centres, _ = place({i: 50.0 for i in range(5)}, [(i, i + 1) for i in range(4)])
-    assert {round(x, 6) for x, _ in centres.values()} == {0.0}
-
-
-def test_an_input_sits_right_above_its_first_reader():
-    centres, _ = place(dict.fromkeys("abdc", 10.0), [("a", "b"), ("b", "c"), ("d", "c")])
-    assert centres["d"][1] == centres["b"][1]
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_small_graphs_have_a_layout(count):
-    assert len(place({i: 10.0 for i in range(count)}, []).centres) == count
+def test_launches_name_each_value_once_and_share_their_stages_time():
+    x = genesis.ones(4, 4)
+    lowered = program(((x @ x).relu() @ x).exp().sum(0))
+    computed = [i for launch in lowered.launches for i in launch.nodes if lowered.graph.nodes[i].op != "input"]
+    assert len(computed) == len(set(computed)) and {lowered.graph.nodes[i].op for i in computed} >= {"matmul", "exp", "sum"}
+    for stage in {launch.stage for launch in lowered.launches}:
+        assert abs(sum(launch.share for launch in lowered.launches if launch.stage == stage) - 1) < 1e-9
