@@ -7,6 +7,7 @@ from genesis.debug.costs import ProgramCost, StageCost, kernels
 from genesis.debug.costs import MemoryUse, memory
 from genesis.debug.program import LoweredProgram, program
 from genesis.debug.program import Recording
+from genesis.debug.page import page
 from genesis.debug.costs import StageTime, Timing, timing
 from genesis.execution.flush import FLUSH_HOOKS as on_flush
 from genesis.runtime.counters import reset as reset_stats
@@ -14,7 +15,7 @@ from genesis.runtime.counters import stats
 
 __all__ = [
     "Explanation", "GradientRecord", "LoweredProgram", "MemoryUse", "ProgramCost", "RecordedGraph", "Recording", "StageCost",
-    "StageTime", "Timing", "explain", "graph", "kernels", "memory", "on_flush", "program", "record_grad_function",
+    "StageTime", "Timing", "explain", "graph", "kernels", "memory", "on_flush", "page", "program", "record_grad_function",
     "reset_stats", "stats", "timing",
 ]
 __dir__ = __all__.copy

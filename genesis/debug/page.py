@@ -6,6 +6,7 @@ instructions and `genesis.debug.program` give it, and a stage the number of its 
 
 from __future__ import annotations
 
+import html
 import json
 import linecache
 import os
@@ -14,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from genesis.debug.graph import RecordedGraph
-from genesis.debug.program import Flushed, LoweredProgram
+from genesis.debug.program import Flushed, Launch, LoweredProgram, Recording
 from genesis.ir.annotations import Attributes
 from genesis.ir.graph import Node, format_node
 from genesis.lower.build import KernelCall
@@ -36,7 +37,20 @@ def page(programs: Sequence[Flushed], script: str) -> str:
     >>> "sum" in page(recording.programs, "example.py")
     True
     """
-    data = {"script": script, "programs": [_program(number, flushed) for number, flushed in enumerate(programs, 1)]}
+    return _page(script, [_program(k, f.program.graph, f.program, f.seconds, f.runs) for k, f in enumerate(programs, 1)])
+
+
+def frame(programs: Sequence[Flushed], graph: RecordedGraph | None = None, program: LoweredProgram | None = None) -> str:
+    """The page in a frame, for a notebook: of programs that ran, or of one that did not, or of a graph alone."""
+    if graph is None:
+        text = page(programs, "")
+    else:
+        text = _page("", [_program(1, graph, program, [0.0] * (program.launches[-1].stage + 1) if program else [], 0)])
+    return f'<iframe style="width: 100%; height: 600px; border: 0" srcdoc="{html.escape(text)}"></iframe>'
+
+
+def _page(script: str, programs: Sequence[Attributes]) -> str:
+    data = {"script": script, "programs": programs}
     parts = {name: (EXPLORER / name).read_text(encoding="utf-8") for name in ("style.css", "fold.js", "layout.js", "draw.js")}
     parts["data"] = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
     text = (EXPLORER / "page.html").read_text(encoding="utf-8")
@@ -45,13 +59,14 @@ def page(programs: Sequence[Flushed], script: str) -> str:
     return text
 
 
-def _program(number: int, flushed: Flushed) -> Attributes:
-    program, seconds = flushed.program, flushed.seconds
-    graph = program.graph
+def _program(
+    number: int, graph: RecordedGraph, program: LoweredProgram | None, seconds: Sequence[float], runs: int
+) -> Attributes:
     scopes: dict[tuple[str, ...], int] = {}
     lines: dict[tuple[str, str], int] = {}
-    launch_of = {i: k for k, launch in enumerate(program.launches) for i in launch.nodes}
-    times = _times(program, seconds)
+    launches = program.launches if program else []
+    launch_of = {i: k for k, launch in enumerate(launches) for i in launch.nodes}
+    times = _times(graph, launches, seconds)
     nodes = []
     for i in graph.indices:
         if not _is_literal(graph, i):
@@ -62,10 +77,10 @@ def _program(number: int, flushed: Flushed) -> Attributes:
             node["line"] = lines.setdefault((graph.note(i), _source(graph, i)), len(lines))
             nodes.append(node)
     return {
-        "number": number, "runs": flushed.runs, "ms": 1e3 * sum(seconds),
+        "number": number, "runs": runs, "ms": 1e3 * sum(seconds),
         "nodes": nodes, "scopes": [*scopes], "lines": [*lines],
-        "launches": [_launch(program, k, seconds) for k in range(len(program.launches))],
-        "instructions": [*program.instructions, f"arena: {program.arena_bytes} bytes"],
+        "launches": [_launch(graph, launch, seconds) for launch in launches],
+        "instructions": repr(program or graph).splitlines(),
     }
 
 
@@ -75,12 +90,11 @@ def _scope(graph: RecordedGraph, index: int) -> tuple[str, ...]:
     return (*filter(None, (graph.phases.get(index), *(module.split(".") if module else [graph.note(index)]))),)
 
 
-def _times(program: LoweredProgram, seconds: Sequence[float]) -> dict[int, float]:
+def _times(graph: RecordedGraph, launches: Sequence[Launch], seconds: Sequence[float]) -> dict[int, float]:
     """Node -> its seconds: those of its launch, shared by the work of the launch's nodes."""
     times: dict[int, float] = {}
-    nodes = program.graph.nodes
-    for launch in program.launches:
-        works = {i: _work(nodes, i) for i in launch.nodes if not _is_literal(program.graph, i)}
+    for launch in launches:
+        works = {i: _work(graph.nodes, i) for i in launch.nodes if not _is_literal(graph, i)}
         whole = sum(works.values()) or 1
         for i, work in works.items():
             times[i] = times.get(i, 0.0) + seconds[launch.stage] * launch.share * work / whole
@@ -92,16 +106,16 @@ def _work(nodes: Sequence[Node], index: int) -> int:
     return max(1, PRIMITIVES[node.op].cost) * max(node.numel, *(nodes[i].numel for i in node.inputs), 1)
 
 
-def _launch(program: LoweredProgram, number: int, seconds: Sequence[float]) -> Attributes:
-    stage, call, share = launch = program.launches[number]
-    nodes = program.graph.nodes
+def _launch(graph: RecordedGraph, launch: Launch, seconds: Sequence[float]) -> Attributes:
+    stage, call, share = launch
+    nodes = graph.nodes
     touched = [nodes[value].nbytes for value in dict.fromkeys(chain(call.reads, call.writes))]
-    source = listing(call, program.graph.note) if isinstance(call, KernelCall) else format_node(call.node, nodes[call.node])
+    source = listing(call, graph.note) if isinstance(call, KernelCall) else format_node(call.node, nodes[call.node])
     return {
         "stage": stage, "kernel": launch.kernel, "source": source, "ms": round(1e3 * seconds[stage] * share, 6),
         "bytes": sum(touched), "flops": call.flops if isinstance(call, Product) else 0,
         "reads": call.reads, "writes": call.writes,
-        "title": " ".join(dict.fromkeys(nodes[i].op for i in launch.nodes if not _is_literal(program.graph, i))),
+        "title": " ".join(dict.fromkeys(nodes[i].op for i in launch.nodes if not _is_literal(graph, i))),
     }
 
 
@@ -130,3 +144,9 @@ def _source(graph: RecordedGraph, index: int) -> str:
 def _literal(graph: RecordedGraph, index: int) -> str:
     node = graph.nodes[base_of(graph.nodes, index)]
     return f"{node.attrs['value']:g}" if node.op == "constant" else "●"
+
+
+# What notebooks show.
+setattr(RecordedGraph, "_repr_html_", lambda self: frame((), self))  # noqa: B010 - the page is above what it draws
+setattr(LoweredProgram, "_repr_html_", lambda self: frame((), self.graph, self))  # noqa: B010
+setattr(Recording, "_repr_html_", lambda self: frame(self.programs))  # noqa: B010

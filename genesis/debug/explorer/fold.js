@@ -93,20 +93,18 @@ function total(item) {
   item.order = ids.sort((a, b) => a - b)[ids.length >> 1];
 }
 
-// Level by level from the root, as long as no more than MOST boxes show.
+// Level by level from the root, groups that hold groups of the script: the first level as far as MOST boxes allow, others whole.
 function openFirst(root) {
   close(root);
   root.open = true;
-  let shown = root.children.length, level = root.children.filter(c => c.kind === "scope");
+  const within = item => item.children.filter(c => c.kind === "scope" && c.children.some(d => d.kind === "scope"));
+  let shown = root.children.length, level = within(root), first = true;
   while (level.length) {
-    const next = [];
-    for (const item of [...level].sort((a, b) => a.children.length - b.children.length)) {
-      if (shown - 1 + item.children.length > MOST) continue;
-      item.open = true;
-      shown += item.children.length - 1;
-      next.push(...item.children.filter(c => c.kind === "scope"));
-    }
-    level = next;
+    const more = level.map(item => item.children.length - 1), all = more.reduce((a, b) => a + b, 0);
+    if (!first && shown + all > MOST) break;
+    const opened = level.filter((item, k) => shown + more[k] <= MOST && (shown += more[k], item.open = true));
+    level = opened.flatMap(within);
+    first = false;
   }
   return shown;
 }
