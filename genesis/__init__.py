@@ -70,6 +70,7 @@ from genesis.random import (
     bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
+from genesis.runtime.notebook import fold_tracebacks as _fold_tracebacks
 from genesis.runtime.references import grow_old as _grow_old
 from genesis.runtime.cuda.cublas import get_float32_matmul_precision, set_float32_matmul_precision
 from genesis.runtime.devices import Device as device
@@ -149,5 +150,6 @@ def __dir__() -> list[str]:
 
 
 _show_in(_sys.modules[__name__])
+_fold_tracebacks()
 _defined_later(lambda: _LAZY("native_layer_norm"))  # with all of `nn`
 _grow_old()

@@ -7,6 +7,7 @@ from genesis.execution.flush import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
+from genesis.tracing.source_line import line_name
 from genesis.tracing.state import recording
 
 
@@ -31,7 +32,7 @@ class _Search:
         steps, self._steps = self._steps, []
         for event, argument, flag in steps:
             if realize(flag._array).numpy(flag.dtype).item():
-                where = f" of the operation at {event.line[0]}:{event.line[1]}" if event.line else ""
+                where = f" of the operation at {line_name(event.line)}" if event.line else ""
                 raise AnomalyError(f"backward: {event.name}{where} gave nan as the gradient of its argument {argument}")
 
 

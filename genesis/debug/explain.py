@@ -17,6 +17,7 @@ from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.tensor.call_modes import REPLACING
+from genesis.tracing.source_line import line_name
 from genesis.tracing.trace import Trace
 
 RUNS = 3
@@ -68,7 +69,7 @@ class Explanation:
         replayed = "runs as it is at each call" if self.refusals else "is replayed"
         lines = [f"{self.name}: {programs}; {replayed}"]
         lines += [f"    because {refusal}" for refusal in self.refusals]
-        lines += [f"    split at {line[0]}:{line[1]}" for line in self.splits if line]
+        lines += [f"    split at {line_name(line)}" for line in self.splits if line]
         if self.entries:
             lines += [f"entries: {self.entries}, replayed {self.replays} times"]
         if self.missed is not None:

@@ -10,6 +10,7 @@ from genesis.autograd.hooks import GradientEvent, observers
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
+from genesis.tracing.source_line import line_name
 
 
 class GradientRecord(NamedTuple):
@@ -24,7 +25,7 @@ class GradientRecord(NamedTuple):
     line: tuple[str, int] | None
 
     def __str__(self) -> str:
-        where = f"  {self.line[0]}:{self.line[1]}" if self.line else ""
+        where = f"  {line_name(self.line)}" if self.line else ""
         return f"{self.order:3} {self.name}: {_shapes(self.grad_output_shapes)} -> {_shapes(self.grad_input_shapes)}{where}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from genesis.lower.rewriting import live_nodes
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.scopes import ScopeNames
+from genesis.tracing.source_line import line_name
 from genesis.tracing.state import current_trace
 from genesis.tracing.trace import Trace
 
@@ -77,11 +77,10 @@ class RecordedGraph:
         return len(self.indices)
 
     def note(self, index: int) -> str:
-        """`file:line` of the user's code that recorded the node."""
+        """`file:line` (`Cell In[7]:line` in a notebook) of the user's code that recorded the node."""
         if index not in self.lines:
             return ""
-        name, line = self.lines[index]
-        return f"{os.path.basename(name)}:{line}"
+        return line_name(self.lines[index], short=True)
 
     def __repr__(self) -> str:
         text = format_nodes(self.nodes, self.indices, self.note)

@@ -15,6 +15,7 @@ from genesis.runtime.collectives import GROUPS, Collective, CollectiveError, Gro
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault
 from genesis.runtime.scratch import scratch
+from genesis.tracing.source_line import line_name
 
 
 def has_overwritten(run: Run | None) -> bool:
@@ -50,7 +51,7 @@ def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = No
     """What to say of the collective that reported a fault, which the user wrote at `line`."""
     assert isinstance(run.plan, Plan)
     node = run.plan.lowered.nodes[fault.site]
-    what, where = Collective.of(node.op, node.attrs), f" at {line[0]}:{line[1]}" if line else ""
+    what, where = Collective.of(node.op, node.attrs), f" at {line_name(line)}" if line else ""
     group = GROUPS[node.attrs["group"]]
     for other in groups_of(run.plan) - {group}:
         if other.is_busy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass, replace
 
@@ -183,3 +184,25 @@ def __repr__(self: Tensor) -> str:
     if self.device is META:
         return f"{PREFIX}..., {', '.join(suffixes(self))})"
     return with_suffixes(PREFIX + elements_text(self, len(PREFIX)), suffixes(self))
+
+
+@method
+def _repr_html_(self: Tensor) -> str:
+    """What a notebook shows: dtype, shape and device, and the elements; those of a vector or a matrix as a table."""
+    kind = [f"{self.dtype!r}{list(self.shape)}".removeprefix("genesis."), *suffixes(self)]
+    head = html.escape(" · ".join(dict.fromkeys(kind)))
+    if self.ndim not in (1, 2) or self.numel() == 0 or self.device is META:
+        return f"<div><small>{head}</small><pre>{html.escape(repr(self))}</pre></div>"
+    options = _options[0]
+    values = values_of(self).astype(self.dtype.compute.numpy, copy=False).reshape(-1, self.shape[-1])
+    rows, columns = (_shown(extent, options.edgeitems, values.size > options.threshold) for extent in values.shape)
+    shown = values[np.ix_([i for i in rows if i is not None], [j for j in columns if j is not None])]
+    form = (_ComplexFormat if self.dtype.is_complex else _Format)(shown, options)
+    written = [["&hellip;" if i is None or j is None else form(values[i, j].item()) for j in columns] for i in rows]
+    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in written)
+    return f"<div><small>{head}</small><table>{body}</table></div>"
+
+
+def _shown(extent: int, edge: int, abridge: bool) -> list[int | None]:
+    """The positions that are shown along an axis, None for those left out."""
+    return [*range(edge), None, *range(extent - edge, extent)] if abridge and extent > 2 * edge else [*range(extent)]

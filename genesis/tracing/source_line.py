@@ -6,6 +6,8 @@ import os
 import sys
 from types import CodeType, FrameType
 
+from genesis.runtime.notebook import cell_name
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -28,6 +30,12 @@ def user_line(depth: int = 2) -> tuple[CodeType | None, int]:
             return frame.f_code, frame.f_lasti
         frame = frame.f_back
     return None, 0
+
+
+def line_name(line: tuple[str, int], short: bool = False) -> str:
+    """A file and line as people read them: `path/model.py:7`, of which `short` leaves the path away, or `Cell In[7]:1`."""
+    file, number = line
+    return f"{cell_name(file) or (os.path.basename(file) if short else file)}:{number}"
 
 
 def resolve_line(code: CodeType | None, offset: int) -> tuple[str, int] | None:

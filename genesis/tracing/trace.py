@@ -27,7 +27,7 @@ from genesis.runtime.memory import Buffer
 from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import Scope, ScopeNames, innermost
-from genesis.tracing.source_line import resolve_line, user_line
+from genesis.tracing.source_line import line_name, resolve_line, user_line
 from genesis.tracing.trie import Key, Step, root_of
 
 LOCK = fork_safe_lock(outermost=True)
@@ -254,7 +254,7 @@ class Trace:
     def place_of(self, index: int) -> str:
         """The user's line that wrote the value at `index`, and the module, as errors name them: `file:line, in GPT.head`."""
         line, module = self.line_of(index), ScopeNames().path(self.scope_of(index))
-        return "" if line is None else f"{line[0]}:{line[1]}" + f", in {module}" * bool(module)
+        return "" if line is None else line_name(line) + f", in {module}" * bool(module)
 
     def scope_of(self, index: int) -> Scope | None:
         """The scope of the call that wrote the value at `index`; of a gradient, of the call that it is derived from; of what

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from genesis.capture.replay.program import ReplayProgram
 from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
+from genesis.tracing.source_line import line_name
 from genesis.tracing.trace import Array, Change
 
 Source = tuple[Any, ...]
@@ -41,7 +42,7 @@ class Refusal(NamedTuple):
     passes: bool = False
 
     def __str__(self) -> str:
-        return f"{self.reason} (at {self.line[0]}:{self.line[1]})" if self.line else self.reason
+        return f"{self.reason} (at {line_name(self.line)})" if self.line else self.reason
 
 
 class InputSource(NamedTuple):
