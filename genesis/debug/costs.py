@@ -75,7 +75,7 @@ def cost_of(plan: Plan, written: Provenance) -> ProgramCost:
     """The stages and decisions of a plan, whose trace was `written` as that says."""
     lowered = plan.lowered
     nodes = lowered.nodes
-    placed, modules = written.of_origins(lowered.origins)
+    placed, modules, _ = written.of_origins(lowered.origins)
 
     def name(index: int) -> str:
         where = f" (line {placed[index][1]})" if index in placed else ""
