@@ -1,7 +1,8 @@
-"""Data loading and checkpointing."""
+"""Data loading, checkpointing, files for TensorBoard."""
 
 from genesis.ir.lazy_imports import LazyNames
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "tensorboard"]
 __dir__ = __all__.copy
-__getattr__ = LazyNames("genesis.utils", {"genesis.utils": "checkpoint data"})  # workers need modules that take a while
+# Workers of the loader need modules that take a while.
+__getattr__ = LazyNames("genesis.utils", {"genesis.utils": "checkpoint data tensorboard"})
