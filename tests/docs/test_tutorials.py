@@ -19,7 +19,8 @@ for cell in json.load(sys.stdin):
 
 
 def cells(file, kind):
-    return ["".join(cell["source"]) for cell in json.loads(file.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == kind]
+    notebook = json.loads(file.read_text(encoding="utf-8"))
+    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == kind]
 
 
 def test_there_are_four_without_stored_results():
