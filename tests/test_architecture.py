@@ -31,7 +31,7 @@ DEFERRED = {
     ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
     ("genesis/ops/lapack.py", "scipy.linalg"),
     ("genesis/ops/solving.py", "scipy.linalg"),
-    ("genesis/distributed/mpi.py", "mpi4py"),
+    ("genesis/distributed/mpi.py", "mpi4py"), ("genesis/utils/tensorboard.py", "tensorboard"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
     ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),
