@@ -1,4 +1,4 @@
-# make train | test | lint | bench | test-gpu | bench-gpu | clean: everything happens in .venv, made on first use.
+# make train | test | lint | docs | bench | test-gpu | bench-gpu | clean: everything happens in .venv, made on first use.
 # Needs Python 3.11+ and make; the two for GPUs an NVIDIA driver for CUDA 13.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := .venv/bin
 # Files of bytecode are kept, whatever a container says: without them every process that a test starts compiles 300 files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test lint bench test-gpu bench-gpu clean
+.PHONY: train test lint docs bench test-gpu bench-gpu clean
 
 train: .venv/train
 	$(BIN)/python examples/train_digits.py
@@ -18,6 +18,9 @@ test: lint
 lint: .venv/test
 	$(BIN)/ruff check genesis tests tools benchmarks examples
 	$(BIN)/mypy genesis
+
+docs: .venv/docs
+	$(BIN)/python -m mkdocs build --strict
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks.run --json benchmarks/results.json --picture benchmarks/results.png
