@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from genesis.lower.allocate import ALIGNMENT
 from genesis.lower.schedule import Location, Schedule
 from genesis.lower.stages import HostCall
-from genesis.runtime.native import Completion, Fault, Slot
+from genesis.runtime.native import BlockWord, Completion, Fault, Slot
 
 
 class DeviceProgram(Protocol):
@@ -60,6 +63,17 @@ class SlotMap:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+    def room(self, nbytes: int) -> BlockWord:
+        """Memory of the program's own, zeros at first."""
+        memory = array("q", [0]) * -(-nbytes // 8)
+        self.keep.append(memory)
+        return memory.buffer_info()[0]
+
+    def table(self, values: np.ndarray) -> BlockWord:
+        """Numbers that kernels read."""
+        self.keep.append(values)
+        return int(values.ctypes.data)
 
     def workspace(self, nbytes: int) -> Slot:
         """Memory behind the arena, for the length of a launch."""

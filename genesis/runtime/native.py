@@ -15,7 +15,7 @@ import functools
 import itertools
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from operator import setitem
@@ -43,7 +43,18 @@ class _FaultAddress:
 
 FAULT = _FaultAddress()
 
-BlockWord = int | Slot | _FaultAddress | tuple  # a tuple is a nested argument block, the word its address
+
+class Symbol(NamedTuple):
+    """The address of a function or of memory in an object file, by its name."""
+
+    name: str
+
+
+# A tuple is a nested argument block, the word its address; symbols are for object files alone.
+BlockWord = int | Slot | _FaultAddress | Symbol | tuple
+
+
+Addresses = Mapping[str, int | Symbol]  # of functions, by name
 
 
 class Block(NamedTuple):
@@ -59,7 +70,7 @@ class NativeLaunch(NamedTuple):
     `every_worker` (with a single block): the kernel is called once for each worker, be its range empty.
     """
 
-    kernel: int
+    kernel: int | Symbol
     blocks: Sequence[Block]
     workers: int = 1
     every_worker: bool = False
@@ -158,7 +169,7 @@ class NativeProgram:
     def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
         self._clock = array("q", [0]) * (2 * len(launches) + 2)
-        self._words = _assemble(launches, packer.size // 8 - _RUN_SLOTS, self._clock.buffer_info()[0])
+        self._words = _assemble(launches, packer.size // 8 - RUN_SLOTS, self._clock.buffer_info()[0])
         self._address = self._words.buffer_info()[0]
         self._staying = self._address + executor_ir.STAYS
         self._pack_into = packer.pack_into
@@ -184,13 +195,13 @@ class NativeProgram:
                 team.grow(self._workers)
             interrupted = self._words[:] if self._is_prepared else None  # by a signal handler, who runs it as well
             self._is_prepared = True
-            self._pack_into(self._words, _SLOTS_OFFSET, completion.address, *values)
+            self._pack_into(self._words, SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
             address = self._staying if before or completion is _unobserved else self._address
             try:
                 # The iterators are C code all through, so between `before`, the run and `undo` no interrupt can be raised.
                 flagged = all(chain(filter(None, before), map(self._run, (address,)), filter(None, undo)))  # to a flag of 0
-                return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET)) if flagged else None
+                return Fault(*_FAULT.unpack_from(self._words, FAULT_OFFSET)) if flagged else None
             finally:
                 self._is_prepared = False
                 if interrupted is not None:
@@ -203,44 +214,52 @@ class NativeProgram:
 
 
 _HEADER_WORDS = 8
-_FAULT_OFFSET = 8 * _HEADER_WORDS
-_SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
+FAULT_OFFSET = 8 * _HEADER_WORDS
+SLOTS_OFFSET = FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
-_RUN_SLOTS = 1
+RUN_SLOTS = 1
 # Without the placement of workers (`processors_ir`) this gained little: caller and worker took turns on one processor.
 _CHUNKS = 4  # for each worker: a fast worker takes more of them
 _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 
 
-class _Layout:
-    """A program's words: header, fault, slots, argument blocks and their tables, launches, relocations."""
+class ProgramLayout:
+    """A program's words: header, fault, slots, argument blocks and their tables, launches, relocations.
+
+    Attributes:
+        words: numbers; those of `pointers` are the indices of words, whose addresses they stand for, those of `symbols` 0.
+    """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._words = [0] * (_SLOTS_OFFSET // 8 + _RUN_SLOTS + slots)
-        self._pointers: list[int] = []  # words that hold other words' indices: addresses once the array exists
-        self._relocations: list[tuple[int, int, int]] = []  # word, slot, byte offset
+        self.symbols: dict[int, str] = {}
+        self.words = [0] * (SLOTS_OFFSET // 8 + RUN_SLOTS + slots)
+        self.pointers: list[int] = []  # words that hold other words' indices: addresses once the array exists
+        self.relocations: list[tuple[int, int, int]] = []  # word, slot, byte offset
 
     def _point_to(self, index: int) -> None:
-        self._pointers.append(len(self._words))
-        self._words.append(index)
+        self.pointers.append(len(self.words))
+        self.words.append(index)
 
     def block(self, arguments: Sequence[BlockWord]) -> int:
         """The index of an argument block's first word; nested blocks follow it."""
-        words = self._words
+        words = self.words
         start, nested = len(words), []
         for word in arguments:
             if type(word) is int:
                 words.append(word & _MASK)
             elif type(word) is Slot and 0 <= word.number < self._slots:
-                self._relocations.append((len(words), word.number + _RUN_SLOTS, word.offset & _MASK))
+                self.relocations.append((len(words), word.number + RUN_SLOTS, word.offset & _MASK))
+                words.append(0)
+            elif type(word) is Symbol:
+                self.symbols[len(words)] = word.name
                 words.append(0)
             elif type(word) is tuple:
                 nested.append((len(words), word))
                 self._point_to(0)
             elif word is FAULT:
-                self._point_to(_FAULT_OFFSET // 8)
+                self._point_to(FAULT_OFFSET // 8)
             else:
                 raise ValueError(f"NativeProgram: word {len(words) - start} is {word!r}; want {_WANTED}")
         # Nested blocks follow this one: each block is contiguous, as kernels read it.
@@ -251,31 +270,39 @@ class _Layout:
     def table(self, blocks: Sequence[Block]) -> int:
         """The index of a launch's table: each block's address and its items."""
         starts = [self.block(block.words) for block in blocks]
-        table = len(self._words)
+        table = len(self.words)
         for start, block in zip(starts, blocks, strict=True):
             self._point_to(start)
-            self._words.append(block.items)
+            self.words.append(block.items)
         return table
 
-    def finish(self, launches: Sequence[tuple[NativeLaunch, int]], clock: int) -> array[int]:
-        """The whole program, of launches with the indices of their tables."""
-        words = self._words
+    def end(self, launches: Sequence[NativeLaunch], clock: int = 0) -> None:
+        """Lay out the launches and all that they need."""
+        words = self.words
+        tables = [self.table(launch.blocks) for launch in launches]
         launches_at = len(words)
-        for launch, table in launches:
-            words += (launch.kernel, len(launch.blocks))
+        for launch, table in zip(launches, tables, strict=True):
+            if isinstance(launch.kernel, Symbol):
+                self.symbols[len(words)] = launch.kernel.name
+            words += (0 if isinstance(launch.kernel, Symbol) else launch.kernel, len(launch.blocks))
             self._point_to(table)
             words += _chunks(launch)
         relocations_at = len(words)
-        for word, slot, offset in self._relocations:
+        for word, slot, offset in self.relocations:
             self._point_to(word)
             words += (slot, offset)
         words[:_HEADER_WORDS] = (
-            *(len(launches), launches_at, len(self._relocations), relocations_at),
-            *(_SLOTS_OFFSET // 8, _FAULT_OFFSET // 8, team.address, clock),
+            *(len(launches), launches_at, len(self.relocations), relocations_at),
+            *(SLOTS_OFFSET // 8, FAULT_OFFSET // 8, team.address, clock),
         )
+        self.pointers += (1, 3, 4, 5)
+
+    def placed(self) -> array[int]:
+        """The whole program, in memory."""
+        words = self.words
         program = array("Q", words)
         base = program.buffer_info()[0]
-        for index in (1, 3, 4, 5, *self._pointers):
+        for index in self.pointers:
             program[index] = base + 8 * program[index]
         return program
 
@@ -291,5 +318,6 @@ def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
 
 
 def _assemble(launches: Sequence[NativeLaunch], slots: int, clock: int) -> array[int]:
-    layout = _Layout(slots)
-    return layout.finish([(launch, layout.table(launch.blocks)) for launch in launches], clock)
+    layout = ProgramLayout(slots)
+    layout.end(launches, clock)
+    return layout.placed()

@@ -14,6 +14,7 @@ from genesis.nn.module import Module
 from genesis.runtime.devices import CPU
 from genesis.shipping.dynamic import Sizes
 from genesis.shipping.graph_of_call import CallGraph, ExportError, short
+from genesis.shipping.object_file import write_object
 from genesis.shipping.program_file import read_program, write_program
 from genesis.shipping.signature import ExportGraphSignature
 from genesis.shipping.trees import built, tensors_of
@@ -148,6 +149,18 @@ class ExportedProgram:
         The file is one of safetensors: JSON and numbers, no pickle.
         """
         write_program(file, self.graph, self.sizes, self.state_dict, self.variant())
+
+    def to_object(self, folder: str | os.PathLike[str], name: str = "genesis") -> None:
+        """Write an ELF object, its C header and its weights to a folder: `{name}.o`, `{name}.h`, `{name}.weights`.
+
+        A C program links the object with libc alone, reads the weights by `{name}_load` and computes by `{name}_run`, on one
+        thread, at the sizes of the examples. The code is for this kind of processor, or for what GENESIS_TARGET names.
+
+        Raises ExportError for a program that writes over its state, or that Python's libraries compute in part: LAPACK's
+        factorizations, FFTs that SciPy computes.
+        """
+        names = [path for path, _ in self._named_arguments()]
+        write_object(folder, name, self.graph, self.variant(), self.state_dict, names)
 
 
 class ExportedModule(Module):

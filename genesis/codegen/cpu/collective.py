@@ -10,7 +10,7 @@ from genesis.lower.stages import HostCall
 from genesis.runtime.collective_ir import AWAITS, STARTS
 from genesis.runtime.collectives import GROUPS, SOURCE, Collective, Launched
 from genesis.runtime.kernel_cache import KernelSource
-from genesis.runtime.native import Block, NativeLaunch
+from genesis.runtime.native import Addresses, Block, NativeLaunch
 
 
 def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
@@ -19,7 +19,7 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
 
 
 def launches(
-    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch]:
     """The launches of a call, on operands in row-major order: of what it starts, and of what it waits for."""
     blocks = slots.once(("collective", call.node), lambda: _blocks(nodes[call.node], call, slots))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-from array import array
-from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -14,8 +12,7 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import KernelArg
 from genesis.lower.stages import Product
-from genesis.runtime.memory import Buffer
-from genesis.runtime.native import FAULT, BlockWord, Slot
+from genesis.runtime.native import Addresses, FAULT, BlockWord, Slot
 
 
 class Work(NamedTuple):
@@ -42,15 +39,11 @@ def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> Bloc
     if w.kind == "stream":
         return int(w.value in slots.streamed)
     if w.kind == "scratch":  # one row for each worker
-        rows = Buffer(work.workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
-        slots.keep.append(rows)
-        return rows.ptr
+        return slots.room(work.workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
     if w.kind == "partials":
         totals = [i for i in kernel.instructions if i.level in ("column", "final") and "over" in dict(i.attrs)]
         columns = [extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if reduced]
-        memory = array("q", [0]) * (work.shares * len(totals) * (numel(columns) + ROOM if totals[0].level == "column" else 1))
-        slots.keep.append(memory)
-        return memory.buffer_info()[0]
+        return slots.room(8 * work.shares * len(totals) * (numel(columns) + ROOM if totals[0].level == "column" else 1))
     return {"block": work.lanes, "blocks": work.blocks, "items": work.items, "shares": work.shares}.get(w.kind, w.value)
 
 
@@ -58,15 +51,15 @@ def _bits(value: float) -> int:
     return int.from_bytes(struct.pack("=d", value), "little", signed=True)
 
 
-def followers(product: Product, slots: SlotMap, addresses: Mapping[str, int], workers: int) -> tuple[BlockWord, ...]:
+def followers(product: Product, slots: SlotMap, addresses: Addresses, workers: int) -> tuple[BlockWord, ...]:
     """For each call its kernel, its argument block, and its items per row."""
     rows = product.extents[0]
     return tuple(chain.from_iterable(_entry(call, rows, slots, addresses, workers) for call in product.epilogue))
 
 
 def _entry(
-    call: KernelCall, rows: int, slots: SlotMap, addresses: Mapping[str, int], workers: int
-) -> tuple[int, tuple[BlockWord, ...], int]:
+    call: KernelCall, rows: int, slots: SlotMap, addresses: Addresses, workers: int
+) -> tuple[int | Symbol, tuple[BlockWord, ...], int]:
     kernel = call.kernel
     extent = call.extents[kernel.lane] if kernel.lane is not None else 1
     lanes, items = (extent, numel(call.extents[a] for a in kernel.outer)) if kernel.outer else (extent // rows, rows)

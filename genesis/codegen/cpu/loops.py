@@ -26,7 +26,7 @@ from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product
 from genesis.runtime.chunk_ir import loop_ir
 from genesis.runtime.kernel_cache import KernelSource
-from genesis.runtime.native import Block, BlockWord, NativeLaunch, Slot
+from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, Slot
 
 CHUNK = 4096  # elements of an item
 
@@ -67,7 +67,7 @@ LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)
 
 
 def loop_launches(
-    nodes: Sequence[Node], loop: Loop, slots: SlotMap, addresses: dict[str, int], threads: int
+    nodes: Sequence[Node], loop: Loop, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch]:
     """The launch of a loop by up to `threads` workers, and the launches that combine the workers' partial sums."""
     # Scores are never whole in memory: gradients of 4096 tokens of 64 numbers take 16 MB beside the operands, not 200.
@@ -92,7 +92,7 @@ def loop_launches(
 
 
 def _call(
-    nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, slots: SlotMap, addresses: dict[str, int],
+    nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, slots: SlotMap, addresses: Addresses,
     worker_of: tuple[int, int, int],
 ) -> tuple[BlockWord, ...]:
     """One entry of the table of a worker (its number, how many there are, the workspace that products give each): kernel,

@@ -26,11 +26,11 @@ from genesis.lower.build import KernelCall
 from genesis.lower.stages import PARALLEL_COST
 from genesis.lower.kernel import Kernel, KernelArg
 from genesis.lower.schedule import Schedule
-from genesis.lower.stages import HostCall, Loop, Product, parts
+from genesis.lower.stages import HostCall, Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.native import Block, BlockWord, NativeLaunch, NativeProgram, Slot
+from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, NativeProgram, Slot
 
 
 class Native(Protocol):
@@ -40,7 +40,7 @@ class Native(Protocol):
         """The source for a call, if there is one."""
 
     def launches(
-        self, nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+        self, nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
     ) -> list[NativeLaunch] | None:
         """The launches of a call; None for one that is left to Python."""
 
@@ -64,32 +64,41 @@ def assemble(
 ) -> tuple[list[Segment], int]:
     """The program, and the bytes that its arena needs: the schedule's, and workspace behind it. See `codegen.backend`."""
     slots = SlotMap(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
-    addresses = _compiled(nodes, schedule)
+    sources = sources_of(nodes, schedule)
+    addresses = dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
     segments: list[Segment] = []
     launches: list[NativeLaunch] = []
     numbers: list[int] = []
     for number, stage in enumerate(schedule.stages):
-        first = stage[0]
-        if isinstance(first, HostCall):  # alone in its stage
-            native = _native(nodes[first.node].op)
-            found = None if native is None else native.launches(nodes, first, slots, addresses, threads)
-            if found is not None:
-                launches += found
-            elif launches:
+        found = launches_of(nodes, stage, slots, addresses, threads)
+        if found is not None:
+            launches += found
+        else:
+            if launches:
                 segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
                 launches, numbers = [], []
-            segments += [] if found is not None else [Segment(None, first)]
-        elif isinstance(first, Product):
-            launches += [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
-        elif isinstance(first, Loop):
-            launches += [launch for c in stage if isinstance(c, Loop)
-                         for launch in loop_launches(nodes, c, slots, addresses, threads)]
-        else:
-            launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)
+            [call] = stage
+            assert isinstance(call, HostCall)
+            segments.append(Segment(None, call))
         numbers += [number] * (len(launches) - len(numbers))
     if launches:
         segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
     return segments, schedule.arena_bytes + slots.workspace_bytes
+
+
+def launches_of(
+    nodes: Sequence[Node], stage: Stage, slots: SlotMap, addresses: Addresses, threads: int
+) -> list[NativeLaunch] | None:
+    """The launches of a stage; None for a host call that is left to Python, which is alone in its stage."""
+    first = stage[0]
+    if isinstance(first, HostCall):
+        native = _native(nodes[first.node].op)
+        return None if native is None else native.launches(nodes, first, slots, addresses, threads)
+    if isinstance(first, Product):
+        return [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
+    if isinstance(first, Loop):
+        return [launch for c in stage if isinstance(c, Loop) for launch in loop_launches(nodes, c, slots, addresses, threads)]
+    return _kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)
 
 
 def _native(op: str) -> Native | None:
@@ -104,8 +113,8 @@ def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
             if place.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
 
 
-def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
-    """The addresses of the schedule's functions by name; a kernel's finishing function has the suffix `_finish`."""
+def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSource]:
+    """The schedule's functions by name; a kernel's finishing function has the suffix `_finish`."""
     # All functions are asked for at once: compile workers take some while this process writes and compiles others.
     sources: dict[str, KernelSource] = {}
     for stage in schedule.stages:
@@ -125,7 +134,7 @@ def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
             sources |= {source.symbol: source for source in native.sources(nodes, first)}
         found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]
         sources |= {source.symbol: source for source in found}
-    return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
+    return sources
 
 
 def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSource]:
@@ -150,7 +159,7 @@ def _blocks(calls: Sequence[KernelCall]) -> dict[int, int]:
 
 
 def _kernel_launches(
-    calls: Sequence[KernelCall], slots: SlotMap, addresses: dict[str, int], threads: int
+    calls: Sequence[KernelCall], slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch]:
     kernel = calls[0].kernel
     cost = sum(_cost(call) for call in calls)
@@ -174,7 +183,7 @@ def _cost(call: KernelCall) -> int:
 
 
 def _block(
-    call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled: Mapping[int, int], addresses: Mapping[str, int],
+    call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled: Mapping[int, int], addresses: Addresses,
     room: Callable[[int, int], Slot],
 ) -> Block:
     """The argument block of a call that is `part` of its launch's work; items of all calls take about equally long."""
@@ -207,7 +216,7 @@ def _block(
 
 
 def _product_launch(
-    nodes: Sequence[Node], call: Product, slots: SlotMap, addresses: dict[str, int], threads: int
+    nodes: Sequence[Node], call: Product, slots: SlotMap, addresses: Addresses, threads: int
 ) -> NativeLaunch:
     dtype = nodes[call.node].dtype
     m, n, k = call.extents

@@ -19,7 +19,7 @@ from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import PARALLEL_COST, HostCall
 from genesis.runtime.kernel_cache import KernelSource
-from genesis.runtime.native import Block, BlockWord, NativeLaunch
+from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch
 
 WORDS = "pointers", "columns", "values", "dense", "result", "terms", "width", "distance"
 VECTORS = 8, 2  # of sums at a time; a row is read once for each such stretch of columns
@@ -42,7 +42,7 @@ def source(dtype: str) -> KernelSource:
 
 
 def launches(
-    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch] | None:
     """The launch of a call; None for one that the kernel does not read where its operands lie."""
     node = nodes[call.node]

@@ -18,7 +18,7 @@ from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.stages import PARALLEL_COST, HostCall
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.kernel_cache import KernelSource
-from genesis.runtime.native import Block, BlockWord, NativeLaunch, Slot
+from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, Slot, Symbol
 
 LONG = 1 << 14  # numbers of a transform that is computed as a matrix
 COLUMNS = 16  # of a block
@@ -58,7 +58,7 @@ class Refused(Exception):
 
 
 def launches(
-    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch] | None:
     """The launches of a call; None if the kernel does not take it."""
     node, (value, layout) = nodes[call.node], call.operands[0]
@@ -99,7 +99,7 @@ def _pairs(address: Slot, layout: Layout) -> Place:
 class _Writer:
     """Collects the launches of a call."""
 
-    def __init__(self, node: Node, extent: int, dtype: str, slots: SlotMap, kernel: int, threads: int) -> None:
+    def __init__(self, node: Node, extent: int, dtype: str, slots: SlotMap, kernel: int | Symbol, threads: int) -> None:
         self.dtype, self.forward, self.slots, self.kernel, self.threads = dtype, node.attrs["forward"], slots, kernel, threads
         self.width, self.size = width_of(dtype), 8 if dtype == "float32" else 16
         self.axes = [axis % len(node.shape) for axis in node.attrs["axes"]]
@@ -257,9 +257,7 @@ class _Writer:
             yield (_moved(source.address, first * self.size), _moved(target.address, second * self.size)), longest
 
     def _words(self, p: plan.Pass, scale: float) -> tuple[BlockWord, ...]:
-        arrays = [p.turns, p.places]
-        self.slots.keep += [array for array in arrays if array is not None]
-        at = [0 if array is None else array.ctypes.data for array in arrays]
+        at = [0 if array is None else self.slots.table(array) for array in (p.turns, p.places)]
         words = (plan.number_of(p), p.radix, p.m, p.l, *at, _bits(scale))
         assert len(words) == len(PASS)
         return words

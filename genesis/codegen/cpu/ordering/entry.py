@@ -17,7 +17,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, numel
 from genesis.lower.stages import PARALLEL_COST, HostCall
 from genesis.runtime.kernel_cache import KernelSource
-from genesis.runtime.native import Block, BlockWord, NativeLaunch
+from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch
 
 BLOCK = 1 << 15  # elements: a block of a row that all work on is no shorter
 BLOCKS = 4  # for each worker
@@ -136,7 +136,7 @@ class Entry(Code):
 
     @classmethod
     def launches(
-        cls, nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: dict[str, int], threads: int
+        cls, nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
     ) -> list[NativeLaunch] | None:
         """The launches of a call; None without a kernel for it."""
         node, (value, layout) = nodes[call.node], call.operands[0]

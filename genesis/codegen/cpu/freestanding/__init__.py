@@ -1,0 +1,1 @@
+"""Programs as object files, which run without Python and without this library."""

@@ -1,0 +1,213 @@
+"""What runs an object file's launches, as LLVM IR: it fills in addresses, and calls the kernels in order, on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from genesis.runtime.chunk_ir import CHUNK, with_fields
+from genesis.runtime.executor_ir import FAULT_WORDS
+from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
+
+if TYPE_CHECKING:
+    from genesis.codegen.cpu.freestanding.assemble import Copy, Interface
+
+_MAIN = """
+%relocation = type { ptr, i64, i64 }
+@memory = internal global ptr null                ; the weights, and the working memory behind them
+@mode = private constant [3 x i8] c"rb\\00"
+
+define i32 @NAME_load(ptr %path) {
+  call void @NAME_free()
+  %file = call ptr @fopen(ptr %path, ptr @mode)
+  %missing = icmp eq ptr %file, null
+  br i1 %missing, label %no.file, label %opened
+no.file:
+  ret i32 1
+opened:
+  %new = call ptr @aligned_alloc(i64 64, i64 TOTAL_BYTES)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %no.memory, label %reading
+no.memory:
+  call i32 @fclose(ptr %file)
+  ret i32 3
+reading:
+  %count = call i64 @fread(ptr %new, i64 1, i64 WEIGHTS_BYTES, ptr %file)
+  %next = call i32 @fgetc(ptr %file)
+  call i32 @fclose(ptr %file)
+  %whole = icmp eq i64 %count, WEIGHTS_BYTES
+  %ended = icmp eq i32 %next, -1
+  %right = and i1 %whole, %ended
+  br i1 %right, label %read, label %other
+other:
+  call void @free(ptr %new)
+  ret i32 2
+read:
+  store ptr %new, ptr @memory
+  ret i32 0
+}
+
+define void @NAME_free() {
+  %old = load ptr, ptr @memory
+  call void @free(ptr %old)
+  store ptr null, ptr @memory
+  ret void
+}
+
+define i32 @NAME_run(ptr %inputs, ptr %outputs) {
+entry:
+  %memory = load ptr, ptr @memory
+  %unloaded = icmp eq ptr %memory, null
+  br i1 %unloaded, label %not.loaded, label %fill
+not.loaded:
+  ret i32 -1
+fill:
+  %fault = getelementptr i64, ptr @words, i64 FAULT_WORD
+  call void @llvm.memset.p0.i64(ptr %fault, i8 0, i64 FAULT_BYTES, i1 false)
+SLOTS
+  br label %relocate
+
+relocate:
+  %r = phi i64 [ 0, %fill ], [ %r.next, %relocate.one ]
+  %relocating = icmp ult i64 %r, RELOCATIONS
+  br i1 %relocating, label %relocate.one, label %launch.next
+relocate.one:
+  %relocations = load ptr, ptr getelementptr (i64, ptr @words, i64 3)
+  %relocation = getelementptr %relocation, ptr %relocations, i64 %r
+  %word.at = load ptr, ptr %relocation
+  load %relocation: 1 i64 slot, 2 i64 offset
+  %slots = load ptr, ptr getelementptr (i64, ptr @words, i64 4)
+  %value.at = getelementptr i64, ptr %slots, i64 %slot
+  %value = load i64, ptr %value.at
+  %word = add i64 %value, %offset
+  store i64 %word, ptr %word.at
+  %r.next = add i64 %r, 1
+  br label %relocate
+
+launch.next:
+  %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
+  %launching = icmp ult i64 %l, LAUNCHES
+  br i1 %launching, label %launch.one, label %finished
+launch.one:
+  %launches = load ptr, ptr getelementptr (i64, ptr @words, i64 1)
+  %launch = getelementptr %launch, ptr %launches, i64 %l
+  call void @run_chunk(ptr %launch, i64 0, i64 0)
+  %l.next = add i64 %l, 1
+  %flag = load i64, ptr %fault
+  %faulted = icmp ne i64 %flag, 0
+  br i1 %faulted, label %failed, label %launched
+launched:
+  br label %launch.next
+failed:
+  ret i32 4
+finished:
+COPIES
+  ret i32 0
+}
+
+declare ptr @fopen(ptr, ptr)
+declare i64 @fread(ptr, i64, i64, ptr)
+declare i32 @fgetc(ptr)
+declare i32 @fclose(ptr)
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
+
+
+def runner_ir(
+    layout: ProgramLayout, interface: Interface, arena_bytes: int, name: str, data: Sequence[str], kernels: Sequence[str]
+) -> str:
+    """The module that defines the functions of `name`, and uses `kernels`."""
+    weights = -(-interface.weights_bytes // 64) * 64
+    working = weights + -(-interface.working_bytes // 64) * 64
+    numbers = {
+        "NAME": name, "TOTAL_BYTES": working + -(-arena_bytes // 64) * 64 + 64, "WEIGHTS_BYTES": interface.weights_bytes,
+        "FAULT_WORD": FAULT_OFFSET // 8, "FAULT_BYTES": 8 * FAULT_WORDS, "RELOCATIONS": len(layout.relocations),
+        "LAUNCHES": layout.words[0], "SLOTS": _slots(interface, weights, working), "COPIES": _copies(interface.copies),
+    }
+    main = _MAIN
+    for word, number in numbers.items():
+        main = main.replace(word, str(number))
+    declared = [f'declare void @"{kernel}"(i64, i64, ptr, i64)' for kernel in kernels]
+    return "\n".join([_words(layout), *data, *declared, CHUNK_IR, with_fields(main)])
+
+
+CHUNK_IR = with_fields(CHUNK)
+
+
+def _words(layout: ProgramLayout) -> str:
+    """The program as data."""
+    pointers = {*layout.pointers}
+    values = []
+    for index, word in enumerate(layout.words):
+        if index in layout.symbols:
+            values.append(f'i64 ptrtoint (ptr @"{layout.symbols[index]}" to i64)')
+        elif index in pointers:
+            values.append(f"i64 ptrtoint (ptr getelementptr (i64, ptr @words, i64 {word}) to i64)")
+        else:
+            values.append(f"i64 {0 if index == 6 else int(word)}")  # no team
+    return f"@words = internal global [{len(values)} x i64] [{', '.join(values)}], align 64"
+
+
+def _slots(interface: Interface, weights: int, working: int) -> str:
+    """The lines that write the slots of a run."""
+    lines: list[str] = []
+    first = SLOTS_OFFSET // 8 + RUN_SLOTS
+
+    def put(value: str) -> None:
+        lines.append(f"  store i64 {value}, ptr getelementptr (i64, ptr @words, i64 {first + len(where)})")
+        where.append(value)
+
+    where: list[str] = []
+
+    def address(number: str, given: int | None, table: str, offset: int) -> str:
+        if given is None:
+            lines.append(f"  %{number}.at = getelementptr i8, ptr %memory, i64 {offset}")
+        else:
+            lines.append(f"  %{number}.in = getelementptr ptr, ptr %{table}, i64 {given}")
+            lines.append(f"  %{number}.at = load ptr, ptr %{number}.in")
+        lines.append(f"  %{number} = ptrtoint ptr %{number}.at to i64")
+        return f"%{number}"
+
+    for k, (given, offset) in enumerate(zip(interface.inputs, interface.weights, strict=True)):
+        put(address(f"input.{k}", given, "inputs", offset))
+    for k, (given, offset) in enumerate(zip(interface.outputs, interface.buffers, strict=True)):
+        put(address(f"output.{k}", given, "outputs", weights + offset))
+    put(address("arena", None, "", working))
+    for number in interface.scalars:
+        put(str(number))
+    return "\n".join(lines)
+
+
+def _copies(copies: Sequence[Copy | None]) -> str:
+    """The lines that copy results to where the caller wants them, element by element."""
+    lines: list[str] = []
+    before = "finished"
+    for k, copy in enumerate(copies):
+        if copy is None or 0 in copy.shape:
+            continue
+        count = 1
+        for extent in copy.shape:
+            count *= extent
+        kind = f"i{8 * copy.itemsize}"
+        lines += [
+            f"  %c{k}.in = getelementptr ptr, ptr %outputs, i64 {k}", f"  %c{k}.target = load ptr, ptr %c{k}.in",
+            f"  %c{k}.word = load ptr, ptr getelementptr (i64, ptr @words, i64 {SLOTS_OFFSET // 8 + RUN_SLOTS + copy.slot})",
+            f"  br label %c{k}.loop", f"c{k}.loop:",
+            f"  %c{k}.i = phi i64 [ 0, %{before} ], [ %c{k}.next, %c{k}.loop ]"]
+        rest, place = f"%c{k}.i", str(copy.offset)
+        for axis in reversed(range(len(copy.shape))):
+            t = f"%c{k}.{axis}"
+            lines += [f"  {t}.at = urem i64 {rest}, {copy.shape[axis]}", f"  {t}.rest = udiv i64 {rest}, {copy.shape[axis]}",
+                      f"  {t}.step = mul i64 {t}.at, {copy.strides[axis]}", f"  {t}.sum = add i64 {place}, {t}.step"]
+            rest, place = f"{t}.rest", f"{t}.sum"
+        lines += [
+            f"  %c{k}.from = getelementptr {kind}, ptr %c{k}.word, i64 {place}",
+            f"  %c{k}.value = load {kind}, ptr %c{k}.from, align 1",
+            f"  %c{k}.to = getelementptr {kind}, ptr %c{k}.target, i64 %c{k}.i",
+            f"  store {kind} %c{k}.value, ptr %c{k}.to, align 1", f"  %c{k}.next = add i64 %c{k}.i, 1",
+            f"  %c{k}.more = icmp ult i64 %c{k}.next, {count}", f"  br i1 %c{k}.more, label %c{k}.loop, label %c{k}.done",
+            f"c{k}.done:"]
+        before = f"c{k}.done"
+    return "\n".join(lines)

@@ -1,0 +1,154 @@
+"""Exported programs as object files: a C program links one, and needs neither Python nor genesis."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+from genesis.codegen.cpu.freestanding.assemble import THREADS, Copy, HostCallError, Interface, object_file
+from genesis.ir.dtypes import DType, float64, int64
+from genesis.ir.shapes import numel
+from genesis.lower import Lowered, lower
+from genesis.lower.target import Target
+from genesis.runtime.machine_code import target
+from genesis.shipping.graph_of_call import CallGraph, ExportError, short
+from genesis.shipping.variant import Variant
+from genesis.tensor.handle import Tensor
+
+_ALIGNMENT = 64
+_TYPES = {"float32": "float", "float64": "double", "bool": "_Bool"} | {
+    f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+
+_HEADER = """\
+/* A program of genesis, for {cpu}.
+
+   Inputs, each in row-major order:
+{inputs}
+   Outputs, memory that the caller has reserved, row-major too:
+{outputs}
+   Not thread-safe: one call at a time. Link with libc alone: cc main.c {name}.o
+*/
+#ifndef {upper}_H
+#define {upper}_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* Read the weights, {name}.weights, and reserve memory for runs: {megabytes:.1f} MB.
+   Returns 0; 1: no such file; 2: not the weights of this program; 3: too little memory. */
+int {name}_load(const char *weights);
+
+/* Compute the outputs of the inputs. Returns 0; -1: no weights are loaded; 4: an index is out of range. */
+int {name}_run(const void *const *inputs, void *const *outputs);
+
+/* Give the memory back. */
+void {name}_free(void);
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def write_object(
+    folder: str | os.PathLike[str], name: str, graph: CallGraph, variant: Variant, state: dict[str, Tensor], names: list[str]
+) -> None:
+    """Write `{name}.o`, `{name}.h` and `{name}.weights`. Raises ExportError for what only Python can do."""
+    if not name.isidentifier():
+        raise ValueError(f"to_object: name {name!r}; want an identifier of C")
+    if graph.written:
+        raise ExportError(f"to_object: {', '.join(graph.written)} would be written over; want a program without such state")
+    kinds = [float64 if type(number) is float else int64 for number in variant.numbers]
+    lowered = lower(variant.nodes, variant.values, Target(THREADS), kinds)
+    weights = _Weights()
+    interface = _interface(lowered, graph, variant, weights, state)
+    try:
+        content = object_file(lowered.nodes, lowered.schedule, interface, name)
+    except HostCallError as problem:
+        node = lowered.nodes[problem.node]
+        where = short(graph.lines[lowered.origins[problem.node]])
+        raise ExportError(f"to_object: {node.op} at {where or 'an unknown line'} is computed by Python's libraries (NumPy, "
+                          "SciPy); an object file has libc alone") from problem
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / f"{name}.o").write_bytes(content)
+    (path / f"{name}.weights").write_bytes(weights.content)
+    leaves = [(one.shape, one.dtype) for one in (variant.nodes[node] for node in graph.outputs)]
+    taken = [_given(variant, graph, number) for number in range(len(graph.leaves))]
+    total = interface.weights_bytes + interface.working_bytes + lowered.schedule.arena_bytes
+    (path / f"{name}.h").write_text(_HEADER.format(
+        name=name, upper=name.upper(), cpu=target()[1], inputs=_listed(taken, names),
+        outputs=_listed(leaves, [f"output {k}" for k in range(len(leaves))]), megabytes=total / 1e6))
+
+
+def _given(variant: Variant, graph: CallGraph, number: int) -> tuple[tuple[int, ...], DType]:
+    """Shape and dtype of an argument's tensor."""
+    for one in graph.inputs:
+        if one.kind == "argument" and int(one.name) == number:
+            return variant.nodes[one.node].shape, variant.nodes[one.node].dtype
+    return graph.leaves[number]
+
+
+def _listed(leaves: list[tuple[tuple[int, ...], DType]], names: list[str]) -> str:
+    return "\n".join(
+        f"     {k}  {_TYPES.get(dtype.name, dtype.name)} {name}{''.join(f'[{extent}]' for extent in shape)}"
+        for k, ((shape, dtype), name) in enumerate(zip(leaves, names, strict=True))) or "     none"
+
+
+class _Weights:
+    """The bytes of state, one tensor after the other."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+
+    def add(self, tensor: Tensor) -> int:
+        """Where the tensor begins."""
+        self.content += b"\0" * (-len(self.content) % _ALIGNMENT)
+        start = len(self.content)
+        self.content += tensor.detach().contiguous().numpy().tobytes()
+        return start
+
+
+def _interface(
+    lowered: Lowered, graph: CallGraph, variant: Variant, weights: _Weights, state: dict[str, Tensor]
+) -> Interface:
+    nodes, locations = lowered.nodes, lowered.schedule.locations
+    by_node = {one.node: one for one in graph.inputs}
+    inputs: list[int | None] = []
+    starts: list[int] = []
+    for index in lowered.inputs:
+        one = by_node[lowered.origins[index]]
+        is_given = one.kind == "argument"
+        inputs.append(int(one.name) if is_given else None)
+        starts.append(0 if is_given else weights.add(state[one.name]))
+    sizes = {place.place: nodes[value].nbytes for value, place in locations.items() if place.kind == "output"}
+    outputs: list[int | None] = [None] * len(sizes)
+    copies: list[Copy | None] = []
+    for result, node in enumerate(graph.outputs):
+        base, layout = lowered.outputs[variant.values.index(node)]
+        place, size = locations[base], nodes[base].dtype.itemsize
+        direct = place.kind == "output" and outputs[place.place] is None and layout.is_contiguous and not layout.offset
+        if direct and numel(layout.shape) * size == sizes[place.place]:
+            outputs[place.place] = result
+            copies.append(None)
+        else:
+            slot = place.place + (len(inputs) if place.kind == "output" else 0)
+            copies.append(Copy(slot, layout.offset, layout.shape, layout.strides, size))
+    buffers, working = [], 0
+    for number, given in enumerate(outputs):
+        buffers.append(working)
+        working += 0 if given is not None else -(-sizes[number] // _ALIGNMENT) * _ALIGNMENT
+    return Interface(inputs, starts, outputs, buffers, copies, [_word(number) for number in variant.numbers],
+                     len(weights.content), working)
+
+
+def _word(number: float) -> int:
+    """A number as a word."""
+    return int.from_bytes(struct.pack("=d" if type(number) is float else "=q", number), "little", signed=True)
+
