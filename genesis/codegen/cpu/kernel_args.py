@@ -12,7 +12,7 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import KernelArg
 from genesis.lower.stages import Product
-from genesis.runtime.native import Addresses, FAULT, BlockWord, Slot
+from genesis.runtime.native import FAULT, Addresses, BlockWord, Slot, Symbol
 
 
 class Work(NamedTuple):
