@@ -6,7 +6,8 @@ import os
 import struct
 from pathlib import Path
 
-from genesis.codegen.cpu.freestanding.assemble import THREADS, Copy, HostCallError, Interface, object_file
+from genesis.codegen.cpu.freestanding.assemble import THREADS, HostCallError, object_file
+from genesis.codegen.cpu.freestanding.interface import Copy, Interface
 from genesis.ir.dtypes import DType, float64, int64
 from genesis.ir.shapes import numel
 from genesis.lower import Lowered, lower

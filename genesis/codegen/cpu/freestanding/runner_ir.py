@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from genesis.codegen.cpu.freestanding.interface import Copy, Interface
 from genesis.runtime.chunk_ir import CHUNK, with_fields
 from genesis.runtime.executor_ir import FAULT_WORDS
 from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
-
-if TYPE_CHECKING:
-    from genesis.codegen.cpu.freestanding.assemble import Copy, Interface
 
 _MAIN = """
 %relocation = type { ptr, i64, i64 }
