@@ -4,6 +4,9 @@ Four layers of width 256 with 8 heads see 128 characters at a time, 16 sequences
 cosine and clipped gradients. Now and then it writes a few lines, so that one sees what it has learned.
 
     python examples/char_gpt.py [--compile] [--steps 600] [--sample 300] [--picture out/char_gpt.png]
+    mpiexec -n 4 python -m genesis.distributed examples/char_gpt.py --mesh 2x2 [..]
+
+With a mesh of ranks, the first axis divides the batch and the second one the layers.
 """
 
 from __future__ import annotations
@@ -18,13 +21,21 @@ from tqdm import tqdm
 from training import options_of, report, train
 
 import genesis
+import genesis.distributed as dist
 from genesis import nn, optim
+from genesis.distributed.tensor import Replicate
+from genesis.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from genesis.nn import functional
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))  # what else occurs in a source is left out
 BATCH, LENGTH = 16, 128
 PROMPT = "def "
 SEED = 0
+PLAN = {  # how ranks divide the layers
+    "words": RowwiseParallel(), "blocks.*.attention.project": ColwiseParallel(), "blocks.*.attention.out": RowwiseParallel(),
+    "blocks.*.network.0": ColwiseParallel(), "blocks.*.network.2": RowwiseParallel(),
+    "head": ColwiseParallel(output_layouts=Replicate()),
+}
 
 
 class Attention(nn.Module):
@@ -32,15 +43,15 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.heads = heads
+        self.head_width = width // heads
         self.project, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: genesis.Tensor) -> genesis.Tensor:
-        rows, length, width = x.shape
-        parts = self.project(x).chunk(3, dim=-1)
-        query, key, value = (part.view(rows, length, self.heads, -1).transpose(1, 2) for part in parts)
+        rows, length, _ = x.shape
+        parts = self.project(x).view(rows, length, -1, 3, self.head_width)  # head by head: a rank may have some of them
+        query, key, value = parts.transpose(1, 2).unbind(3)
         found = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.out(found.transpose(1, 2).reshape(rows, length, width))
+        return self.out(found.transpose(1, 2).reshape(rows, length, -1))
 
 
 class Block(nn.Module):
@@ -108,12 +119,19 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--heads", type=int, default=8)
     parser.add_argument("--sample", type=int, default=300, help="characters to write, four times in the course of training")
+    parser.add_argument("--mesh", default="1x1", help="ranks that divide the batch x ranks that divide the layers")
     options = parser.parse_args()
+    dist.init_process_group()
+    mesh = dist.init_device_mesh("cpu", [*map(int, options.mesh.split("x"))], mesh_dim_names=("data", "tensor"))
+    is_first = dist.get_rank() == 0
 
     genesis.manual_seed(SEED)
     draw = np.random.default_rng(SEED)
     text, held_out = sources()
     model = GPT(options.layers, options.width, options.heads)
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    model = parallelize_module(model, mesh["tensor"], PLAN)
+    model = dist.DistributedDataParallel(model, process_group=mesh.get_group("data"))
     optimizer = optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)
     warm_up = max(options.steps // 20, 1)
     schedule = optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(
@@ -136,17 +154,22 @@ def main() -> None:
     def held_out_loss(steps: int) -> float:
         fixed = np.random.default_rng(SEED)
         loss = genesis.stack([loss_of(*batch(held_out, fixed)) for _ in range(8)]).mean().item()
-        tqdm.write(f"\n--- after {steps} steps, held-out loss {loss:.3f} ---\n{write(model, options.sample)}\n")
+        written = write(model, options.sample)
+        if is_first:
+            tqdm.write(f"\n--- after {steps} steps, held-out loss {loss:.3f} ---\n{written}\n")
         return loss
 
-    weights = sum(parameter.numel() for parameter in model.parameters())
-    print(f"{len(text) / 1e6:.1f} million characters, {weights / 1e6:.2f} million parameters")
+    if is_first:
+        print(f"{len(text) / 1e6:.1f} million characters, {weights / 1e6:.2f} million parameters")
     quarter = math.ceil(options.steps / 4)
     sizes = [min(quarter, options.steps - done) for done in range(0, options.steps, quarter)]
-    rounds = ((batch(text, draw) for _ in range(size)) for size in sizes)
+    place, parts = mesh.get_local_rank("data"), mesh.size("data")
+    mine = slice(place * BATCH // parts, (place + 1) * BATCH // parts)
+    rounds = (([tensor[mine] for tensor in batch(text, draw)] for _ in range(size)) for size in sizes)
     step = genesis.compile(step) if options.compile else step
     training = train(step, rounds, options.steps, held_out_loss)
-    report(training, "held-out loss", "nats a character", f"{BATCH}x{LENGTH}", options.picture)
+    if is_first:
+        report(training, "held-out loss", "nats a character", f"{BATCH}x{LENGTH}", options.picture)
 
 
 if __name__ == "__main__":

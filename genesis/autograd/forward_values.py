@@ -5,13 +5,13 @@ A flushed trace is copied: what its flush saved is read from memory, and the res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from genesis.autograd.derivation import node_name
 from genesis.execution.flush import flush, readable
 from genesis.ir.graph import Graph
-from genesis.ops.registry import PRIMITIVES, Operation
+from genesis.ops.registry import PRIMITIVES, Operation, expand
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
@@ -36,30 +36,33 @@ class ChangedError(RuntimeError):
 
 def forward_values(
     source: Trace, last: int, trace: Trace, create_graph: bool
-) -> tuple[Callable[[int], int], tuple[Step, int] | None]:
-    """(position in `source` -> position in the open `trace`, for values up to `last`; this map's part of a step's key)."""
+) -> tuple[Callable[[int], int], tuple[Step, int] | None, Collection[int]]:
+    """(position in `source` -> position in the open `trace`, for values up to `last`; this map's part of a step's key;
+    positions where there are shapes and no values, for a collective that ran runs no more).
+    """
     if source is trace:
-        return int, None
+        return int, None, ()
     refuse("backward goes on in a program that ran before")
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.backward.graph_freed:
         raise ReleasedError
-    reach, start, copies = trace.backward.copies.get((source, create_graph), (-1, 0, {}))
+    reach, start, (copies, unknown) = trace.backward.copies.get((source, create_graph), (-1, 0, ({}, ())))
     if reach < last:
         start = len(trace.nodes)
-        copies = _copied(source, trace, last, create_graph)
-        trace.backward_state().copies[source, create_graph] = last, start, copies
+        copies, unknown = _copied(source, trace, last, create_graph)
+        trace.backward_state().copies[source, create_graph] = last, start, (copies, unknown)
 
     def position(index: int) -> int:
         if index not in copies:
             raise ReleasedError
         return copies[index]
 
-    return position, (source.step, start)
+    return position, (source.step, start), unknown
 
 
-def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> dict[int, int]:
-    """The positions in the open trace of the source's saved values, and of copies of the nodes that follow from these.
+def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple[dict[int, int], set[int]]:
+    """The positions in the open trace of the source's saved values, and of copies of the nodes that follow from these; which
+    of them have no values.
 
     Copies that nobody reads are dropped in lowering.
     """
@@ -72,13 +75,17 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> dict[
             known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
     key = ("copy", source.step, last, tuple(known.items()))
 
-    def build(graph: Graph) -> dict[int, int]:
-        copies = dict(known)
+    def build(graph: Graph) -> tuple[dict[int, int], set[int]]:
+        copies, unknown = dict(known), set[int]()
         for index in range(last + 1):
             node = source.nodes[index]
             if index in copies or node.op == "input" or any(i not in copies for i in node.inputs):
                 continue
+            if not unknown.isdisjoint(node.inputs):
+                unknown.add(index)
             if PRIMITIVES[node.op].kind == "collective":  # it ran; what is read of it was saved
+                unknown.add(index)
+                copies[index] = expand(graph.constant(0, node.dtype), node.shape).index
                 continue
             if node.op == "custom":  # only in the source can it be derived, and if its value is read at all, it was saved
                 raw = graph.value(copies[node.inputs[0]])
@@ -86,13 +93,13 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> dict[
                 continue
             copies[index] = len(graph)
             graph.nodes.append(node.renumbered(tuple([copies[i] for i in node.inputs])))
-        return copies
+        return copies, unknown
 
-    copies: dict[int, int] = trace.record(key, build).result
+    copies, unknown = trace.record(key, build).result
     for index, tensor in source.variables.items():
         if index in copies:
             trace.variables[copies[index]] = tensor
-    return copies
+    return copies, unknown
 
 
 def _linked(source: Trace, index: int, saved: Array) -> Array:
@@ -106,7 +113,9 @@ def saved_at(source: Trace, index: int) -> Tensor:
     """The tensor of the value at `index` of `source`, as backward reads it."""
     with LOCK:
         def read(trace: Trace) -> Array:
-            position, _ = forward_values(source, index, trace, thread_state.grad_enabled)
+            position, _, unknown = forward_values(source, index, trace, thread_state.grad_enabled)
+            if index in unknown:
+                raise ReleasedError
             return trace.handle(position(index))
 
         array = recorded(source.device, read)

@@ -89,7 +89,7 @@ class TraceBackward:
 
     def _derive_in(self, above: int, trace: Trace) -> Trace:
         source = self.trace
-        position, token = forward_values(source, max(self.cotangents), trace, self.create_graph)
+        position, token, unknown = forward_values(source, max(self.cotangents), trace, self.create_graph)
         seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
         wanted = self.wanted
         key = ("derive", token, seeds, wanted, above, self.create_graph)
@@ -104,7 +104,7 @@ class TraceBackward:
 
         step = trace.record(key, unwatched(build), grad=self.create_graph)
         ends, rest, reads = step.result
-        if not source.released.isdisjoint(reads):
+        if not source.released.isdisjoint(reads) or any(i in unknown for seen in reads.values() for i in seen):
             raise ReleasedError
         check_versions(source, reads)
         self.readers.update(reads)

@@ -251,17 +251,27 @@ def new_group(
     chosen = sorted(range(whole.size()) if ranks is None else ranks)
     if not chosen or len({*chosen}) < len(chosen) or not 0 <= chosen[0] <= chosen[-1] < whole.size():
         raise ArgumentError(f"new_group: ranks {chosen}; want different ones of 0 to {whole.size() - 1}")
+    return new_groups([chosen], timeout)
+
+
+def new_groups(parts: Sequence[Sequence[int]], timeout: datetime.timedelta | float | None = None) -> Any:
+    """The group that this rank is in, of several that have no rank in common; NON_GROUP_MEMBER if it is in none.
+
+    A group's ranks are in the order given. Every rank of the job has to call it, with the same groups.
+    """
+    whole = world()
     flush_all()
-    synchronize(whole, f"new_group {chosen}")
+    synchronize(whole, f"new_group {' '.join(map(str, parts))}")
+    own = next((number for number, part in enumerate(parts) if whole.rank() in part), None)
     comm = None
     if whole.comm is not None:
-        member = whole.rank() in chosen
-        comm = whole.comm.Split(0 if member else mpi.library().UNDEFINED, whole.rank())
-        if not member:
-            next(_numbers)
-            return NON_GROUP_MEMBER
+        comm = whole.comm.Split(mpi.library().UNDEFINED if own is None else own,
+                                0 if own is None else [*parts[own]].index(whole.rank()))
+    if own is None:
+        next(_numbers)
+        return NON_GROUP_MEMBER
     seconds = whole.handle.timeout if timeout is None else seconds_of(timeout)
-    made = ProcessGroup(chosen, comm if len(chosen) > 1 else None, seconds)
+    made = ProcessGroup(parts[own], comm if len(parts[own]) > 1 else None, seconds)
     _world.others.append(made)
     return made
 

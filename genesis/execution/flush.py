@@ -315,7 +315,8 @@ def _finish(trace: Trace, run: Run) -> None:
                 saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
                 trace.versions[index] = by_position[index].buffer.version
             for array in run.handles:
-                if array.node.differentiable and array.index not in trace.input_at:
+                kept = array.node.differentiable or array.index in plan.read_collectives
+                if kept and array.index not in trace.input_at:
                     saved[array.index] = Array(None, -1, array.node, array.memory)
     trace.end()
     counts["flushes"] += 1

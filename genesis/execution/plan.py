@@ -32,8 +32,8 @@ class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
     __slots__ = (
-        "arena_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool", "saved",
-        "segments", "sizes", "values", "views",
+        "arena_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool",
+        "read_collectives", "saved", "segments", "sizes", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None) -> None:
@@ -50,6 +50,7 @@ class Plan:
         self.lowered = lowered
         self.collectives = [node for node in lowered.nodes if PRIMITIVES[node.op].kind == "collective"] if GROUPS else []
         self.saved = saved
+        self.read_collectives = expensive.intersection(collectives_of(trace)) if GROUPS else ()  # by backward; not run again
         self.values = (*outputs, *saved)
         self.host_calls: dict[int, BoundCall] = {}
         self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from genesis.ops.reference import RefusedError, evaluate_all
+from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import META
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
@@ -19,12 +20,13 @@ class Interpretation:
     words), and there is no value.
     """
 
-    __slots__ = ("failure", "keeps", "memories", "saved", "values")
+    __slots__ = ("failure", "keeps", "memories", "read_collectives", "saved", "values")
 
     def __init__(self, trace: Trace, handles: Sequence[Array]) -> None:
         self.failure: tuple[int, Exception] | None = None
         self.keeps = any([array.node.differentiable for array in handles])
         self.saved: list[int] = []
+        self.read_collectives = {index for index, node in enumerate(trace.nodes) if PRIMITIVES[node.op].kind == "collective"}
         self.memories: list[Memory] = []
         self.values: list[int] = []  # whose they are
         given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]

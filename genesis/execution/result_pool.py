@@ -7,7 +7,7 @@ else owns it (`reusable`); otherwise it gets fresh memory, which the run does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter, sub
 from typing import NamedTuple, Protocol
 
@@ -62,6 +62,9 @@ class Computation(Protocol):
 
     @property
     def values(self) -> Sequence[int]: ...
+
+    @property
+    def read_collectives(self) -> Collection[int]: ...
 
 
 class Run:

@@ -47,14 +47,30 @@ def clip_grad_norm_(
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
-    gradients = _gradients(parameters)
+    tensors = [parameters] if isinstance(parameters, Tensor) else [*parameters]
+    gradients = _gradients(tensors)
     if not gradients:
         return zeros(())
+    if any(hasattr(tensor, "sharding") for tensor in tensors):
+        total = _norm_over_ranks(tensors, norm_type, error_if_nonfinite)
+        clip_grads_with_norm_(tensors, max_norm, total)
+        return total
     if error_if_nonfinite:
         get_total_norm(gradients, norm_type, True)
     with recording(False) as again, again:
         (total,) = update_all(gradients, "clip_to_norm", float(max_norm), float(norm_type))
     return total
+
+
+def _norm_over_ranks(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
+    """The norm of gradients of which ranks have parts: see `genesis.distributed.tensor.sharded_parameter`."""
+    groups: dict[Any, list[Tensor]] = {}
+    for tensor in tensors:
+        groups.setdefault(getattr(tensor, "sharding", None), []).extend(_gradients(tensor))
+    with recording(False) as again, again:
+        norms = [norm if sharding is None else sharding.norm_of_all(norm, norm_type) for sharding, parts in groups.items()
+                 for norm in [get_total_norm(parts, norm_type)]]
+    return get_total_norm(norms, norm_type, error_if_nonfinite)
 
 
 def get_total_norm(

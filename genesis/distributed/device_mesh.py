@@ -1,0 +1,143 @@
+"""A mesh of ranks: each axis is a way to divide work, and each line along an axis is a group of ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.distributed.process_group import ProcessGroup, group_of, new_groups, world
+from genesis.functions.from_data import tensor as tensor_from
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+
+
+def init_device_mesh(
+    device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None
+) -> DeviceMesh:
+    """All ranks, in a mesh of a shape: neighbours along the last axis are neighbours in the job. Every rank calls it.
+
+    Raises ValueError for another device than "cpu", and for a shape of more or fewer ranks than there are.
+
+    >>> genesis.distributed.init_process_group()
+    >>> mesh = genesis.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "tensor"))
+    >>> mesh["tensor"].size(), mesh.get_coordinate()
+    (1, [0, 0])
+    >>> genesis.distributed.destroy_process_group()
+    """
+    shape, size = tuple(mesh_shape), world().size()
+    if not shape or min(shape) < 1 or math.prod(shape) != size:
+        raise ArgumentError(f"init_device_mesh: shape {shape} has {math.prod(shape)} ranks; want {size}, all of the job")
+    return DeviceMesh(device_type, np.arange(size).reshape(shape), mesh_dim_names=mesh_dim_names)
+
+
+class DeviceMesh:
+    """Ranks in a grid, of which this is one; a group for each axis. Every rank of the job makes it.
+
+    Args:
+        device_type: "cpu".
+        mesh: the ranks, as nested lists or a tensor of integers, each once.
+        mesh_dim_names: names of the axes, by which `mesh["name"]` takes the line of this rank.
+
+    Raises ValueError for another device, ranks that there are not, and names that are not one for each axis.
+    """
+
+    def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
+        ranks = np.asarray(mesh.numpy() if isinstance(mesh, Tensor) else mesh)
+        size = world().size()
+        if device_type != "cpu":
+            raise ArgumentError(f"DeviceMesh: device_type is {device_type!r}; want 'cpu'")
+        if ranks.ndim == 0 or ranks.dtype.kind not in "iu" or len({*ranks.flat}) < ranks.size or not (
+                ranks.min(initial=size) >= 0 and ranks.max(initial=-1) < size):
+            raise ArgumentError(f"DeviceMesh: {ranks.tolist()}; want different ranks of 0 to {size - 1} along one axis or more")
+        names = tuple(mesh_dim_names) if mesh_dim_names else None
+        if names is not None and (len(names) != ranks.ndim or len({*names}) < len(names)):
+            raise ArgumentError(f"DeviceMesh: mesh_dim_names {names}; want {ranks.ndim} different names, one for each axis")
+        lines = [np.moveaxis(ranks, axis, -1).reshape(-1, ranks.shape[axis]).tolist() for axis in range(ranks.ndim)]
+        self._begin(device_type, ranks, names, [new_groups(parts) for parts in lines])
+
+    def _begin(self, device_type: str, ranks: np.ndarray, names: tuple[str, ...] | None, groups: list[Any]) -> None:
+        self.device_type, self.mesh_dim_names = device_type, names
+        self._ranks, self._groups = ranks, groups
+        found = np.argwhere(ranks == world().rank())
+        self._place: list[int] | None = found[0].tolist() if len(found) else None
+
+    @property
+    def mesh(self) -> Tensor:
+        """The ranks, as a tensor."""
+        return tensor_from(self._ranks)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the axes."""
+        return self._ranks.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return self._ranks.ndim
+
+    def size(self, mesh_dim: int | str | None = None) -> int:
+        """The extent of an axis, given by its number or name; the number of ranks if left out."""
+        return self._ranks.size if mesh_dim is None else self._ranks.shape[self._axis("size", mesh_dim)]
+
+    def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
+        """The mesh of the named axes that this rank is in. It shares the groups. Raises KeyError for a name that is none."""
+        wanted = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
+        known = self.mesh_dim_names or ()
+        if not wanted or any(name not in known for name in wanted) or len({*wanted}) < len(wanted):
+            raise KeyError(f"DeviceMesh: {mesh_dim_names!r} of a mesh whose axes are {known}; want one of these, or several")
+        axes = [known.index(name) for name in wanted]
+        if self._place is None:
+            raise RuntimeError(f"DeviceMesh: rank {world().rank()} is not in the mesh {self._ranks.tolist()}")
+        rest = [slice(None) if axis in axes else self._place[axis] for axis in range(self.ndim)]
+        part = self._ranks[tuple(rest)].transpose(np.argsort(np.argsort(axes)))
+        made = object.__new__(DeviceMesh)
+        made._begin(self.device_type, part, wanted, [self._groups[axis] for axis in axes])
+        return made
+
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The group of this rank along an axis, which may be left out where there is one."""
+        return group_of(self._groups[self._axis("get_group", mesh_dim)])
+
+    def get_all_groups(self) -> list[ProcessGroup]:
+        """This rank's groups, one for each axis."""
+        return [group_of(group) for group in self._groups]
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """This rank's place along an axis, which may be left out where there is one."""
+        return self.get_group(mesh_dim).rank()
+
+    def get_rank(self) -> int:
+        """This rank among all."""
+        return world().rank()
+
+    def get_coordinate(self) -> list[int] | None:
+        """This rank's place along each axis; None if it is not in the mesh."""
+        return self._place
+
+    def _axis(self, name: str, mesh_dim: int | str | None) -> int:
+        known = self.mesh_dim_names or ()
+        if mesh_dim is None and self.ndim == 1:
+            return 0
+        axis = known.index(mesh_dim) if isinstance(mesh_dim, str) and mesh_dim in known else mesh_dim
+        if not isinstance(axis, int) or not -self.ndim <= axis < self.ndim:
+            raise ArgumentError(f"{name}: axis {mesh_dim!r} of a mesh {self.shape}, names {known}; want one of its axes")
+        return axis % self.ndim
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceMesh) and self.mesh_dim_names == other.mesh_dim_names and np.array_equal(
+            self._ranks, other._ranks)
+
+    def __hash__(self) -> int:
+        return hash((self.mesh_dim_names, self._ranks.tobytes()))
+
+    def __repr__(self) -> str:
+        named = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"
+        return f"DeviceMesh('{self.device_type}', {self._ranks.tolist()}{named})"
+
+
+replayable_module(__name__, but=("init_device_mesh", "__init__", "_begin"))

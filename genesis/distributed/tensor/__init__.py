@@ -1,0 +1,10 @@
+"""Tensors that a mesh of ranks holds together: placements, DTensor, and layers that are parallel along tensors."""
+
+from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
+from genesis.distributed.tensor import parallel
+from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
+from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+
+__all__ = [
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor", "init_device_mesh", "parallel",
+]

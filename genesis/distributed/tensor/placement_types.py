@@ -1,0 +1,50 @@
+"""How the ranks of a mesh hold one tensor: in parts, in copies, or as terms of a sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from genesis.ir.errors import ArgumentError
+
+
+class Placement:
+    """How the ranks along one axis of a mesh hold a tensor."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each rank has a part, along `dim` if that is given."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether each rank has all of it."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self) -> bool:
+        """Whether each rank has a term of the sum that it is."""
+        return isinstance(self, Partial)
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """Rank k has the k-th of equal parts along axis `dim`.
+
+    >>> genesis.distributed.tensor.Shard(0).is_shard(0)
+    True
+    """
+
+    dim: int
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """Each rank has all of it."""
+
+
+@dataclass(frozen=True)
+class Partial(Placement):
+    """The tensor is the sum of what the ranks have. Raises ValueError for another reduction."""
+
+    reduce_op: str = "sum"
+
+    def __post_init__(self) -> None:
+        if self.reduce_op != "sum":
+            raise ArgumentError(f"Partial: reduce_op is {self.reduce_op!r}; want 'sum'")

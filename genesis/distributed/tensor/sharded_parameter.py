@@ -1,0 +1,82 @@
+"""Parameters of which each rank has a part: how modules save and load them, and how their norms are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.distributed.device_mesh import DeviceMesh
+from genesis.distributed.nn.functional import all_reduce
+from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
+from genesis.distributed.tensor.placement_types import Placement, Shard
+from genesis.functions.from_data import tensor as tensor_from
+from genesis.ir.replayable import replayable_module
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.tensor.handle import Tensor
+
+
+class Sharding:
+    """How a parameter is held, as its attribute `sharding`."""
+
+    def __init__(self, device_mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
+        self.device_mesh, self.placements = device_mesh, tuple(placements)
+
+    def held(self, local: Tensor) -> DTensor:
+        """What ranks hold together, of which this rank has `local`."""
+        return DTensor(local, self.device_mesh, self.placements)
+
+    def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
+        """The norm of all ranks' parts, of which `norm` is this rank's."""
+        for axis, placement in enumerate(self.placements):
+            if isinstance(placement, Shard):
+                group = self.device_mesh.get_group(axis)
+                norm = (all_reduce(norm, "max", group) if norm_type == float("inf")
+                        else all_reduce(norm**norm_type, "sum", group) ** (1 / norm_type))
+        return norm
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sharding) and (self.device_mesh, self.placements) == (other.device_mesh, other.placements)
+
+    def __hash__(self) -> int:
+        return hash((self.device_mesh, self.placements))
+
+
+def shard_parameters(
+    module: Module, device_mesh: DeviceMesh, placements: dict[str, Placement], src_data_rank: int | None
+) -> None:
+    """Have a module's parameters of these names be this rank's parts of them. Its state dict has DTensors of them."""
+    for name, placement in placements.items():
+        whole = getattr(module, name)
+        if whole is not None:
+            local = distribute_tensor(whole, device_mesh, [placement], src_data_rank=src_data_rank).to_local()
+            part = Parameter(local.clone(), requires_grad=whole.requires_grad)
+            if isinstance(placement, Shard):
+                part.sharding = Sharding(device_mesh, [placement])  # type: ignore[attr-defined]
+            setattr(module, name, part)
+    module.register_state_dict_post_hook(_as_dtensors)
+    module.register_load_state_dict_pre_hook(_as_local)
+
+
+def _sharded(module: Module) -> list[tuple[str, Parameter]]:
+    return [(name, p) for name, p in vars(module).items() if isinstance(p, Parameter) and hasattr(p, "sharding")]
+
+
+def _as_dtensors(module: Module, state: dict[str, Any], prefix: str, metadata: object) -> None:
+    for name, parameter in _sharded(module):
+        state[prefix + name] = parameter.sharding.held(state[prefix + name])  # type: ignore[attr-defined]
+
+
+def _as_local(module: Module, state: dict[str, Any], prefix: str, *others: object) -> None:
+    """Of what one process saved, or other ranks did, this rank's part."""
+    for name, parameter in _sharded(module):
+        given = state.get(prefix + name)
+        if given is not None:
+            how: Sharding = parameter.sharding  # type: ignore[attr-defined]
+            if not isinstance(given, DTensor):
+                whole = given if isinstance(given, Tensor) else tensor_from(given)
+                given = distribute_tensor(whole, how.device_mesh, how.placements, src_data_rank=None)
+            state[prefix + name] = given.redistribute(how.placements).to_local()
+
+
+replayable_module(__name__)
