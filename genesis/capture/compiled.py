@@ -21,6 +21,7 @@ from genesis.nn.module import Module
 from genesis.runtime.collectives import GROUPS
 from genesis.runtime.devices import seen_devices
 from genesis.runtime.logs import tell
+from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY, LOCK, critical
@@ -85,6 +86,7 @@ class Compiled:
             if critical.running or getattr(state.trace, "closed", False) is BUSY:  # a signal handler or finalizer came in
                 return self.function(*args, **kwargs)
             entries, now, nearest = self.entries, modes(), -3
+            began = timeline.spans is not None and timeline.start()
             for position, entry in enumerate(entries):
                 if entry.modes != now:
                     if nearest < -2:
@@ -98,6 +100,9 @@ class Compiled:
                 if seen_devices and entry.is_elsewhere(*found):
                     nearest, self.missed = len(entry.labels), "the device of a tensor"
                     continue
+                if began:
+                    timeline.note("guards", began)
+                    began = timeline.start()
                 if position:
                     entries.insert(0, entries.pop(position))
                 if self.check and entry.replays < CHECKED:
@@ -115,6 +120,8 @@ class Compiled:
                         critical.running = False
                         if opened is not None:
                             opened.closed = False
+                        if began:
+                            timeline.note("replay", began, self.__qualname__)
                 if replayed and result is FAULT:
                     return self.function(*args, **kwargs)
                 if replayed:
@@ -131,7 +138,9 @@ class Compiled:
         if self.entries:
             tell("guards", "%s is recorded anew: %s has changed", self.__qualname__, self.missed)
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
+        began = timeline.start()
         recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items)
+        timeline.note("record", began, self.__qualname__)
         recorder, entry = recording.recorder, recording.entry
         if recorder.guards.remembers:
             self._dynamic = False

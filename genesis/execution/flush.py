@@ -27,6 +27,7 @@ from genesis.runtime.devices import META
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Completion, UnfinishedError
 from genesis.runtime.scratch import scratch
+from genesis.runtime.timeline import timeline
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import thread_state, unflushed
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
@@ -142,6 +143,7 @@ def flush(trace: Trace, run: Run | None = None) -> None:
                 "flush: a signal handler or finalizer has interrupted the call that computes this; it can read the values "
                 "of tensors, but neither derive them nor share their memory"
             )
+        began = timeline.spans is not None and timeline.start()
         opened, was_running = thread_state.trace, critical.running
         if opened is trace or opened is None or opened.closed:
             opened = None
@@ -157,11 +159,15 @@ def flush(trace: Trace, run: Run | None = None) -> None:
                     hook(trace, trace.run.plan)
                 except BaseException as raised:
                     failure = failure or raised
+            if began:
+                timeline.note_programs(began, trace.run.plan, trace.without_data)
             _finish(trace, trace.run)
         finally:
             trace.closed, critical.running = True, was_running
             if opened is not None:
                 opened.closed = False
+            if began:
+                timeline.note("flush", began)
         if failure is not None:
             raise failure
 
@@ -256,8 +262,10 @@ def _run_segments(
     """Programs and host calls, in order."""
     for segment in plan.segments:
         if segment.host is not None:
+            began = timeline.start()
             try:
                 call_host(plan, segment.host, slots, trace.device)
+                timeline.note("host", began)
             except (np.linalg.LinAlgError, ArgumentError) as error:
                 return lose(trace, plan.lowered.origins[segment.host.node], error)
         if segment.program is not None:

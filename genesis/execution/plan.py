@@ -22,6 +22,7 @@ from genesis.runtime.counters import count, counts
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.references import collector_paused, owned_elsewhere
 from genesis.runtime.team import get_num_threads
+from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
 from genesis.tracing.trace import Array, Trace
 
@@ -139,6 +140,8 @@ def _key(trace: Trace, outputs: tuple[int, ...], threads: int) -> Key:
 
 
 def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key, lowered: Lowered | None = None) -> Plan:
+    began = timeline.start()
     plan = Plan(trace, outputs, threads, lowered)
+    timeline.note("plan", began)
     plan_cache.put(trace.step.plans, key, plan, len(plan.lowered.nodes))
     return plan

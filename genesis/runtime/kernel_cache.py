@@ -26,6 +26,7 @@ from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.logs import CompilingLine, tell
 from genesis.runtime.private_directory import PrivateDirectory, cache_directory
+from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
 
 SIZE_LIMIT = 512 << 20  # bytes on disk
@@ -71,9 +72,11 @@ class KernelCache:
         for noted in self._noted:
             noted += kernels
         if any(kernel.source not in addresses for kernel in kernels):
+            began = timeline.start()
             with self._lock:
                 missing = {kernel.source: kernel for kernel in kernels if kernel.source not in addresses}
                 self._link(missing.values())
+            timeline.note("compile", began)
         return [addresses[kernel.source] for kernel in kernels]
 
     @contextlib.contextmanager

@@ -25,6 +25,7 @@ from genesis.runtime import executor_ir
 from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.team import team
+from genesis.runtime.timeline import Launches, timeline
 
 
 class Slot(NamedTuple):
@@ -198,12 +199,15 @@ class NativeProgram:
             self._pack_into(self._words, SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
             address = self._staying if before or completion is _unobserved else self._address
+            began = timeline.spans is not None and timeline.start()
             try:
                 # The iterators are C code all through, so between `before`, the run and `undo` no interrupt can be raised.
                 flagged = all(chain(filter(None, before), map(self._run, (address,)), filter(None, undo)))  # to a flag of 0
                 return Fault(*_FAULT.unpack_from(self._words, FAULT_OFFSET)) if flagged else None
             finally:
                 self._is_prepared = False
+                if began:
+                    timeline.note("run", began, Launches(self._clock[:], team.take_logs()))
                 if interrupted is not None:
                     self._words[:], self._is_prepared = interrupted, True
 

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import os
 import signal
+from array import array
 
 from genesis.ir.replayable import replayable
 from genesis.runtime import team_ir
@@ -21,6 +22,7 @@ from genesis.runtime.uninterrupted import uninterrupted
 
 # Not OpenMP: slim images lack it, and a forked child that meets it hangs. Not Numba's portable layer: it takes 100 us a launch
 # and aborts under concurrent use.
+_LOG_WORDS = 4  # of an entry: two times of two words
 MOST_WORKERS, _MOST_PER_PROCESSOR = 1024, 16
 
 
@@ -34,6 +36,8 @@ class Team:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))  # immortal: the threads outlive the interpreter
         self.address = -(-ctypes.addressof(self._memory) // 64) * 64
         self.size = 1
+        self._log_entries = 0
+        self._logs: dict[int, array[int]] = {}  # of workers
         self.lock = fork_safe_lock()
         os.register_at_fork(after_in_child=self._disband)
 
@@ -49,6 +53,30 @@ class Team:
         while self.size < size and self._start(self.size, body):
             self.size += 1
             self._word(team_ir.TEAM_SIZE).value = self.size - 1
+
+    def log(self, entries: int) -> None:
+        """Have each worker note when it takes part in a launch, up to so many times between two calls of `take_logs`; with 0,
+        not any more."""
+        with self.lock:  # no worker is at work, so none writes
+            if entries != self._log_entries:
+                for index in self._logs:
+                    self._word(_log_word(index)).value = 0
+                self._logs.clear()
+                self._log_entries = entries
+            self.take_logs()
+
+    def take_logs(self) -> list[array[int]]:
+        """What workers have noted: seconds and nanoseconds of each beginning and end. The lock is held."""
+        taken = []
+        for index in range(1, self.size) if self._log_entries else ():
+            log = self._logs.get(index)
+            if log is None:
+                log = self._logs[index] = array("q", bytes(8 * (2 + _LOG_WORDS * self._log_entries)))
+                log[1] = self._log_entries
+                self._word(_log_word(index)).value = log.buffer_info()[0]
+            taken.append(log[2 : 2 + _LOG_WORDS * log[0]])
+            log[0] = 0
+        return taken
 
     def _initialise(self) -> None:
         self._word(team_ir.TEAM_TICKET).value = 1  # odd, as all tickets are: even words of mailboxes say that nothing waits
@@ -66,6 +94,7 @@ class Team:
         """In a forked child, which has none of the parent's threads."""
         ctypes.memset(self._memory, 0, ctypes.sizeof(self._memory))
         self.size = 1
+        self._logs.clear()
 
     def _word(self, index: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self.address + 8 * index)
@@ -88,6 +117,10 @@ def start_thread(body: int, argument: int) -> bool:
 def worker_source() -> KernelSource:
     """The loop of a worker."""
     return KernelSource("genesis_worker", team_ir.worker_ir(), team_ir.worker_ir)
+
+
+def _log_word(index: int) -> int:
+    return team_ir.TEAM_MAILBOXES + team_ir.MAILBOX_WORDS * index + team_ir.MAILBOX_LOG
 
 
 def _worker() -> int:

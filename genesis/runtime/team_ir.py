@@ -1,7 +1,8 @@
 """The team as LLVM IR: how the caller hands out a launch, and the loop of a worker.
 
     team        {size, launch, ticket, processor | parked | pending, caller parked | next chunk | mutex | work | done | boxes}
-    mailbox     {ticket, team, index, thread}                    one cache line each; the caller's, 0, is not used
+    mailbox     {ticket, team, index, thread, log}               one cache line each; the caller's, 0, is not used
+    log         {entries, most of them, (begin, end) ..}         times in seconds and nanoseconds; null while no profiler asks
 
 To hand out a launch the caller writes an odd ticket, higher than any before it, into each mailbox. Whoever turns it even by
 compare-and-swap has claimed it: the worker, who takes part, or the caller, once nothing is left to do. The launch cannot end
@@ -19,13 +20,14 @@ consistent: with a weaker order each could miss the other, and both would sleep.
 from __future__ import annotations
 
 import platform
+import time
 
 from genesis.runtime.chunk_ir import CHUNK, with_fields
 from genesis.runtime.processors_ir import PROCESSORS
 
 # Offsets, in words, into the team: where team.py writes.
 TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
-MAILBOX_WORDS = 8
+MAILBOX_WORDS, MAILBOX_LOG = 8, 4
 
 # A worker spins for 0.2 to 0.5 ms, in pauses of 20 to 50 ns: a training step's kernels find it awake after the 0.3 ms of Python
 # between two steps. A wake-up takes 2 us, from sleep 25 to 60.
@@ -69,6 +71,38 @@ declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
 declare i32 @pthread_cond_broadcast(ptr)
+"""
+
+_TAKE_PART_LOGGED = """
+; As take_part; notes when it began and ended in the worker's log, if there is one that is not full.
+define internal void @take_part_logged(ptr %log, ptr %team, ptr %launch, i64 %worker) {
+entry:
+  %is.off = icmp eq ptr %log, null
+  br i1 %is.off, label %untimed, label %on
+on:
+  %entries = load i64, ptr %log
+  %most.at = getelementptr i64, ptr %log, i64 1
+  %most = load i64, ptr %most.at
+  %has.room = icmp ult i64 %entries, %most
+  br i1 %has.room, label %timed, label %untimed
+timed:
+  %words = shl i64 %entries, 2
+  %begin.word = add i64 %words, 2
+  %end.word = add i64 %words, 4
+  %begin.at = getelementptr i64, ptr %log, i64 %begin.word
+  %end.at = getelementptr i64, ptr %log, i64 %end.word
+  call i32 @clock_gettime(i32 CLOCK, ptr %begin.at)
+  call void @take_part(ptr %team, ptr %launch, i64 %worker)
+  call i32 @clock_gettime(i32 CLOCK, ptr %end.at)
+  %entries.next = add i64 %entries, 1
+  store i64 %entries.next, ptr %log
+  ret void
+untimed:
+  call void @take_part(ptr %team, ptr %launch, i64 %worker)
+  ret void
+}
+
+declare i32 @clock_gettime(i32, ptr)
 """
 
 _WORKER = """
@@ -123,7 +157,9 @@ mine:
   load %team: 3 i64 processor
   call void @make_room(i64 %processor)
   %launch = load ptr, ptr %launch.at
-  call void @take_part(ptr %team, ptr %launch, i64 %index)
+  %log.at = getelementptr i64, ptr %mailbox, i64 LOG_WORD
+  %log = load ptr, ptr %log.at
+  call void @take_part_logged(ptr %log, ptr %team, ptr %launch, i64 %index)
   %left = atomicrmw sub ptr %pending, i64 1 seq_cst
   %was.last = icmp eq i64 %left, 1
   br i1 %was.last, label %tell, label %wait
@@ -255,7 +291,9 @@ def fork_join_ir() -> str:
 
 def worker_ir() -> str:
     """The module that defines `ptr genesis_worker(mailbox)`, the body of a worker's thread."""
-    return with_fields(_shared() + _WORKER.replace("PAUSE", _PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS)))
+    worker = _WORKER.replace("PAUSE", _PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS)).replace("LOG_WORD", str(MAILBOX_LOG))
+    logged = _TAKE_PART_LOGGED.replace("CLOCK", str(time.CLOCK_MONOTONIC))
+    return with_fields(_shared() + logged + worker)
 
 
 def _shared() -> str:

@@ -158,6 +158,16 @@ class Trace:
         if self.backward.copies:
             self.backward.copies = {}
 
+    def without_data(self) -> Trace:
+        """The calls alone, for reports: values and tensors are none of its."""
+        bare = Trace(self.device)
+        bare.nodes, bare.lines, bare.closed = self.nodes, self.lines, True
+        if self.backward.copies:
+            bare.backward_state().copies = {
+                (source.without_data(), create_graph): copied
+                for (source, create_graph), copied in self.backward.copies.items()}
+        return bare
+
     def append(self, step: Step) -> None:
         """Take `step`, a child of the last one."""
         self.step = step

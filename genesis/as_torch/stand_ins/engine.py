@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from genesis.as_torch.stand_ins.overriding import TorchDispatchMode  # noqa: F401
 from genesis.as_torch.stand_ins.settings import no, no_effect, nothing
 from genesis.ir.replayable import replayable_module
+from genesis.profiler import ProfilerActivity as ProfilerActivity
 
 is_view_replay_enabled = kineto_available = no
 enforce_grad_layout_policy = region_activation_memory_budget = no_effect
@@ -33,12 +34,6 @@ def set_multithreading_enabled(mode: bool) -> contextlib.AbstractContextManager[
     """What `is_multithreading_enabled` gives from now on; as a context, until its end."""
     before, _multithreading[0] = _multithreading[0], mode
     return _restored(before)
-
-
-class ProfilerActivity(enum.Enum):
-    """What a profiler looks at."""
-
-    CPU, XPU, MTIA, CUDA, HPU, PrivateUse1 = range(6)
 
 
 class ProfilerState(enum.Enum):

@@ -26,6 +26,7 @@ from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.runtime import rng
 from genesis.runtime.executor_ir import PATIENCE
+from genesis.runtime.timeline import timeline
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
@@ -136,7 +137,10 @@ class Entry:
                 for k, source in only.slots:
                     scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
                         settings, leaves, start, source)
+                began = timeline.start()
                 result = single.replay(arrays, scalars, leaves)
+                if began:
+                    timeline.note_programs(began, only.program.plan, only.program.without_data)
         except BaseException:
             # Once committed, tensors hold their new arrays, computed or pending: the step has been taken.
             if not commit.done:

@@ -60,6 +60,12 @@ class ReplayProgram:
         trace.arrays.clear()
         return trace
 
+    def without_data(self) -> Trace:
+        """The calls alone: see `Trace.without_data`."""
+        bare = Trace(self.device)
+        bare.nodes, bare.lines, bare.closed = self.nodes, self.lines, True
+        return bare
+
     def put_down(self, inputs: list[Array], numbers: list[float]) -> tuple[Trace, list[Array]]:
         """A trace that has come to where the recorded one ended, with these data, and handles on its outputs."""
         trace = Trace(self.device)

@@ -1,0 +1,61 @@
+"""PyTorch's `key_averages()`: rows under PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from genesis.profiler.measured import Measured
+from genesis.profiler.tables import SORTS, Text, rows_of, table
+
+_SORTS: dict[str | None, str] = {
+    None: "time", "count": "calls", "flops": "flops", "name": "name",
+    **{f"{own}{device}_time{total}": "time" for own in ("self_", "") for device in ("cpu", "cuda", "device")
+       for total in ("_total", "")},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """An operation: how often it ran, and microseconds. No operation runs within another: own times are the times."""
+
+    key: str
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+    cpu_time: float
+    flops: float
+
+
+class Averages(list[Average]):
+    """A list of `Average`, longest time first."""
+
+    def __init__(self, measured: Measured, by: str) -> None:
+        self._measured, self._by = measured, by
+        super().__init__(Average(row.name, row.calls, row.seconds * 1e6, row.seconds * 1e6,
+                                 row.seconds * 1e6 / max(row.calls, 1), row.flops) for row in rows_of(measured, by))
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds of all."""
+        return sum(row.self_cpu_time_total for row in self)
+
+    def total_average(self) -> Average:
+        """All in one row."""
+        count = sum(row.count for row in self)
+        total = self.self_cpu_time_total
+        return Average("Total", count, total, total, total / max(count, 1), sum(row.flops for row in self))
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **others: object) -> Text:
+        """`profile.table`, sorted by one of PyTorch's names of columns. Raises ValueError for one that is not known."""
+        sort = _SORTS.get(sort_by, sort_by or "time")
+        if sort not in SORTS:
+            raise ValueError(f"table: sort_by={sort_by!r}; want one of {', '.join(name for name in _SORTS if name)}")
+        return table(self._measured, self._by, sort, None if row_limit < 0 else row_limit)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def names(self) -> Iterator[str]:
+        """The keys."""
+        return (row.key for row in self)
