@@ -17,17 +17,20 @@ from genesis.ops.views import diagonal_value
 
 
 # ---- triangular equations, by BLAS (trsm) ----
-def triangular_value(a: Value, b: Value, upper: bool, unit: bool = False) -> Value:
-    """T^-1 b for a triangle T of `a`, with ones on its diagonal if `unit`; the leading extents are equal."""
-    attrs = {"dim": a.ndim - 2, "upper": upper, "unit": unit}
+def triangular_value(a: Value, b: Value, upper: bool, unit: bool = False, whole: bool = False) -> Value:
+    """T^-1 b for a triangle T of `a`, with ones on its diagonal if `unit`; the leading extents are equal.
+
+    `whole`: `a` is that triangle, and gradients are those of a^-1 b, by the zeros beside it too.
+    """
+    attrs = {"dim": a.ndim - 2, "upper": upper, "unit": unit, "whole": whole}
     return a.graph.add("solve_triangular", (a, b), b.shape, b.dtype, attrs)
 
 
 def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    upper, unit = x.node.attrs["upper"], x.node.attrs["unit"]
-    to_b = triangular_value(swapped(a), g, not upper, unit)
-    whole = -matmul(to_b, swapped(x))
-    return triu(whole, int(unit)) if upper else tril(whole, -int(unit)), to_b
+    upper, unit, whole = (x.node.attrs[name] for name in ("upper", "unit", "whole"))
+    to_b = triangular_value(swapped(a), g, not upper, unit, whole)
+    to_a = -matmul(to_b, swapped(x))
+    return to_a if whole else triu(to_a, int(unit)) if upper else tril(to_a, -int(unit)), to_b
 
 
 def _solve_reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -133,9 +136,14 @@ def cholesky(A: Value, upper: bool = False) -> Value:
 
 @composite("cholesky_solve", 2, keywords={"input2": "L"}, takes_complex=True)
 def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
-    """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
-    y = solve_triangular(adjoint(L) if upper else L, B, upper=False)
-    return solve_triangular(L if upper else adjoint(L), y, upper=True)
+    """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L).
+
+    One triangle of `L` is read; gradients are by both, as PyTorch's: the derivatives of X by any L.
+    """
+    first, second = promoted(B, L)
+    factor = matrices("cholesky_solve", second, square=True)
+    a, b = aligned("cholesky_solve", adjoint(factor) if upper else factor, widened(first))
+    return cast(triangular_value(adjoint(a), triangular_value(a, b, False, whole=True), True, whole=True), first.dtype)
 
 
 @composite("cholesky_inverse", takes_complex=True)

@@ -13,21 +13,9 @@ def _symmetric(function):
     return lambda x, *args, **kwargs: function(x + x.mH, *args, **kwargs)
 
 
-def _triangular(place):
-    def decorate(function):
-        def of_triangle(*args, upper=False, **kwargs):
-            triangle = args[place].triu() if upper else args[place].tril()
-            return function(*args[:place], triangle, *args[place + 1 :], upper=upper, **kwargs)
-
-        return of_triangle
-
-    return decorate
-
-
 # Derivatives are compared where both libraries have the same: of matrices of the kind that the operation is for.
 POINTS = {
     **dict.fromkeys(("cholesky", "linalg.cholesky", "linalg.cholesky_ex", "linalg.eigh", "linalg.eigvalsh"), _symmetric),
-    "cholesky_inverse": _triangular(0), "cholesky_solve": _triangular(1),
     "nn.functional.ctc_loss": lambda function: lambda x, *args, **kwargs: function(x.log_softmax(-1), *args, **kwargs),
 }
 

@@ -293,6 +293,7 @@ NOT_DIFFERENTIATED = {
     **dict.fromkeys(COLLECTIVES, "needs ranks: see tests/distributed/gradients_script.py"),
     **dict.fromkeys(
         ("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/library/test_decompositions.py"),
+    **dict.fromkeys(("cholesky_inverse", "cholesky_solve"), "by both triangles: see test_cholesky_gradients.py"),
     **dict.fromkeys(("floor_divide", "geqrf", "ldl_factor", "ldl_factor_ex"), "has no gradient, as in torch"),
     "ldl_solve": "its gradient is that by B alone: see tests/library/test_factors.py",
     "ctc_loss": "has no second one: see tests/nn/test_sequences.py",
