@@ -7,7 +7,9 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.functions.methods.table import function_of
 from genesis.ops import OPERATIONS
+from genesis.ops.examples import _sessions
 
 # The most used rows: each says what it takes, what it raises, and shows an example.
 MOST_USED = (
@@ -16,8 +18,18 @@ MOST_USED = (
 )
 
 
+# What users call: the other rows are steps of optimizers, parts of operations, and collectives.
+PUBLIC = sorted(name for name, row in OPERATIONS.items() if row.public or row.namespaces or row.aliases)
+
+
 def example_of(name: str) -> doctest.DocTest:
-    return doctest.DocTestParser().get_doctest(OPERATIONS[name].define.__doc__ or "", {"genesis": genesis}, name, name, 0)
+    return doctest.DocTestParser().get_doctest(function_of(OPERATIONS[name]).__doc__ or "", {"genesis": genesis}, name, name, 0)
+
+
+def test_public_operations_show_an_example():
+    assert len(PUBLIC) > 400 and not [name for name in PUBLIC if not example_of(name).examples]
+    assert set(_sessions()) <= set(OPERATIONS)
+    assert not [name for name in _sessions() if ">>>" in (OPERATIONS[name].define.__doc__ or "")]
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if example_of(name).examples])

@@ -11,6 +11,7 @@ import numpy as np
 from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.replayable import replayable_module
+from genesis.ops.examples import documented
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC
 from genesis.tensor.dispatch import call
@@ -50,7 +51,7 @@ def function_of(operation: Operation) -> AnyFunction:
     public: Any = viewing if operation.is_view else function
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
-    public.__doc__ = operation.define.__doc__
+    public.__doc__ = documented(operation)
     public.__signature__ = operation.signature
     return public  # type: ignore[no-any-return]
 
