@@ -13,12 +13,13 @@ from itertools import compress
 
 import numpy as np
 
-from genesis.ir.annotations import Key, Scalar
+from genesis.ir.annotations import Attributes, Key, Scalar
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.rewriting import Simplified, base_of, live_nodes, only_live, readers_of, without_dead
 from genesis.ops.contraction import exchanged
+from genesis.ops.layout import Layout
 from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
 
@@ -201,6 +202,8 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
         return inputs[FORWARDED[op]]
     if op == "cast" and kept[inputs[0]].dtype is node.dtype:
         return inputs[0]
+    if op == "put" and _shows(kept[inputs[1]], inputs[0], node.attrs):  # `x[0] += 1` is told twice
+        return inputs[0]
     if op in _UNIT_OPERAND:
         last, unit = _UNIT_OPERAND[op]
         for position in range(1, -1, -1) if last == 2 else (1,):
@@ -208,6 +211,11 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
             if value == unit and str(value) != "-0.0":  # x - -0.0 is not x: -0.0 - -0.0 is 0.0
                 return inputs[1 - position]
     return None
+
+
+def _shows(node: Node, base: int, at: Attributes) -> bool:
+    """Whether a node is what lies at a layout of `base`."""
+    return node.op == "view" and node.inputs == (base,) and all(node.attrs[name] == at[name] for name in Layout._fields)
 
 
 def _is_identity(node: Node) -> bool:

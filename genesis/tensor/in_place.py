@@ -14,6 +14,7 @@ from genesis.execution.flush import realize
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.lower import write_in_place
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.composite import CompositeTensor
@@ -94,12 +95,28 @@ def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`function` under the name `name_`, which puts its result into its first argument."""
 
     def changed(input: Tensor, *args: object, **kwargs: object) -> Tensor:
+        read_in_root(input)
         return write(input, function(input, *args, **kwargs))
 
     changed.__name__ = changed.__qualname__ = function.__name__ + "_"
     changed.__module__ = function.__module__
     changed.__doc__ = f"`{function.__name__}`, in place."
     return changed
+
+
+def read_in_root(tensor: Tensor) -> None:
+    """Have a view that is about to be written be read from its root, where that is large: the trace then has one input of that
+    memory, the root, which may be written over.
+    """
+    if tensor._base is None or tensor._detached or tensor._untracked:
+        return
+    view, root = array_of(tensor), tensor._base
+    whole, layout = root._array, tensor._layout
+    if view.memory is None or whole.memory is None or whole.memory.buffer.nbytes < write_in_place.LEAST:
+        return
+    if not (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
+            or tensor.dtype is not root.dtype):
+        tensor._array = call(OPERATIONS["view_at"], (root, layout))._array
 
 
 def _misfit(tensor: Tensor, array: Array) -> ArgumentError:
@@ -214,6 +231,7 @@ def _store(root: Tensor, value: Tensor) -> None:
 
 def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """Run operation `name` on `tensor` and put the result into it."""
+    read_in_root(tensor)
     value = call(OPERATIONS[name], (tensor, *arguments), attributes)
     change = None if isinstance(value, CompositeTensor) else last_change(value)
     if value.shape != tensor.shape:

@@ -38,6 +38,14 @@ def add_rows(lib, t):
     t.index_add_(0, lib.tensor([3, 3, 5]), lib.full((3, WIDTH), 0.5))
 
 
+def change_a_row(lib, t):
+    t[2] += 1
+
+
+def change_columns(lib, t):
+    t.t()[1:3].clamp_(max=20)
+
+
 def move_rows(lib, t):
     t[lib.tensor([3, 4, 5])] = t[lib.tensor([0, 3, 2])] * 2
 
@@ -60,7 +68,7 @@ def set_several(lib, t):
     add_rows(lib, t)
 
 
-WRITES = [set_rows, add_rows, move_rows, set_a_slice, set_a_column, set_two_elements, set_several]
+WRITES = [set_rows, add_rows, change_a_row, change_columns, move_rows, set_a_slice, set_a_column, set_two_elements, set_several]
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
@@ -74,13 +82,26 @@ def test_a_table_that_nobody_else_holds_is_written_where_it_lies(write):
     assert ours.tolist() == theirs.tolist()
 
 
-def test_a_view_that_is_added_to_changes_its_table():
+def test_a_view_that_somebody_holds_shows_what_is_written():
     ours, theirs = table(genesis), table(torch)
     place(ours)
+    views = [t[1:3] for t in (ours, theirs)]
     with checked_flushes():
-        ours[2] += 1
-    theirs[2] += 1
-    assert ours.tolist() == theirs.tolist()
+        for t, view in zip((ours, theirs), views, strict=True):
+            view.mul_(2)
+            t[2] += 1
+            view.add_(t[0])
+    assert ours.tolist() == theirs.tolist() and views[0].tolist() == views[1].tolist()
+
+
+def test_what_another_view_held_before_is_kept():
+    ours, theirs = table(genesis), table(torch)
+    place(ours)
+    kept = [t[2] * 1 for t in (ours, theirs)]
+    rows = [t[2] for t in (ours, theirs)]
+    for t in (ours, theirs):
+        t[1:4] += 1
+    assert kept[0].tolist() == kept[1].tolist() and rows[0].tolist() == rows[1].tolist()
 
 
 def test_a_table_that_somebody_holds_is_copied():
