@@ -23,10 +23,10 @@ LEAST_WINDOWS, LEAST_SUMMED = 12, 24  # in a row, of a product and of a sum over
 
 def convolve(graph: Simplified) -> Simplified:
     """The graph with matrix products of windows as sums of products, and a sum over a batch of them as one sum."""
-    found = {index: least for index, node in enumerate(graph.nodes) if (least := _windows_in_a_row(graph.nodes, node))}
-    totals = _totals(graph, found)
+    windows = {index: least for index, node in enumerate(graph.nodes) if (least := _windows_in_a_row(graph.nodes, node))}
+    totals = _totals(graph, {*windows})
     summed = set(totals.values())
-    found = {index for index, count in found.items() if count >= (LEAST_SUMMED if index in summed else LEAST_WINDOWS)}
+    found = {index for index, count in windows.items() if count >= (LEAST_SUMMED if index in summed else LEAST_WINDOWS)}
     if not found:
         return graph
     totals = {index: product for index, product in totals.items() if product in found}

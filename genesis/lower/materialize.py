@@ -7,6 +7,7 @@ again by the other groups that read them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from genesis.ir.graph import Node
 from genesis.lower.group import Choice, Decisions, Group
@@ -14,6 +15,9 @@ from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
 GENERATE_COST = 80  # of a value computed from nothing, such as a random number: it takes no memory traffic at all
+# How much more an element costs that is computed alone for a row of others, which may be less than the row: attention of one
+# query takes 36 us with its weights in memory, and 75 with each exponential computed again beside 64 products.
+LANES = 12
 TRAFFIC = 8  # bytes that an element of float32 takes to be written and read again
 
 
@@ -26,7 +30,7 @@ def materialize(
     An elementwise value is computed again if that takes little and reads no more than it saves. What it is computed from is
     then read by the other groups in its place, and needs memory in its turn.
     """
-    found, outside = _must(nodes, outputs, home, bases)
+    found, outside, alone = _must(nodes, outputs, home, bases)
     recipe: dict[int, tuple[int, set[int]]] = {}  # elementwise value -> (operations, what it is computed from)
     for index, node in enumerate(nodes):
         if index not in home:
@@ -53,7 +57,8 @@ def materialize(
             # A source that is broadcast is smaller at any batch size, so no choice depends on that size.
             size = node.numel
             large = sum([nodes[s].numel >= size for s in sources])
-            kept = is_worth_keeping(cost, node.nbytes, target, len(sources), large)
+            each = cost * LANES if cost * LANES >= alone.get(index, inf) else cost
+            kept = is_worth_keeping(each, node.nbytes, target, len(sources), large)
             decisions.choices.append(Choice(index, kept, cost))
             found |= {index} if kept else {s for s in sources if s in home}
     return found
@@ -61,11 +66,12 @@ def materialize(
 
 def _must(
     nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int]
-) -> tuple[set[int], set[int]]:
-    """The values that must have memory (outputs, and what products, host calls and gathers read), and all that is read by a
-    group other than its own."""
+) -> tuple[set[int], set[int], dict[int, int]]:
+    """The values that must have memory (outputs, and what products, host calls and gathers read), all that is read by a group
+    other than its own, and, of what is read there once for a row, how many elements the shortest has."""
     found = {bases[o] for o in outputs if bases[o] in home}
     outside: set[int] = set()
+    alone: dict[int, int] = {}
     for index, node in enumerate(nodes):
         op = node.op
         if op == "view" or not node.inputs:
@@ -82,9 +88,16 @@ def _must(
                     found.add(base)
                 elif there is not here:
                     outside.add(base)
+                    if (row := _spread(nodes[i])) > 1:
+                        alone[base] = min(row, alone.get(base, row))
         if kind == "gather" and bases[node.inputs[0]] in home:
             found.add(bases[node.inputs[0]])
-    return found, outside
+    return found, outside, alone
+
+
+def _spread(node: Node) -> int:
+    """For how many elements of a row a node shows each element of another one."""
+    return node.shape[-1] if node.op == "view" and node.shape and not node.attrs["strides"][-1] else 1
 
 
 def is_worth_keeping(cost: int, nbytes: int, target: Target, sources: int, large: int) -> bool:

@@ -7,13 +7,14 @@ that is only read transposed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from typing import Any
 
 import numpy as np
 
-from genesis.ir.annotations import Attributes, Key, Scalar
+from genesis.ir.annotations import Key, Scalar
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
@@ -213,7 +214,7 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
     return None
 
 
-def _shows(node: Node, base: int, at: Attributes) -> bool:
+def _shows(node: Node, base: int, at: Mapping[str, Any]) -> bool:
     """Whether a node is what lies at a layout of `base`."""
     return node.op == "view" and node.inputs == (base,) and all(node.attrs[name] == at[name] for name in Layout._fields)
 

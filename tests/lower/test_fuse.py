@@ -82,10 +82,10 @@ def test_kernels_do_not_grow_without_bound():
 
 def test_the_gradients_of_a_norm_are_one_pass_over_its_rows():
     """Those of weight and bias are sums of columns, taken on the way."""
-    x, g = normal(200, 100), normal(200, 100)
-    weight, bias = (genesis.ones(100, requires_grad=True) for _ in range(2))
+    x, g = normal(60, 300), normal(60, 300)
+    weight, bias = (genesis.ones(300, requires_grad=True) for _ in range(2))
     x.requires_grad_()
-    y = genesis.layer_norm(x, (100,), weight, bias)
+    y = genesis.layer_norm(x, (300,), weight, bias)
     flush(current_trace())
     y.backward(g)
     (gradients,) = [kernel for stage in stages(x.grad, weight.grad, bias.grad) for kernel in stage]
@@ -128,3 +128,10 @@ def test_rows_of_a_pending_result_are_stored_by_kernels_of_few_stores():
     plan = plan_for(array_of(y).trace)
     calls = [call for stage in plan.lowered.schedule.stages for call in stage if isinstance(call, KernelCall)]
     assert sum(len(call.writes) for call in calls) == 1 + len(rows) and max(len(call.writes) for call in calls) <= 16
+
+
+def test_weights_of_a_single_query_are_computed_once_each():
+    query, keys = normal(1, 2, 1, 32), normal(1, 2, 300, 32)
+    kernels = [k for stage in stages(genesis.scaled_dot_product_attention(query, keys, keys)) for k in stage]
+    with_exponentials = [kernel for kernel in kernels if "exp" in [i.name for i in kernel.instructions]]
+    assert len(with_exponentials) == 1, "not again in the sum over keys"
