@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 
 from genesis.debug.graph import Line, Provenance
 from genesis.debug.program import instruction, pending, seconds_of, sources_of
+from genesis.debug.summary import Spent, refusal_summary, shortened, time_summary
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
 from genesis.lower.build import KernelCall
@@ -34,10 +35,15 @@ class StageCost(NamedTuple):
         nbytes, flops, seconds = self.estimate
         return f"{seconds * 1e6:10.1f} us {nbytes / 1e6:9.3f} MB {flops / 1e6:10.3f} MFlop  {self.text}"
 
+    def spent(self, seconds: float | None = None) -> Spent:
+        """The stage with the seconds that it took, or else with the estimate."""
+        return Spent(self.text, self.lines, self.modules, self.estimate, self.estimate.seconds if seconds is None else seconds)
+
 
 class ProgramCost(NamedTuple):
     """The stages of a program with their estimates; as text, the fusions it refused, what it keeps or computes again, and what
-    Python computes on the host between its parts (of which a GPU's are a graph each)."""
+    Python computes on the host between its parts (of which a GPU's are a graph each). A long one prints as a summary.
+    """
 
     stages: list[StageCost]
     refusals: list[str]
@@ -49,8 +55,14 @@ class ProgramCost(NamedTuple):
         """The estimate of the whole."""
         return sum(stage.estimate.seconds for stage in self.stages)
 
+    def text(self, detail: bool | None = None) -> str:
+        """All stages and decisions, or a summary of them; by default whichever is fit for the length."""
+        whole = "\n".join([*map(str, self.stages), *self.refusals, *self.choices, *self.splits]).splitlines()
+        head = time_summary([[stage.spent() for stage in self.stages]], measured=False)
+        return shortened([*head, *refusal_summary(self.refusals), *self.splits[:2]], whole, detail)
+
     def __repr__(self) -> str:
-        return "\n".join([*map(str, self.stages), *self.refusals, *self.choices, *self.splits])
+        return self.text()
 
 
 def kernels(*tensors: Tensor) -> ProgramCost:
@@ -126,7 +138,8 @@ class StageTime(NamedTuple):
 class Timing:
     """A context that notes what each stage takes whenever a program runs in it; what is pending is run first.
 
-    Prints as the stages of each program, in order. On a GPU launches run one by one, so no stage takes less than a launch;
+    Prints as the stages of each program, in order; as a summary where these are many, `text(detail=True)` has all. On a GPU
+    launches run one by one, so no stage takes less than a launch;
     the first time of a program that ran before is that of its last timed run.
 
     >>> x = genesis.ones(64, 64)
@@ -138,7 +151,7 @@ class Timing:
     """
 
     def __init__(self) -> None:
-        self._runs: dict[int, tuple[Plan, list[list[float]]]] = {}
+        self._runs: dict[int, tuple[Plan, ProgramCost, list[list[float]]]] = {}
 
     def __enter__(self) -> Self:
         flush_all()
@@ -152,14 +165,24 @@ class Timing:
     @property
     def programs(self) -> list[list[StageTime]]:
         """The stages of each program that ran, in the order of their first runs."""
-        return [_stage_times(plan, runs) for plan, runs in self._runs.values()]
+        return [_stage_times(plan, runs) for plan, _, runs in self._runs.values()]
+
+    def text(self, detail: bool | None = None) -> str:
+        """All stages, or where the time goes; by default whichever is fit for the length."""
+        whole = "\n\n".join("\n".join(map(str, stages)) for stages in self.programs).splitlines()
+        spent = [[stage.spent(median(seconds)) for stage, seconds in zip(cost.stages, zip(*runs, strict=True), strict=True)]
+                 for _, cost, runs in self._runs.values()]
+        return shortened(time_summary(spent), whole, detail)
 
     def __repr__(self) -> str:
-        return "\n\n".join("\n".join(map(str, stages)) for stages in self.programs)
+        return self.text()
 
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
-        if plan is not None:
-            self._runs.setdefault(id(plan), (plan, []))[1].append(seconds_of(plan))
+        if not isinstance(plan, Plan):
+            return
+        if id(plan) not in self._runs:
+            self._runs[id(plan)] = plan, cost_of(plan, Provenance.of_trace(trace)), []
+        self._runs[id(plan)][2].append(seconds_of(plan))
 
 
 def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:

@@ -13,6 +13,7 @@ from genesis.capture.replay.entry import Entry
 from genesis.debug.costs import ProgramCost, cost_of
 from genesis.debug.graph import Provenance
 from genesis.debug.program import refused_by, seconds_of
+from genesis.debug.summary import refusal_summary, shortened, time_summary
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree
@@ -36,7 +37,7 @@ class MeasuredProgram(NamedTuple):
 
 
 class Explanation:
-    """The outcome of `explain`. Prints as text.
+    """The outcome of `explain`. Prints as text: a long one as a summary, `text(detail=True)` has all.
 
     Attributes:
         programs: a MeasuredProgram for each, in order.
@@ -64,7 +65,8 @@ class Explanation:
         self.entries = len(compiled.entries)
         self.replays = sum(entry.replays for entry in compiled.entries)
 
-    def __repr__(self) -> str:
+    def text(self, detail: bool | None = None) -> str:
+        """All that is known, or a summary; by default whichever is fit for the length."""
         programs = f"{len(self.programs)} program{'s' * (len(self.programs) != 1)}"
         replayed = "runs as it is at each call" if self.refusals else "is replayed"
         lines = [f"{self.name}: {programs}; {replayed}"]
@@ -74,12 +76,20 @@ class Explanation:
             lines += [f"entries: {self.entries}, replayed {self.replays} times"]
         if self.missed is not None:
             lines += [f"recorded anew because of {self.missed}"]
+        head = [line if len(line) < 200 else f"{line[:200]} .." for line in lines[:6]]
+        head += [f"slots: {len(self.slots)}, guards: {len(self.guards)}"]
+        head += time_summary([[stage.spent(taken) for stage, taken in zip(program.cost.stages, program.seconds, strict=True)]
+                              for program in self.programs])
+        head += refusal_summary([refusal for program in self.programs for refusal in program.cost.refusals])
         lines += [f"slots: {len(self.slots)}", *[f"    {label}: {kind}" for label, kind in self.slots]]
         lines += [f"guards: {len(self.guards)}"]
         for number, (program, why) in enumerate(zip(self.programs, self.ungraphed, strict=True), 1):
             lines += [f"program {number}:" + f" begun launch by launch: {why}" * bool(why)]
             lines += [f"    {line}" for line in repr(program).splitlines()]
-        return "\n".join(lines)
+        return shortened(head, lines, detail)
+
+    def __repr__(self) -> str:
+        return self.text()
 
 
 def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:

@@ -1,0 +1,98 @@
+"""The first lines of what is printed of long programs: where the time goes, and what is furthest from the machine's peak."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from genesis.lower.stages import Estimate
+from genesis.runtime.speeds import speeds
+from genesis.runtime.team import get_num_threads
+
+Line = tuple[str, int]  # file, line
+LONG = 40  # lines of detail from which on a summary is printed in their place
+FURTHEST = 3
+_LAUNCH = 5e-6  # seconds: what takes less is mostly its launch
+
+
+class Spent(NamedTuple):
+    """A stage: its first call as text, the user's lines, the modules, what the cost model says, and the seconds it took, or is
+    to take."""
+
+    text: str
+    lines: Sequence[Line]
+    modules: Sequence[str]
+    estimate: Estimate
+    seconds: float
+
+    @property
+    def lost(self) -> float:
+        """Seconds above the estimate."""
+        return self.seconds - self.estimate.seconds
+
+    @property
+    def place(self) -> str:
+        """The first line and module."""
+        line = "".join(f"{os.path.basename(name)}:{number}" for name, number in self.lines[:1])
+        return " ".join(filter(None, (line, *self.modules[:1])))
+
+
+def shortened(head: Sequence[str], detail: Sequence[str], whole: bool | None) -> str:
+    """`detail` if it is short, or if the `whole` is wanted; else `head`, and how to see the detail."""
+    if whole or (whole is None and len(detail) <= LONG):
+        return "\n".join(detail)
+    return "\n".join([*head, f"{len(detail)} lines of detail: text(detail=True)"])
+
+
+def time_summary(programs: Sequence[Sequence[Spent]], measured: bool = True) -> list[str]:
+    """How many programs, which kinds of stages take the time, and the stages that lose most against the cost model; or, if
+    nothing was `measured`, those that are to take longest."""
+    stages = [stage for program in programs for stage in program]
+    total = sum(stage.seconds for stage in stages) or 1e-30
+    kinds: dict[str, float] = defaultdict(float)
+    for stage in stages:
+        kinds[stage.text.split()[0]] += stage.seconds
+    shares = ", ".join(f"{kind} {seconds / total:.0%}" for kind, seconds in sorted(kinds.items(), key=lambda item: -item[1]))
+    took = "took" if measured else "by the cost model"
+    lines = [f"{_counted(len(programs), 'program')}, {_counted(len(stages), 'stage')}, {took} {total * 1e3:.3f} ms: {shares}"]
+    chosen = sorted(stages, key=lambda stage: -(stage.lost if measured else stage.seconds))[:FURTHEST]
+    lines.append("furthest from what the machine can do:" if measured else "longest:")
+    for stage in chosen:
+        lost = f", {stage.lost * 1e3:.3f} ms above the estimate" if measured else ""
+        reason = why(stage) if measured else f"{stage.estimate.nbytes / 1e6:.2f} MB, {stage.estimate.flops / 1e6:.2f} MFlop"
+        lines.append(f"  {stage.seconds * 1e3:9.3f} ms ({stage.seconds / total:.0%}){lost}: {reason}")
+        lines.append(f"               {stage.text.splitlines()[0]:.80}  {stage.place}".rstrip())
+    return lines
+
+
+def why(stage: Spent) -> str:
+    """What bounds a stage, in numbers."""
+    kind, (nbytes, flops, _), seconds = stage.text.split()[0], stage.estimate, max(stage.seconds, 1e-12)
+    if kind == "host":
+        return "Python computes it"
+    if seconds < _LAUNCH:
+        return "too small: a launch takes most of it"
+    machine, threads = speeds(), get_num_threads()
+    compute = machine.products if kind == "product" else machine.operations
+    reached, moved = flops / seconds, nbytes / seconds
+    if reached / (compute * threads) >= moved / machine.memory:
+        one = ", no more than one thread's" if threads > 1 and reached < compute else ""
+        return f"{reached * 1e-9:.1f} of {compute * threads * 1e-9:.0f} GFlop/s{one}"
+    return f"{moved * 1e-9:.1f} of {machine.memory * 1e-9:.0f} GB/s"
+
+
+def refusal_summary(refusals: Sequence[str]) -> list[str]:
+    """How many fusions were refused, by reason."""
+    if not refusals:
+        return []
+    reasons: dict[str, int] = defaultdict(int)
+    for refusal in refusals:
+        reasons[refusal.rpartition(": ")[2]] += 1
+    most = sorted(reasons.items(), key=lambda item: -item[1])[:2]
+    return [f"{_counted(len(refusals), 'fusion')} refused: " + "; ".join(f"{count} as {reason}" for reason, count in most)]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
