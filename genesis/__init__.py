@@ -102,15 +102,15 @@ __all__ = [  # and the functions of the operation table
     "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "load_program", "lobpcg", "logspace", "long",
     "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode", "multinomial", "named_scope", "nan",
     "native_batch_norm", "native_group_norm", "native_layer_norm", "nested", "newaxis", "nn", "no_grad", "nonzero",
-    "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson", "profiler",
+    "nonzero_static", "normal", "ones", "ones_like", "onnx", "ops", "optim", "pca_lowrank", "pi", "poisson", "profiler",
     "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
     "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
-    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions",
-    "set_rng_state", "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
-    "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr",
-    "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take", "tensor",
-    "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique",
-    "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads",
+    "set_printoptions", "set_rng_state", "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr",
+    "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor",
+    "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take",
+    "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind",
+    "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"
@@ -122,8 +122,8 @@ _sys.modules[__name__].__class__ = _SwitchedModule
 
 _LAZY = _LazyNames("genesis", {
     "genesis":
-        "amp array_api backends cuda debug distributed distributions fft func function masked nn optim profiler serialization "
-        "signal testing utils",
+        "amp array_api backends cuda debug distributed distributions fft func function masked nn onnx optim profiler "
+        "serialization signal testing utils",
     "genesis.capture": "compile",
     "genesis.debug.doctor": "doctor",
     "genesis.execution.synchronization": "synchronize",

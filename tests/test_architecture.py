@@ -14,7 +14,7 @@ FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
     "linalg", "special", "testing",
     "fft", "masked", "sparse", "nested", "array_api", "signal", "distributions", "utils", "nn", "optim", "amp", "backends",
-    "func", "function", "cuda", "serialization", "capture", "shipping", "distributed", "debug", "tune", "profiler", "",
+    "func", "function", "cuda", "serialization", "capture", "shipping", "onnx", "distributed", "debug", "tune", "profiler", "",
     "oneflow", "as_torch", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose

@@ -233,6 +233,7 @@ NAMES: dict[str, Any] = {
     "torch.storage._load_from_bytes": lambda b: genesis.load(io.BytesIO(b), weights_only=False),
     "torch.hub._get_torch_home": hub._get_torch_home,
     **{f"torch.jit.{name}": compilers.returned for name in ("_script_if_tracing", "_overload", "_overload_method")},
+    "torch.onnx.export": exporting.export_onnx,
     "torch.onnx.is_in_onnx_export": no,
     "torch.onnx.register_custom_op_symbolic": nothing,
     "torch.onnx.symbolic_helper.parse_args": lambda *kinds: compilers.returned,

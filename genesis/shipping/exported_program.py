@@ -117,23 +117,23 @@ class ExportedProgram:
         inputs = self.graph.inputs
         named = {kind: {f"%{one.node}": one.name for one in inputs if one.kind == kind} for kind in ("parameter", "buffer")}
         return ExportGraphSignature(
-            tuple(path for path, _ in self._named_arguments()), tuple(f"%{node}" for node in self.graph.outputs),
+            tuple(path for path, _ in self.named_arguments()), tuple(f"%{node}" for node in self.graph.outputs),
             tuple(named["parameter"].values()), tuple(named["buffer"].values()), named["parameter"], named["buffer"],
             {f"%{node}": name for name, node in self.graph.written.items()})
 
-    def _named_arguments(self) -> list[tuple[str, int]]:
+    def named_arguments(self) -> list[tuple[str, int]]:
         """Each argument's tensor: what it is called, and its number."""
         _, ((_, items), (_, options)) = self.graph.arguments
         pairs = [*zip(self.graph.names, items, strict=True), *options]
         return [leaf for name, spec in pairs for leaf in tensors_of(spec, built(spec, range(1 << 20)), name)]
 
     def __repr__(self) -> str:
-        taken = ", ".join(path for path, _ in self._named_arguments())
+        taken = ", ".join(path for path, _ in self.named_arguments())
         count = sum(tensor.numel() for tensor in self.state_dict.values())
         return f"<ExportedProgram of ({taken}): {len(self.graph.nodes)} nodes, {count:,} numbers of state>"
 
     def __str__(self) -> str:
-        names = {number: path for path, number in self._named_arguments()}
+        names = {number: path for path, number in self.named_arguments()}
         notes = {one.node: names[int(one.name)] if one.kind == "argument" else f"{one.kind} {one.name}"
                  for one in self.graph.inputs}
         lines = [format_nodes(self.graph.nodes, None, lambda i: notes.get(i) or short(self.graph.lines[i]))]
@@ -159,7 +159,7 @@ class ExportedProgram:
         Raises ExportError for a program that writes over its state, or that Python's libraries compute in part: LAPACK's
         factorizations, FFTs that SciPy computes.
         """
-        names = [path for path, _ in self._named_arguments()]
+        names = [path for path, _ in self.named_arguments()]
         write_object(folder, name, self.graph, self.variant(), self.state_dict, names)
 
 

@@ -186,7 +186,7 @@ class _Joined:
         """The calls of operations, by the keys under which they were recorded."""
         ends = [line[0] for line in lines[1:]] + [count]
         for (start, *_, key), end in zip(lines, ends, strict=True):
-            own = [index for index in range(start, end) if ops[index] not in ("input", "variable")]
+            own = [index for index in range(start, end) if ops[index] not in ("input", "variable", "scalar")]
             if not own or not hasattr(key[0], "signature"):
                 continue
             self.calls.append(_call(key, range(at[own[0]], at[own[-1]] + 1), at))

@@ -1,4 +1,4 @@
-"""`torch.export` of genesis, by PyTorch's names."""
+"""`torch.export` and `torch.onnx.export` of genesis, by PyTorch's names."""
 
 import subprocess
 import sys
@@ -16,6 +16,9 @@ assert torch.equal(program.module()(torch.cat([x, x])), module(torch.cat([x, x])
 path = os.path.join(tempfile.mkdtemp(), "program.pt2")
 torch.export.save(program, path)
 assert torch.equal(torch.export.load(path).module()(x), module(x))
+torch.onnx.export(module, (x,), path, input_names=["x"], dynamo=True)
+import onnx
+assert [one.name for one in onnx.load(path).graph.input] == ["x"]
 try:
     export(lambda x: x, (x,))
 except ValueError as problem:

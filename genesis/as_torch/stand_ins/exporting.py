@@ -1,4 +1,4 @@
-"""`torch.export`: `genesis.export` under PyTorch's signature. Its files are genesis' own."""
+"""`torch.export` and `torch.onnx.export`: genesis' under PyTorch's signatures. Programs' files are genesis' own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import genesis
 from genesis.ir.annotations import Tree
 from genesis.nn.module import Module
 from genesis.shipping import Dim, ExportedProgram, ExportGraphSignature, load_program
@@ -41,6 +42,11 @@ def save(ep: ExportedProgram, f: str | os.PathLike[str], **ignored: Any) -> None
 def load(f: str | os.PathLike[str], **ignored: Any) -> ExportedProgram:
     """`genesis.load_program(f)`."""
     return load_program(f)
+
+
+def export_onnx(model: Any, args: Any = (), f: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+    """`genesis.onnx.export`; what says how PyTorch is to export is ignored."""
+    return genesis.onnx.export(model, args, f, **options)  # the package onnx is imported when it is asked for
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:

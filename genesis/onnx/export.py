@@ -1,0 +1,237 @@
+"""From an exported program to an ONNX model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Node
+from genesis.onnx.layouts import places_of, steps_of
+from genesis.onnx.operators import BITWISE, ELEMENTWISE, LOGICAL, REDUCTIONS, SAME, Operator, operator_of
+from genesis.ops.layout import Layout
+from genesis.shipping import ExportedProgram, ExportError
+from genesis.shipping import export as exported
+from genesis.shipping.graph_of_call import short
+
+OPSET = 18
+_LARGE = 1 << 30  # bytes of state from which on it lies beside the file, for a file has at most 2 GB
+
+
+def export(
+    model: AnyFunction | ExportedProgram, args: Sequence[Any] | Any = (), f: str | os.PathLike[str] | None = None, *,
+    kwargs: Mapping[str, Any] | None = None, input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None, dynamic_axes: None = None, dynamic_shapes: None = None, **ignored: Any,
+) -> Any:
+    """An ONNX model (a `ModelProto`) of a module, a function or an exported program; written to the file `f` if it is given.
+
+    Args:
+        model: what is exported as by `genesis.export`, with example arguments `args` and `kwargs`; or a program.
+        input_names, output_names: names in the place of those of the arguments, and of output_0, ..
+
+    Sizes are those of the examples; `dynamic_axes` and `dynamic_shapes` are refused with ValueError. Convolutions and
+    max pooling are operators of ONNX's; all else is what genesis makes of an operation, in the operators of opset 18.
+
+    Raises ExportError, with the user's line, for what ONNX has no form for.
+
+    >>> import genesis
+    >>> model = export(lambda x: (x @ x.T).relu(), genesis.ones(2, 3))
+    >>> [node.op_type for node in model.graph.node]
+    ['Transpose', 'Reshape', 'MatMul', 'Relu', 'Identity']
+    """
+    if dynamic_axes or dynamic_shapes:
+        raise ValueError("onnx.export: sizes are those of the examples; dynamic_axes and dynamic_shapes want None")
+    arguments = args if isinstance(args, tuple | list) else (args,)
+    program = model if isinstance(model, ExportedProgram) else exported(model, *arguments, **(kwargs or {}))
+    graph = program.graph
+    if graph.written:
+        raise ExportError(f"onnx.export: {', '.join(graph.written)} would be written over; call eval() first")
+    taken = [path for path, _ in program.named_arguments()]
+    names = [*input_names] if input_names else taken
+    if len(names) != len(taken):
+        raise ValueError(f"onnx.export: {len(names)} input_names for {len(taken)} inputs, {', '.join(taken)}")
+    results = [*output_names] if output_names else [f"output_{k}" for k in range(len(graph.outputs))]
+    if len(results) != len(graph.outputs):
+        raise ValueError(f"onnx.export: {len(results)} output_names for {len(graph.outputs)} outputs")
+    proto = _Model(program, names).model(results)
+    onnx.checker.check_model(proto)
+    if f is not None:
+        size = sum(len(one.raw_data) for one in proto.graph.initializer)
+        onnx.save_model(proto, os.fspath(f), save_as_external_data=size > _LARGE)
+    return proto
+
+
+class _Model:
+    """Collects the operators of a program."""
+
+    def __init__(self, program: ExportedProgram, names: Sequence[str]) -> None:
+        self._graph = graph = program.graph
+        self._nodes = graph.nodes
+        self._names: dict[int, str] = {}
+        self._operators: list[Any] = []
+        self._constants: list[Any] = []
+        self._inputs = [
+            helper.make_tensor_value_info(name, self._type(dtype, None), shape)
+            for name, (shape, dtype) in zip(names, graph.leaves, strict=True)]
+        self._calls = self._whole_calls()
+        live = self._live()
+        for one in graph.inputs:
+            if one.kind == "argument":
+                self._names[one.node] = names[int(one.name)]
+            elif one.node in live:
+                values = np.ascontiguousarray(program.state_dict[one.name].detach().numpy())
+                self._constants.append(numpy_helper.from_array(values, one.name))
+                self._names[one.node] = one.name
+        for index in sorted(live):
+            if index not in self._names:
+                whole = self._calls.get(index)
+                self._names[index] = self._call(*whole) if whole else self._node(index, self._nodes[index])
+
+    def model(self, results: Sequence[str]) -> Any:
+        """The whole."""
+        outputs = []
+        for name, index in zip(results, self._graph.outputs, strict=True):
+            self._operators.append(helper.make_node("Identity", [self._names[index]], [name]))
+            node = self._nodes[index]
+            outputs.append(helper.make_tensor_value_info(name, self._type(node.dtype, index), node.shape))
+        graph = helper.make_graph(self._operators, "genesis", self._inputs, outputs, self._constants)
+        return helper.make_model(
+            graph, producer_name="genesis", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+
+    def _whole_calls(self) -> dict[int, Operator]:
+        """The calls that are one operator, by the one value of theirs that others read."""
+        found, read = {}, [set(node.inputs) for node in self._nodes]
+        for call in self._graph.calls:
+            operator = operator_of(call)
+            if operator is None:
+                continue
+            outside = set().union(*(inputs for k, inputs in enumerate(read) if k not in call.nodes), self._graph.outputs)
+            seen = outside.intersection(call.nodes)
+            if len(seen) == 1:
+                found[seen.pop()] = operator
+        return found
+
+    def _live(self) -> set[int]:
+        """The values that outputs are computed from."""
+        live = {*self._graph.outputs}
+        for index in range(len(self._nodes) - 1, -1, -1):
+            if index in live:
+                live.update(self._calls[index][1] if index in self._calls else self._nodes[index].inputs)
+        return live
+
+    # ---- operators ----
+
+    def _add(self, op: str, operands: Sequence[str], **attributes: Any) -> str:
+        name = f"value_{len(self._operators)}"
+        self._operators.append(helper.make_node(op, [*operands], [name], **attributes))
+        return name
+
+    def _constant(self, values: np.ndarray) -> str:
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name))
+        return name
+
+    def _call(self, op: str, operands: Sequence[int], attributes: Mapping[str, Any]) -> str:
+        return self._add(op, [self._names[index] for index in operands], **attributes)
+
+    def _node(self, index: int, node: Node) -> str:
+        """The name of a node's value."""
+        x = [self._names[i] for i in node.inputs]
+        op, attrs = node.op, node.attrs
+        if op in ELEMENTWISE:
+            return self._add(ELEMENTWISE[op], x)
+        if op in SAME:
+            return x[SAME[op]]
+        if op in REDUCTIONS:
+            return self._add(REDUCTIONS[op], [x[0], self._constant(np.array(attrs["axes"], np.int64))], keepdims=0)
+        truths = bool(node.inputs) and self._nodes[node.inputs[0]].dtype.name == "bool"
+        if op in (LOGICAL if truths else BITWISE):
+            return self._add((LOGICAL if truths else BITWISE)[op], x)
+        if op == "constant":
+            return self._constant_value(attrs["value"], node, index)
+        rule = _RULES.get(op)
+        if rule is None:
+            raise ExportError(f"onnx.export: {op}{self._at(index)} has no form in ONNX that genesis knows")
+        return rule(self, index, node, x)
+
+    def _view(self, index: int, node: Node, x: list[str]) -> str:
+        base = self._nodes[node.inputs[0]].shape
+        for step in steps_of(base, _layout(node)):
+            x = [self._add(step.op, [*x, *map(self._constant, step.operands)], **dict(step.attributes))]
+        return x[0]
+
+    def _put(self, index: int, node: Node, x: list[str]) -> str:
+        flat = self._constant(np.array([-1], np.int64))
+        whole, part = (self._add("Reshape", [one, flat]) for one in x)
+        places = self._constant(places_of(_layout(node)).reshape(-1))
+        written = self._add("ScatterElements", [whole, places, part], axis=0)
+        return self._add("Reshape", [written, self._constant(np.array(node.shape, np.int64))])
+
+    def _matmul(self, index: int, node: Node, x: list[str]) -> str:
+        return self._add("MatMul", x)
+
+    def _cat(self, index: int, node: Node, x: list[str]) -> str:
+        return self._add("Concat", x, axis=node.attrs["dim"])
+
+    def _gather(self, index: int, node: Node, x: list[str]) -> str:
+        return self._add("GatherElements", x, axis=node.attrs["dim"])
+
+    def _check_index(self, index: int, node: Node, x: list[str]) -> str:
+        if not node.attrs["wrap"]:
+            return x[0]
+        zero, extent = (self._constant(np.array(n, node.dtype.numpy)) for n in (0, node.attrs["extent"]))
+        return self._add("Where", [self._add("Less", [x[0], zero]), self._add("Add", [x[0], extent]), x[0]])
+
+    def _argmax(self, index: int, node: Node, x: list[str]) -> str:
+        axes = node.attrs["axes"]
+        if len(axes) != 1:
+            raise ExportError(f"onnx.export: {node.op} over several axes{self._at(index)} has no form in ONNX")
+        return self._add("ArgMax" if node.op == "argmax" else "ArgMin", x, axis=axes[0], keepdims=0)
+
+    def _constant_value(self, value: Any, node: Node, index: int) -> str:
+        self._type(node.dtype, index)
+        return self._constant(np.array(value, node.dtype.numpy))
+
+    def _iota(self, index: int, node: Node, x: list[str]) -> str:
+        return self._constant_value(range(node.shape[0]), node, index)
+
+    def _scalar(self, index: int, node: Node, x: list[str]) -> str:
+        return self._constant_value(self._graph.numbers[node.attrs["slot"]], node, index)
+
+    def _cast(self, index: int, node: Node, x: list[str]) -> str:
+        return self._add("Cast", x, to=self._type(node.dtype, index))
+
+    def _rsqrt(self, index: int, node: Node, x: list[str]) -> str:
+        return self._add("Reciprocal", [self._add("Sqrt", x)])
+
+    def _ne(self, index: int, node: Node, x: list[str]) -> str:
+        return self._add("Not", [self._add("Equal", x)])
+
+    # ---- messages ----
+
+    def _type(self, dtype: DType, index: int | None) -> int:
+        try:
+            return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype.numpy)))
+        except (KeyError, ValueError) as problem:
+            raise ExportError(f"onnx.export: {dtype.name}{self._at(index)} has no form in ONNX") from problem
+
+    def _at(self, index: int | None) -> str:
+        line = short(self._graph.lines[index]) if index is not None else ""
+        return f" at {line}" if line else ""
+
+
+def _layout(node: Node) -> Layout:
+    return Layout(node.attrs["shape"], node.attrs["strides"], node.attrs["offset"])
+
+
+_RULES = {
+    "view": _Model._view, "put": _Model._put, "matmul": _Model._matmul, "cat": _Model._cat, "gather": _Model._gather,
+    "check_index": _Model._check_index, "argmax": _Model._argmax, "argmin": _Model._argmax, "iota": _Model._iota,
+    "scalar": _Model._scalar, "cast": _Model._cast, "rsqrt": _Model._rsqrt, "ne": _Model._ne,
+}
