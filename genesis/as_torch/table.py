@@ -23,7 +23,7 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, engine, environment, exporting, files, hub, masked_tensors, measuring, networks, ntuples,
+    boards, checkpoints, compilers, engine, environment, exporting, files, hub, masked_tensors, measuring, networks, ntuples,
     operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
@@ -138,6 +138,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.data.*": (data, pipes),
     "torch.utils.checkpoint": (checkpoint, checkpoints),
     "torch.utils.dlpack": (genesis, dlpack),
+    "torch.utils.tensorboard": (boards,),
     "torch.utils.hooks": (hooks,),
     "torch.utils._pytree": (trees,),
     "torch.serialization": (serialization, files),

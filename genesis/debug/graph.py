@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from genesis.ir.graph import Node, format_nodes
 from genesis.lower.rewriting import live_nodes
@@ -15,6 +15,7 @@ from genesis.tracing.source_line import line_name
 from genesis.tracing.state import current_trace
 from genesis.tracing.trace import Trace
 
+T = TypeVar("T")
 Line = tuple[str, int]  # file, line
 
 
@@ -41,7 +42,10 @@ class Provenance(NamedTuple):
 
     def of_origins(self, origins: Sequence[int]) -> Provenance:
         """That of the nodes of a lowered graph, which come from these positions."""
-        return Provenance(*({i: at[origin] for i, origin in enumerate(origins) if origin in at} for at in self))
+        def moved(found: Mapping[int, T]) -> dict[int, T]:
+            return {i: found[origin] for i, origin in enumerate(origins) if origin in found}
+
+        return Provenance(moved(self.lines), moved(self.modules), moved(self.phases))
 
 
 class RecordedGraph:

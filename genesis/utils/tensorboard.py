@@ -141,7 +141,7 @@ class SummaryWriter:
         self, model: AnyFunction, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
         """The operations of `model(*input_to_model)`, folded by module. Nothing is computed."""
-        arguments: Arguments = input_to_model if isinstance(input_to_model, tuple | list) else (input_to_model,)
+        arguments: Arguments = tuple(input_to_model) if isinstance(input_to_model, tuple | list) else (input_to_model,)
         flush_all()
         with recording(False) as again, again:
             found = model(*arguments)

@@ -1,6 +1,8 @@
 """SummaryWriter: what TensorBoard's own reader finds in the files, beside what PyTorch's class writes."""
 
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -97,3 +99,19 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
             board.add_image("digit", genesis.ones(2, 3))
         with pytest.raises(ValueError, match="channels"):
             board.add_image("digit", genesis.ones(2, 3, 3))
+
+
+def test_a_script_of_pytorchs_finds_the_writer(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(f"""
+import sys
+import torch
+print("tensorboard" in sys.modules)
+from torch.utils.tensorboard import SummaryWriter
+with SummaryWriter({str(tmp_path / "runs")!r}) as board:
+    board.add_scalar("loss", torch.tensor(2.0), 1)
+print(SummaryWriter.__module__)
+""", encoding="utf-8")
+    run = subprocess.run([sys.executable, "-m", "genesis.as_torch", script], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "genesis.utils.tensorboard"]
+    assert [point.value for point in read(tmp_path / "runs").Scalars("loss")] == [2.0]
