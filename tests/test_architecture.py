@@ -32,6 +32,7 @@ DEFERRED = {
     ("genesis/ops/lapack.py", "scipy.linalg"),
     ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/distributed/mpi.py", "mpi4py"), ("genesis/utils/tensorboard.py", "tensorboard"),
+    ("genesis/as_torch/stand_ins/boards.py", "genesis.utils.tensorboard"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
     ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),
