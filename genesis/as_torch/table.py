@@ -162,6 +162,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.multiprocessing": (spawning, multiprocessing),
     "torch.multiprocessing.spawn": (spawning,),
     **{f"torch.distributed{path}": (distributed, processes) for path in ("", ".distributed_c10d")},
+    "torch.distributed.fsdp": (distributed.fsdp,),
     "torch.distributed.optim": (distributed.optim,),
     "torch.distributed.algorithms.ddp_comm_hooks.default_hooks": (distributed.communication_hooks,),
     **{f"torch.distributed.nn{path}": (distributed.nn.functional,) for path in ("", ".functional")},

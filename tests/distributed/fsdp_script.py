@@ -1,0 +1,141 @@
+"""Parameters divided among ranks, against one process with the whole batch. Run by `test_collectives.py`."""
+
+import numpy as np
+from checks import equal, raises, run
+from data_parallel_script import batch, share, trained
+
+import genesis
+import genesis.distributed as dist
+from genesis import nn
+from genesis.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, ShardedParameter, fully_shard
+
+
+def rank():
+    return dist.get_rank()
+
+
+def size():
+    return dist.get_world_size()
+
+
+def plain():
+    genesis.manual_seed(3)
+    return nn.Sequential(nn.Linear(5, 9), nn.Tanh(), nn.Linear(9, 9, bias=False), nn.LayerNorm(9), nn.Linear(9, 3))
+
+
+def divided(inner=None, outer=None):
+    model = plain()
+    for layer in (model[0], model[2]):
+        fully_shard(layer, mp_policy=inner)
+    return fully_shard(model, mp_policy=outer)
+
+
+def close(model, alone, bound=1e-5):
+    found = model.full_state_dict()
+    for name, wanted in alone.state_dict().items():
+        wanted = wanted.numpy()
+        assert np.abs(found[name].numpy() - wanted).max() <= bound * np.abs(wanted).max(), name
+
+
+def check_training_is_that_of_the_whole_batch():
+    alone = plain()
+    trained(alone, parts=lambda x: x)
+    for compiled in (False, True):
+        model = divided()
+        trained(model, compiled=compiled)
+        close(model, alone)
+
+
+def check_each_rank_keeps_its_rows():
+    model = divided()
+    assert isinstance(model, FSDPModule) and isinstance(model, nn.Sequential) and type(model[2]).__name__ == "FSDPLinear"
+    whole = plain()
+    for (name, shard), p in zip(model.named_parameters(), whole.parameters(), strict=True):
+        most = -(-p.shape[0] // size())
+        wanted = p.detach().numpy()[rank() * most : (rank() + 1) * most]
+        assert isinstance(shard, ShardedParameter), name
+        equal(shard, wanted, exact=True)
+    rows = nn.Sequential(*[nn.Linear(48, 48, bias=False) for _ in range(3)])
+    before = sum([p.nbytes for p in rows.parameters()])
+    for layer in rows:
+        fully_shard(layer)
+    assert sum([p.nbytes for p in rows.parameters()]) == before / size()
+    x = genesis.ones(2, 48)
+    rows(x).sum().backward()
+    assert all([p.grad.shape == p.shape for p in rows.parameters()])
+
+
+def check_memory_between_steps_is_that_of_the_rows():
+    for compiled in (False, True):
+        before = genesis.debug.memory().held
+        model = nn.ModuleList([fully_shard(nn.Linear(512, 768, bias=False)) for _ in range(4)])  # of sizes that are not rounded up
+        optimizer = genesis.optim.Adam(model.parameters(), lr=1e-3)
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = sum([(layer(x) ** 2).mean() for layer in model])
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run_step = genesis.compile(step) if compiled else step
+        for _ in range(4):
+            run_step(genesis.ones(2, 512)).item()
+        optimizer.zero_grad()
+        rows = 3 * 4 * 512 * 768 * 4 / size()  # parameters, and Adam's two means
+        held = genesis.debug.memory().held - before
+        assert held <= rows * 1.05, (compiled, held, rows)
+
+
+def check_gradients_are_rows_of_the_average():
+    model, alone = divided(), plain()
+    x, y = batch(0)
+    nn.functional.mse_loss(model(share(x)), share(y)).backward()
+    nn.functional.mse_loss(alone(x), y).backward()
+    for shard, p in zip(model.parameters(), alone.parameters(), strict=True):
+        start = sum(shard.sizes[: rank()])
+        equal(shard.grad, p.grad.numpy()[start : start + len(shard)])
+    bound = 0.5 * nn.utils.clip_grad_norm_(alone.parameters(), 1e9).item()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), bound)
+    wanted = nn.utils.clip_grad_norm_(alone.parameters(), bound)
+    np.testing.assert_allclose(norm.item(), wanted.item(), rtol=1e-5)
+    for shard, p in zip(model.parameters(), alone.parameters(), strict=True):
+        start = sum(shard.sizes[: rank()])
+        equal(shard.grad, p.grad.numpy()[start : start + len(shard)])
+
+
+def check_mixed_precision():
+    inner = MixedPrecisionPolicy(param_dtype=genesis.bfloat16, reduce_dtype=genesis.float32)
+    model = divided(inner, MixedPrecisionPolicy(genesis.bfloat16, genesis.float32, output_dtype=genesis.float32))
+    seen = []
+    model[1].register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
+    result = model(share(batch(0)[0]))
+    assert result.dtype is genesis.float32 and seen == [genesis.bfloat16]
+    result.sum().backward()
+    assert {p.grad.dtype for p in model.parameters()} == {genesis.float32}
+    alone = plain()
+    alone(share(batch(0)[0])).sum().backward()
+    np.testing.assert_allclose(result.detach().numpy(), alone(share(batch(0)[0])).detach().numpy(), atol=0.1)
+
+
+def check_whole_state_is_saved_and_loaded():
+    model, alone = divided(), plain()
+    trained(alone, parts=lambda x: x, steps=2)
+    model.load_full_state_dict(alone.state_dict())
+    close(model, alone, 0)
+    raises(ValueError, "want", model.load_full_state_dict, {})
+
+
+def check_wrong_arguments():
+    model = divided()
+    raises(ValueError, "sharded already", fully_shard, model)
+    raises(TypeError, "want a module", fully_shard, genesis.ones(2))
+    scalar = nn.Module()
+    scalar.scale = nn.Parameter(genesis.tensor(1.0))
+    raises(ValueError, "no axis to cut", fully_shard, scalar)
+    fully_shard(scalar, ignored_params=[scalar.scale])
+    assert type(scalar.scale) is nn.Parameter
+
+
+if __name__ == "__main__":
+    run(globals())
