@@ -11,7 +11,7 @@ import sys
 from typing import NoReturn
 
 from genesis.distributed import mpi
-from genesis.distributed.process_group import _end_job, abort
+from genesis.distributed.ending import abort, end_job
 
 
 def main(arguments: list[str]) -> None:
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
         raise
     except BaseException as problem:
         if several:
-            _end_job(type(problem), problem, problem.__traceback__)
+            end_job(type(problem), problem, problem.__traceback__)
         raise
 
 

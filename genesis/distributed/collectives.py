@@ -93,9 +93,7 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
     """Fill `gather_list` on rank `dst` with all ranks' tensors, of one shape; other ranks give none."""
     if group is NON_GROUP_MEMBER:
         return None
-    own = group_of(group)
-    root = root_of(own, dst, group_dst)
-    _check_root("gather", "gather_list", gather_list, own, root)
+    own, root = _rooted("gather", gather_list, group, dst, group_dst)
     with recording(False) as again, again:
         whole = collective(rows.gather_to, tensor.detach(), root, own.number)
         for number, target in enumerate(gather_list or ()):
@@ -109,9 +107,7 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
     """Replace `tensor` on each rank by its one of rank `src`'s `scatter_list`; other ranks give none."""
     if group is NON_GROUP_MEMBER:
         return None
-    own = group_of(group)
-    root = root_of(own, src, group_src)
-    _check_root("scatter", "scatter_list", scatter_list, own, root)
+    own, root = _rooted("scatter", scatter_list, group, src, group_src)
     for part in scatter_list or ():
         _check_like("scatter", part, tensor)
     with recording(False) as again, again:
@@ -235,12 +231,19 @@ def _check_like(name: str, target: Tensor, tensor: Tensor) -> None:
         raise ArgumentError(f"{name}: {found}; want the same shape and dtype")
 
 
-def _check_root(name: str, what: str, tensors: Sequence[Tensor] | None, group: ProcessGroup, root: int) -> None:
-    here = group.rank() == root
+def _rooted(
+    name: str, tensors: Sequence[Tensor] | None, group: Any, of_all: int | None, of_group: int | None
+) -> tuple[ProcessGroup, int]:
+    """The group, and the root in it, which alone gives a list."""
+    own = group_of(group)
+    root = root_of(own, of_all, of_group)
+    here = own.rank() == root
     if here is not bool(tensors):
-        raise ArgumentError(f"{name}: {what} is {'missing on' if here else 'given on another rank than'} the root, rank {root}")
+        said = "missing on" if here else "given on another rank than"
+        raise ArgumentError(f"{name}: {name}_list is {said} the root, rank {root}")
     if tensors:
-        _check_list(name, tensors, group)
+        _check_list(name, tensors, own)
+    return own, root
 
 
 replayable_module(__name__, but=("barrier", "monitored_barrier"))

@@ -5,12 +5,14 @@ mpi4py is imported when a job of several ranks begins, and not before: it starts
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
 import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from genesis.runtime import collective_ir as ir
@@ -56,6 +58,18 @@ def library() -> Any:
             f"init_process_group: {launched_ranks()} ranks were launched, but MPI is alone: mpiexec is of another MPI than "
             f"the one that mpi4py loads, {MPI.Get_library_version().splitlines()[0].strip()!r}; want that one's mpiexec")
     return MPI
+
+
+def unlink_shared_memory() -> None:
+    """Remove the file by which MPICH's processes of a machine found the memory that they share, once all of them have.
+
+    MPICH removes it when it ends: jobs that are aborted, or killed, left 2 MB each.
+    """
+    maps = Path("/proc/self/maps")
+    lines = maps.read_text(encoding="utf-8").splitlines() if maps.exists() else []
+    for path in {line.split(maxsplit=5)[-1] for line in lines if "/dev/shm/mpich_shm_" in line}:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def word(handle: Any) -> int:

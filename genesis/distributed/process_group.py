@@ -5,18 +5,14 @@ from __future__ import annotations
 import atexit
 import datetime
 import itertools
-import signal
 import sys
-import time
-import traceback
 from collections.abc import Callable, Sequence
-from os import _exit  # itself: the launcher replaces that of `os`
-from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from genesis.distributed import mpi
+from genesis.distributed.ending import end_job
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable
@@ -78,7 +74,6 @@ class _World:
 
 _END = "at the end of the program"  # or of the group: what others do then is one mistake
 NON_GROUP_MEMBER = object()  # what new_group returns to ranks that are not in it
-_FORWARDING = 0.5  # seconds for mpiexec to pass on what was printed: once the job is aborted it reads no more
 _numbers = itertools.count()
 _world = _World()
 
@@ -154,13 +149,14 @@ def init_process_group(
         local = comm.Split_type(mpi.library().COMM_TYPE_SHARED)
         _world.neighbours = local.size
         share_processors(local.size)
+        mpi.unlink_shared_memory()
         local.Free()
     _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
     WORLD[:] = [_world.group.handle]
     if size > 1 and not _world.is_watched:
         _world.is_watched = True
         atexit.register(_leave)
-        sys.excepthook = _end_job
+        sys.excepthook = end_job
 
 
 def seconds_of(timeout: datetime.timedelta | float | None) -> float:
@@ -298,29 +294,6 @@ def destroy_process_group(group: Any = None) -> None:
         WORLD.clear()
 
 
-# ---- the end of a process ----
-
-
-def abort(code: int) -> NoReturn:
-    """End all ranks' processes, this one among them."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    time.sleep(_FORWARDING)
-    # MPI_Abort has been seen to return, and to wait for ranks that were asleep. mpiexec ends the job when a rank is killed.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, 1.0)
-    mpi.library().COMM_WORLD.Abort(code)
-    _exit(code)
-
-
-def _end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> NoReturn:
-    """An exception that nobody caught: other ranks would wait for this one for ever."""
-    own = mpi.library().COMM_WORLD.rank
-    text = "".join(traceback.format_exception(kind, problem, trace))
-    sys.stderr.write("".join(f"[rank {own}] {line}" for line in text.splitlines(True)))
-    abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
-
-
 def _leave() -> None:
     """At the end of the program: what is pending is computed, and ranks that are still elsewhere are told."""
     group = _world.group
@@ -331,4 +304,4 @@ def _leave() -> None:
         if group.handle.is_usable:
             synchronize(group, _END)
     except Exception as problem:
-        _end_job(type(problem), problem, problem.__traceback__)
+        end_job(type(problem), problem, problem.__traceback__)

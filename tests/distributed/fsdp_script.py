@@ -68,7 +68,7 @@ def check_each_rank_keeps_its_rows():
 def check_memory_between_steps_is_that_of_the_rows():
     for compiled in (False, True):
         before = genesis.debug.memory().held
-        model = nn.ModuleList([fully_shard(nn.Linear(512, 768, bias=False)) for _ in range(4)])  # of sizes that are not rounded up
+        model = nn.ModuleList([fully_shard(nn.Linear(512, 768, bias=False)) for _ in range(4)])  # no size is rounded
         optimizer = genesis.optim.Adam(model.parameters(), lr=1e-3)
 
         def step(x, model=model, optimizer=optimizer):

@@ -1,0 +1,35 @@
+"""The end of a job that one of its ranks brings about: other ranks would wait for it for ever."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+import traceback
+from os import _exit  # itself: the launcher replaces that of `os`
+from types import TracebackType
+from typing import NoReturn
+
+from genesis.distributed import mpi
+
+_FORWARDING = 0.5  # seconds for mpiexec to pass on what was printed: once the job is aborted it reads no more
+
+
+def abort(code: int) -> NoReturn:
+    """End all ranks' processes, this one among them."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    time.sleep(_FORWARDING)
+    # MPI_Abort has been seen to return, and to wait for ranks that were asleep. mpiexec ends the job when a rank is killed.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    mpi.library().COMM_WORLD.Abort(code)
+    _exit(code)
+
+
+def end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> NoReturn:
+    """An exception that nobody caught: other ranks would wait for this one for ever."""
+    own = mpi.library().COMM_WORLD.rank
+    text = "".join(traceback.format_exception(kind, problem, trace))
+    sys.stderr.write("".join(f"[rank {own}] {line}" for line in text.splitlines(True)))
+    abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
