@@ -1,8 +1,8 @@
 """Overlap: a collective is started as soon as its operand is there, and awaited where its result is read first.
 
 Before: stages in order, each collective a stage of its own. After: the same stages, in an order in which what the first
-collective is computed from comes first, then what the second one needs besides, and so on; then what waits for none, and last
-the rest, each as it stood.
+collective is computed from comes first, then what the second one needs besides, and so on; what a later one needs comes before
+one that waits for another. Then comes what waits for none, and last the rest, each as it stood.
 Collectives start in the order of the program, which is the same on all ranks, and each ends before what reads its result.
 
 A stage that may fail keeps its place, and nothing is under way there: other ranks would wait for what is given up.
@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall, Stage
 from genesis.ops.registry import PRIMITIVES
+
+AHEAD = 4  # collectives that are looked at for one whose operand can be computed meanwhile
 
 
 def overlap_collectives(nodes: Sequence[Node], stages: list[Stage]) -> list[Stage]:
@@ -69,7 +71,12 @@ class _Overlap:
                 yield stage
 
     def _ordered(self) -> Iterator[Stage]:
-        for number in self.collectives:
+        order = [*self.collectives]
+        for place, number in enumerate(order):
+            if not self._is_ready(number):  # what a later one needs is computed before this one waits
+                ahead = next((later for later in order[place + 1 : place + 1 + AHEAD] if self._is_ready(later)), number)
+                for need in sorted(self.needs[ahead]) if ahead != number else ():
+                    yield from self._with_needs(need)
             yield from self._with_needs(number)
         waiting = {number for number, call in self.collectives.items() if call.node in self.under_way}
         for number in range(len(self.stages_before)):
@@ -78,6 +85,21 @@ class _Overlap:
         for number in [*sorted({*range(len(self.stages_before))} - waiting), *sorted(waiting)]:
             yield from self._with_needs(number)
         yield from self._awaited(self.under_way)
+
+    def _is_ready(self, last: int) -> bool:
+        """Whether nothing that stage `last` needs waits for a collective."""
+        wanted, found = [*self.needs[last]], set()
+        while wanted:
+            number = wanted.pop()
+            if number in found:
+                continue
+            found.add(number)
+            call = self.collectives.get(number)
+            if call is not None and (number not in self.done or call.node in self.under_way):
+                return False
+            if number not in self.done:
+                wanted += self.needs[number]
+        return True
 
     def _with_needs(self, last: int) -> Iterator[Stage]:
         """Stage `last`, after what it needs and has not come yet, in the order in which that stood."""

@@ -77,6 +77,22 @@ def check_gradients_are_on_their_way_before_backward_ends():
     assert len({*found}) == 1  # the same bits on all ranks
 
 
+def check_what_the_next_one_needs_is_computed_before_one_waits():
+    x, y = mine((20, 20), seed=11), mine((20, 20), seed=12)
+
+    def chains():
+        first = functional.all_reduce(x)
+        second = functional.all_reduce(first * 2)  # waits for the first
+        third = functional.all_reduce(x @ y)
+        return second.sum() + third.sum()
+
+    result, lines = told(chains)
+    starts, waits, products = places(lines, "start", "wait", "product")
+    assert starts[0] < products[0] < waits[0] < starts[1] < starts[2] < waits[1], lines
+    pairs = zip(all_given((20, 20), np.float64, 11), all_given((20, 20), np.float64, 12), strict=True)
+    equal(result, np.array(2 * size() * total((20, 20), 11).sum() + sum([(a @ b).sum() for a, b in pairs])))
+
+
 def check_replays_start_and_wait_as_well():
     x, y = mine((64, 64), seed=3), mine((64, 64), seed=4)
 
