@@ -22,6 +22,7 @@ from genesis.nn.lazy import *
 from genesis.nn.linear import *
 from genesis.nn.loss import *
 from genesis.nn.margins import *
+from genesis.nn.model_summary import *
 from genesis.nn.module import Module as Module
 from genesis.nn.normalization import *
 from genesis.nn.older_names import *

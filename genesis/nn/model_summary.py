@@ -1,0 +1,136 @@
+"""A model in a table: its modules with the shapes of their results, their parameters and multiplications."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from genesis.functions.creation import zeros
+from genesis.ir.annotations import Tree
+from genesis.nn.module import Module
+from genesis.pytree import leaves_of
+from genesis.runtime.installation import readable
+from genesis.tensor.handle import Tensor
+from genesis.tracing.scopes import ScopeNames
+from genesis.tracing.state import current_trace, recording
+
+__all__ = ["ModelSummary", "ModuleSummary", "summary"]
+
+
+class ModuleSummary(NamedTuple):
+    """A module: its path ("" for the model), its class, the shapes of its results in its last call (none if it was not called),
+    the elements of its own parameters and those below, which of them require gradients, and the multiplications of its products
+    and those below; None where they are not known, for a value was looked at on the way."""
+
+    path: str
+    kind: str
+    shapes: tuple[tuple[int, ...], ...]
+    parameters: int
+    trainable: int
+    multiplications: int | None
+
+
+class ModelSummary:
+    """What `summary` found. Prints as a table.
+
+    Attributes:
+        rows: a ModuleSummary for each module, parents first.
+        parameter_bytes: of all parameters, each once.
+    """
+
+    def __init__(self, rows: list[ModuleSummary], parameter_bytes: int, depth: int | None) -> None:
+        self.rows, self.parameter_bytes, self._depth = rows, parameter_bytes, depth
+
+    def __repr__(self) -> str:
+        top = self.rows[0]
+        shown = [row for row in self.rows if self._depth is None or not row.path or row.path.count(".") < self._depth]
+        names = [("  " * (row.path.count(".") + bool(row.path)) + row.path.rpartition(".")[2], row.kind) for row in shown]
+        names[0] = (top.kind, "")
+        left = [f"{name} ({kind})" if kind else name for name, kind in names]
+        shapes = [", ".join(str(list(shape)) for shape in row.shapes) or "-" for row in shown]
+        width, wide = max(map(len, [*left, "module"])), max(map(len, [*shapes, "result"]))
+        lines = [f"{'module':<{width}}  {'result':<{wide}}  {'parameters':>12}  {'mult-adds':>14}"]
+        lines += [f"{name:<{width}}  {shape:<{wide}}  {row.parameters:12,}  {_number(row.multiplications):>14}"
+                  for name, shape, row in zip(left, shapes, shown, strict=True)]
+        fixed = top.parameters - top.trainable
+        lines += ["", f"{top.parameters:,} parameters ({readable(self.parameter_bytes)}), {fixed:,} of them fixed; "
+                      f"{_number(top.multiplications)} multiplications a call"]
+        return "\n".join(lines)
+
+
+def summary(
+    model: Module, *inputs: Tree, input_size: Sequence[Any] | None = None, depth: int | None = None, **options: Tree
+) -> ModelSummary:
+    """The modules of `model` as a call finds them: shapes of results, parameters, multiplications. Nothing is computed.
+
+    The call is one in evaluation mode, without gradients; it is recorded, but no value of it is asked for.
+
+    Args:
+        inputs, options: what `model` is called with.
+        input_size: the shape of a single input, in the place of `inputs`; or a list of the shapes of several.
+        depth: how many levels are printed; all if None.
+
+    Raises TypeError for both inputs and their sizes, and for none.
+
+    >>> nn = genesis.nn
+    >>> found = nn.summary(nn.Sequential(nn.Linear(8, 4), nn.ReLU()), genesis.ones(2, 8))
+    >>> [(row.path, row.kind, row.shapes, row.parameters, row.multiplications) for row in found.rows[:2]]
+    [('', 'Sequential', ((2, 4),), 36, 64), ('0', 'Linear', ((2, 4),), 36, 64)]
+    """
+    if (input_size is None) == (not inputs and not options):
+        raise TypeError("summary: wants what the model is called with, or input_size, a shape or a list of shapes")
+    if input_size is not None:
+        sizes = [input_size] if all(isinstance(extent, int) for extent in input_size) else input_size
+        inputs = tuple([zeros(tuple(size)) for size in sizes])
+    shapes: dict[int, tuple[tuple[int, ...], ...]] = {}
+
+    def note(module: Module, given: Tree, result: Tree) -> None:
+        shapes[id(module)] = tuple([leaf.shape for leaf in leaves_of(result) if isinstance(leaf, Tensor)])
+
+    modules = [*model.named_modules()]
+    had_hooks = [module._hooks is not None for _, module in modules]
+    handles = [module.register_forward_hook(note) for _, module in modules]
+    training = [module.training for _, module in modules]
+    try:
+        model.eval()
+        with recording(False) as again, again:
+            counted = _multiplications(model, inputs, options)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for (_, module), mode, has_hooks in zip(modules, training, had_hooks, strict=True):
+            module.training = mode
+            if not has_hooks:
+                module._hooks = None  # calls are the shorter ones again
+    rows = []
+    for path, module in modules:
+        parameters = [*module.parameters()]
+        own = None if counted is None else sum(
+            number for at, number in counted.items() if not path or at == path or at.startswith(path + "."))
+        rows.append(ModuleSummary(
+            path, type(module).__name__, shapes.get(id(module), ()), sum(p.numel() for p in parameters),
+            sum(p.numel() for p in parameters if p.requires_grad), own))
+    return ModelSummary(rows, sum(p.numel() * p.element_size() for p in model.parameters()), depth)
+
+
+def _multiplications(model: Module, inputs: Sequence[Tree], options: dict[str, Tree]) -> dict[str, int] | None:
+    """Path -> multiplications of the products that a call records there; None if the call does not stay in one trace."""
+    devices = {leaf.device for leaf in leaves_of((inputs, options)) if isinstance(leaf, Tensor)}
+    trace = current_trace(*devices) if len(devices) == 1 else None
+    start = len(trace.nodes) if trace is not None else 0
+    result = model(*inputs, **options)
+    if trace is None or trace.closed or trace.done:
+        return None
+    names, found = ScopeNames(), defaultdict[str, int](int)
+    for index in range(start, len(trace.nodes)):
+        node = trace.nodes[index]
+        if node.op == "matmul":
+            path = names.path(trace.scope_of(index)).partition(".")[2]
+            found[path] += node.numel * trace.nodes[node.inputs[0]].shape[-1]
+    del result
+    return found
+
+
+def _number(number: int | None) -> str:
+    return "unknown" if number is None else f"{number:,}"
