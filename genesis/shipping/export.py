@@ -76,8 +76,10 @@ def export(fn: AnyFunction, *examples: Any, dynamic: Dynamic | None = None, **na
     grid, check = samples(dims, example)
     formulas = _formulas(fn, arguments, graph, dims, grid)
     program = ExportedProgram(graph, Sizes(dims, axes, example, formulas))
+    state = dict(program.state_dict)
     for point in check:
         _check(program, fn, arguments(point), point)
+        program.state_dict.update(state)  # which the call may have written over
     return program
 
 
