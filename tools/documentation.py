@@ -24,7 +24,7 @@ MODULES = (
     "genesis.optim.lr_scheduler", "genesis.autograd", "genesis.func", "genesis.linalg", "genesis.fft", "genesis.special",
     "genesis.signal", "genesis.sparse", "genesis.nested", "genesis.masked", "genesis.random", "genesis.distributions",
     "genesis.distributed", "genesis.amp", "genesis.utils.data", "genesis.utils.checkpoint", "genesis.utils.tensorboard",
-    "genesis.serialization", "genesis.debug", "genesis.testing", "genesis.cuda",
+    "genesis.serialization", "genesis.debug", "genesis.profiler", "genesis.testing", "genesis.cuda",
 )
 OUTSIDE = {  # page -> the file that it is
     "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md", "benchmarks.md": "benchmarks/NOTES.md",
