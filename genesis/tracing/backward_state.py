@@ -22,7 +22,7 @@ class BackwardState:
         self.node_hooks: MutableMapping[int, Any] = {}  # first position of a call -> the hooks on all its gradients
         self.custom_calls: MutableMapping[int, Any] = {}  # position -> the call of a custom Function that it is a result of
         self.retained: MutableMapping[int, weakref.ref[Any]] = {}  # position -> the result that retains its gradient
-        self.copies: MutableMapping[Any, Any] = {}  # (flushed trace, create_graph) -> (last, start, (where its values are here, ..))
+        self.copies: MutableMapping[Any, Any] = {}  # (flushed trace, create_graph) -> (.., .., (where its values are, ..))
         self.saved: MutableMapping[int, Any] = {}  # position -> the realized Array of what backward reads
 
 
