@@ -1,0 +1,89 @@
+"""What a checkpoint is: a directory with a file of bytes for each rank, and `.metadata`, which says what lies where.
+
+The metadata is JSON: `save`, a name that no other save has; `tensors`, path -> {dtype, shape, parts}, where each part has
+its file, its place there, and its start and shape in the whole; `values`, path -> what is no tensor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from genesis.distributed.tensor.dtensor import DTensor
+from genesis.ir.errors import ArgumentError
+from genesis.tensor.handle import Tensor
+
+METADATA = ".metadata"
+_PLAIN = (type(None), bool, int, float, str)
+
+
+class Part(NamedTuple):
+    """This rank's part of a tensor, and where it begins in the whole of `shape`."""
+
+    local: Tensor
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def part_of(value: Tensor | DTensor) -> Part:
+    """What this rank has of a tensor, which is all of it, or of a DTensor."""
+    if isinstance(value, DTensor):
+        return Part(value.to_local(), value.start, value.shape)
+    return Part(value, (0,) * value.ndim, tuple(value.shape))
+
+
+def leaves(state: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """(path, the dictionary that holds it, its key there) of all that is in dictionaries within dictionaries.
+
+    Raises TypeError for keys that are no strings, and ValueError for two values at one path.
+    """
+    for key, value in state.items():
+        if not isinstance(key, str):
+            raise TypeError(f"checkpoint: the key {key!r} of {'.'.join(before) or 'the state'}; want a string")
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, (*before, key))
+        else:
+            yield ".".join((*before, key)), state, key
+
+
+def all_leaves(state: Mapping[str, Any]) -> dict[str, tuple[Mapping[str, Any], str]]:
+    """Path -> (the dictionary that holds it, its key there)."""
+    found: dict[str, tuple[Mapping[str, Any], str]] = {}
+    for path, holder, key in leaves(state):
+        if path in found:
+            raise ArgumentError(f"checkpoint: two values have the path {path!r}; want other keys")
+        found[path] = holder, key
+    return found
+
+
+def plain(path: str, value: Any) -> Any:
+    """A value as JSON has it. Raises TypeError for one that is not made of numbers, strings, lists, tuples and dictionaries."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, list | tuple):
+        listed = [plain(path, each) for each in value]
+        return listed if isinstance(value, list) else {"tuple": listed}
+    if isinstance(value, Mapping):
+        return {"dict": {str(key): plain(path, each) for key, each in value.items()}}
+    raise TypeError(f"checkpoint: {path} is a {type(value).__name__}; want tensors, numbers, strings, and lists of them")
+
+
+def restored(value: Any) -> Any:
+    """What `plain` made of a value, as it was."""
+    if isinstance(value, list):
+        return [restored(each) for each in value]
+    if isinstance(value, dict):
+        if "tuple" in value:
+            return tuple([restored(each) for each in value["tuple"]])
+        return {key: restored(each) for key, each in value["dict"].items()}
+    return value
+
+
+def read_metadata(directory: Path) -> dict[str, Any] | None:
+    """What a checkpoint says of itself; None where there is none."""
+    try:
+        return json.loads((directory / METADATA).read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    except FileNotFoundError:
+        return None

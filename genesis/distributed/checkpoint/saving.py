@@ -1,0 +1,127 @@
+"""Saving: each rank writes its file; once all are there, rank 0 replaces the metadata. Until then the old checkpoint counts."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from genesis.distributed.checkpoint.layout import METADATA, all_leaves, part_of, plain, read_metadata
+from genesis.distributed.messages import all_gather_object
+from genesis.distributed.process_group import group_of
+from genesis.distributed.tensor.dtensor import DTensor
+from genesis.runtime.collectives import CollectiveError
+from genesis.tensor.handle import Tensor
+
+_PAUSE = 0.005  # seconds between looks at what other ranks have written
+_writer = ThreadPoolExecutor(1, "checkpoint")
+
+
+def save(
+    state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None
+) -> None:
+    """Write dictionaries of tensors, DTensors, numbers and strings to the directory `checkpoint_id`, which all ranks see.
+
+    Every rank calls it. A DTensor's parts are written by the ranks that have them; a tensor that several ranks have at one path
+    is the same on all of them, and is written once. A save that is cut short leaves the checkpoint that was there.
+    Raises TypeError for other values, and CollectiveError where a rank does not write its file in the group's time.
+
+    >>> import tempfile
+    >>> genesis.distributed.init_process_group()
+    >>> weight, place = genesis.ones(3), tempfile.mkdtemp()
+    >>> genesis.distributed.checkpoint.save({"weight": weight, "step": 5}, checkpoint_id=place)
+    >>> state = {"weight": genesis.zeros(3), "step": 0}
+    >>> genesis.distributed.checkpoint.load(state, checkpoint_id=place)
+    >>> state
+    {'weight': tensor([1., 1., 1.]), 'step': 5}
+    >>> genesis.distributed.destroy_process_group()
+    """
+    _begin(state_dict, checkpoint_id, process_group, is_copied=False).write()
+
+
+def async_save(
+    state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None
+) -> Future[None]:
+    """As `save`, in a thread: what the tensors hold now is saved. `result()` waits, and raises what went wrong."""
+    return _writer.submit(_begin(state_dict, checkpoint_id, process_group, is_copied=True).write)
+
+
+class _Save:
+    """A save that ranks have agreed on: what this rank writes, and the metadata of all."""
+
+    def __init__(
+        self, directory: Path, rank: int, ranks: int, own: list[np.ndarray], metadata: dict[str, Any], seconds: float
+    ) -> None:
+        self.directory, self.rank, self.ranks, self.own = directory, rank, ranks, own
+        self.name, self.metadata, self.seconds = metadata["save"], metadata, seconds
+
+    def write(self) -> None:
+        """Write this rank's file, and wait until the checkpoint is that of this save."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with open(self.directory / f"{file_of(self.name, self.rank)}.tmp", "wb") as file:
+            for part in self.own:
+                file.write(part.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, self.directory / file_of(self.name, self.rank))
+        if self.rank:
+            self._await(lambda: (read_metadata(self.directory) or {}).get("save") == self.name, "rank 0's metadata")
+            return
+        self._await(lambda: all((self.directory / file_of(self.name, rank)).exists() for rank in range(self.ranks)),
+                    "other ranks' files")
+        with open(self.directory / f"{METADATA}.tmp", "w", encoding="utf-8") as file:
+            json.dump(self.metadata, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, self.directory / METADATA)
+        for other in self.directory.glob("*.distcp*"):  # names grow; a later save may have begun
+            if other.name < self.name:
+                other.unlink(missing_ok=True)
+
+    def _await(self, there: Any, what: str) -> None:
+        end = time.monotonic() + self.seconds
+        while not there():
+            if time.monotonic() > end:
+                raise CollectiveError(f"checkpoint: {self.directory} has not got {what} after {self.seconds:g} s")
+            time.sleep(_PAUSE)
+
+
+def file_of(save: str, rank: int) -> str:
+    """The file of a rank."""
+    return f"{save}_{rank}.distcp"
+
+
+def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], process_group: Any, is_copied: bool) -> _Save:
+    """Have ranks agree on who writes what, and take what the tensors hold."""
+    group = group_of(process_group)
+    parts, values = {}, {}
+    for path, (holder, key) in all_leaves(state).items():
+        value = holder[key]
+        if isinstance(value, Tensor | DTensor):
+            parts[path] = part_of(value)
+        else:
+            values[path] = plain(path, value)
+    own = {(path, part.start): (part.local.dtype.name, tuple(part.local.shape), part.shape, part.local.nbytes)
+           for path, part in parts.items()}
+    found: list[Any] = [None] * group.size()
+    all_gather_object(found, (f"{time.time_ns():016x}", own, values), group)
+    name, sizes, tensors = found[0][0], [0] * group.size(), {}
+    mine = []
+    for path, start in dict.fromkeys([key for _, known, _ in found for key in known]):
+        holders = [rank for rank, (_, known, _) in enumerate(found) if (path, start) in known]
+        rank = min(holders, key=sizes.__getitem__)  # of those that have it, the one with least to write
+        dtype, extent, shape, nbytes = found[rank][1][path, start]
+        entry = tensors.setdefault(path, {"dtype": dtype, "shape": shape, "parts": []})
+        entry["parts"].append({"file": file_of(name, rank), "at": sizes[rank], "start": start, "shape": extent})
+        sizes[rank] += nbytes
+        if rank == group.rank():
+            local = parts[path].local.detach().numpy()
+            mine.append(local.copy() if is_copied else local)
+    metadata = {"save": name, "tensors": tensors, "values": {k: v for _, _, known in reversed(found) for k, v in known.items()}}
+    return _Save(Path(checkpoint_id), group.rank(), group.size(), mine, metadata, group.handle.timeout)
