@@ -75,8 +75,8 @@ class _Save:
             return
         self._await(lambda: all((self.directory / file_of(self.name, rank)).exists() for rank in range(self.ranks)),
                     "other ranks' files")
-        with open(self.directory / f"{METADATA}.tmp", "w", encoding="utf-8") as file:
-            json.dump(self.metadata, file)
+        with open(self.directory / f"{METADATA}.tmp", "wb") as file:
+            file.write(json.dumps(self.metadata).encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(file.name, self.directory / METADATA)
@@ -111,8 +111,8 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
            for path, part in parts.items()}
     found: list[Any] = [None] * group.size()
     all_gather_object(found, (f"{time.time_ns():016x}", own, values), group)
-    name, sizes, tensors = found[0][0], [0] * group.size(), {}
-    mine = []
+    name, sizes, mine = found[0][0], [0] * group.size(), []
+    tensors: dict[str, Any] = {}
     for path, start in dict.fromkeys([key for _, known, _ in found for key in known]):
         holders = [rank for rank, (_, known, _) in enumerate(found) if (path, start) in known]
         rank = min(holders, key=sizes.__getitem__)  # of those that have it, the one with least to write

@@ -84,8 +84,9 @@ def _names(model: Module, optimizer: Optimizer) -> list[str]:
 def _held(value: Any, parameter: Tensor) -> Any:
     """A part of the state, as what ranks hold together if it is divided as its parameter is."""
     sharding = getattr(parameter, "sharding", None)
-    whole = sharding is None or not isinstance(value, Tensor) or value.shape != parameter.shape
-    return value if whole else sharding.held(value)
+    if sharding is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
+        return value
+    return sharding.held(value)
 
 
 @contextmanager
