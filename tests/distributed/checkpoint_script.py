@@ -10,7 +10,7 @@ from tensor_parallel_script import TENSOR, Model, batch, common, loss_of
 import genesis
 import genesis.distributed as dist
 from genesis.distributed import checkpoint as dcp
-from genesis.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from genesis.distributed.checkpoint.state_dict import get_model_state_dict, get_state_dict, set_state_dict
 from genesis.distributed.tensor import DTensor, Shard, distribute_tensor
 from genesis.distributed.tensor.parallel import parallelize_module
 
@@ -28,7 +28,12 @@ def state_of(model, optimizer, step):
     parameters, state = get_state_dict(model, optimizer)
     mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
     held = distribute_tensor(common((8, 4)).to(genesis.bfloat16), mesh, [Shard(1)])
-    return {"model": parameters, "optimizer": state, "held": held, "step": step, "lists": [1, ("two", None)]}
+    rows = dist.fsdp.fully_shard(genesis.nn.Linear(4, 6))  # of which 4 ranks have 2, 2, 2 and 0
+    with genesis.no_grad():
+        for parameter in rows.parameters():
+            parameter.fill_(dist.get_rank() if step >= 0 else -1)
+    return {"rows": get_model_state_dict(rows),
+            "model": parameters, "optimizer": state, "held": held, "step": step, "lists": [1, ("two", None)]}
 
 
 def begun():
@@ -58,6 +63,9 @@ def main(way, place):
         state = state_of(model, optimizer, -1)
         assert not optimizer.state_dict()["state"]
         dcp.load(state, checkpoint_id=place)
+        whole = [k // 2 for k in range(6)]
+        part = state["rows"]["weight"]
+        assert part.shape == (6, 4) and part.local[:, 0].tolist() == whole[part.start[0] : part.start[0] + len(part.local)]
         assert state["step"] == STEPS and state["lists"] == [1, ("two", None)]
         assert state["held"].full_tensor().tolist() == common((8, 4)).to(genesis.bfloat16).tolist()
         set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])

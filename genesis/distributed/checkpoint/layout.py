@@ -27,8 +27,13 @@ class Part(NamedTuple):
     shape: tuple[int, ...]
 
 
-def part_of(value: Tensor | DTensor) -> Part:
+Held = Tensor | DTensor | Part
+
+
+def part_of(value: Held) -> Part:
     """What this rank has of a tensor, which is all of it, or of a DTensor."""
+    if isinstance(value, Part):
+        return value
     if isinstance(value, DTensor):
         return Part(value.to_local(), value.start, value.shape)
     return Part(value, (0,) * value.ndim, tuple(value.shape))

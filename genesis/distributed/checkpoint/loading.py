@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from genesis.distributed.checkpoint.layout import Part, all_leaves, part_of, read_metadata, restored
-from genesis.distributed.tensor.dtensor import DTensor
+from genesis.distributed.checkpoint.layout import Held, Part, all_leaves, part_of, read_metadata, restored
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError
-from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
@@ -37,9 +35,9 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
     read = {}
     for path, (holder, key) in wanted.items():
         value = holder[key]
-        if isinstance(value, Tensor | DTensor) is not (path in metadata["tensors"]):
+        if isinstance(value, Held) is not (path in metadata["tensors"]):
             raise ArgumentError(f"checkpoint: {path} is a tensor in one of the checkpoint and the state, and none in the other")
-        if isinstance(value, Tensor | DTensor):
+        if isinstance(value, Held):
             read[path] = _read(directory, path, part_of(value), metadata["tensors"][path])
     with recording(False) as again, again:
         for path, (holder, key) in wanted.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import zlib
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -12,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from genesis.distributed.checkpoint.layout import METADATA, all_leaves, part_of, plain, read_metadata
+from genesis.distributed.checkpoint.layout import METADATA, Held, Part, all_leaves, part_of, plain, read_metadata
 from genesis.distributed.messages import all_gather_object
 from genesis.distributed.process_group import group_of
-from genesis.distributed.tensor.dtensor import DTensor
+from genesis.ir.errors import ArgumentError
 from genesis.runtime.collectives import CollectiveError
-from genesis.tensor.handle import Tensor
 
 _PAUSE = 0.005  # seconds between looks at what other ranks have written
 _writer = ThreadPoolExecutor(1, "checkpoint")
@@ -30,7 +30,8 @@ def save(
 
     Every rank calls it. A DTensor's parts are written by the ranks that have them; a tensor that several ranks have at one path
     is the same on all of them, and is written once. A save that is cut short leaves the checkpoint that was there.
-    Raises TypeError for other values, and CollectiveError where a rank does not write its file in the group's time.
+    Raises TypeError for other values, ValueError for tensors of one path that differ on ranks, and CollectiveError where a
+    rank does not write its file in the group's time.
 
     >>> import tempfile
     >>> genesis.distributed.init_process_group()
@@ -103,12 +104,13 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
     parts, values = {}, {}
     for path, (holder, key) in all_leaves(state).items():
         value = holder[key]
-        if isinstance(value, Tensor | DTensor):
+        if isinstance(value, Held):
             parts[path] = part_of(value)
         else:
             values[path] = plain(path, value)
-    own = {(path, part.start): (part.local.dtype.name, tuple(part.local.shape), part.shape, part.local.nbytes)
-           for path, part in parts.items()}
+    several = group.size() > 1
+    own = {(path, part.start): (part.local.dtype.name, tuple(part.local.shape), part.shape, several and _checksum(part),
+                                part.local.nbytes) for path, part in parts.items()}
     found: list[Any] = [None] * group.size()
     all_gather_object(found, (f"{time.time_ns():016x}", own, values), group)
     name, sizes, mine = found[0][0], [0] * group.size(), []
@@ -116,7 +118,10 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
     for path, start in dict.fromkeys([key for _, known, _ in found for key in known]):
         holders = [rank for rank, (_, known, _) in enumerate(found) if (path, start) in known]
         rank = min(holders, key=sizes.__getitem__)  # of those that have it, the one with least to write
-        dtype, extent, shape, nbytes = found[rank][1][path, start]
+        if len({found[holder][1][path, start] for holder in holders}) > 1:
+            raise ArgumentError(
+                f"checkpoint: {path} differs on ranks {holders}; want other paths, or parts as get_model_state_dict gives them")
+        dtype, extent, shape, _, nbytes = found[rank][1][path, start]
         entry = tensors.setdefault(path, {"dtype": dtype, "shape": shape, "parts": []})
         entry["parts"].append({"file": file_of(name, rank), "at": sizes[rank], "start": start, "shape": extent})
         sizes[rank] += nbytes
@@ -125,3 +130,8 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
             mine.append(local.copy() if is_copied else local)
     metadata = {"save": name, "tensors": tensors, "values": {k: v for _, _, known in reversed(found) for k, v in known.items()}}
     return _Save(Path(checkpoint_id), group.rank(), group.size(), mine, metadata, group.handle.timeout)
+
+
+def _checksum(part: Part) -> int:
+    """A number that tells tensors apart which are to be the same."""
+    return zlib.crc32(np.ascontiguousarray(part.local.detach().numpy()).reshape(-1).view(np.uint8).data)

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from genesis.distributed.checkpoint.layout import Part, part_of
 from genesis.distributed.data_parallel import DistributedDataParallel
+from genesis.distributed.fsdp import ShardedParameter
 from genesis.distributed.tensor.dtensor import DTensor
 from genesis.nn.module import Module
 from genesis.optim.optimizer import Optimizer
@@ -19,12 +21,14 @@ from genesis.tracing.state import recording
 
 def get_model_state_dict(model: Module) -> dict[str, Any]:
     """The state dict of a model, by the names that it has without DistributedDataParallel around it."""
-    return _bare(model).state_dict()
+    state, parameters = _bare(model).state_dict(), dict(_bare(model).named_parameters())
+    return {name: _held(value, parameters[name]) if name in parameters else value for name, value in state.items()}
 
 
 def set_model_state_dict(model: Module, model_state_dict: Mapping[str, Any]) -> Any:
     """Load what `get_model_state_dict` gave. Raises as `load_state_dict`."""
-    return _bare(model).load_state_dict(model_state_dict)
+    return _bare(model).load_state_dict(
+        {name: value.local if isinstance(value, Part) else value for name, value in model_state_dict.items()})
 
 
 def get_optimizer_state_dict(model: Module, optimizers: Optimizer) -> dict[str, Any]:
@@ -44,7 +48,7 @@ def get_optimizer_state_dict(model: Module, optimizers: Optimizer) -> dict[str, 
 def set_optimizer_state_dict(model: Module, optimizers: Optimizer, optim_state_dict: Mapping[str, Any]) -> None:
     """Load what `get_optimizer_state_dict` gave. Raises as `load_state_dict`."""
     number = {name: k for k, name in enumerate(_names(model, optimizers))}
-    state = {number[name]: {key: value.to_local() if isinstance(value, DTensor) else value for key, value in each.items()}
+    state = {number[name]: {key: _own(value) for key, value in each.items()}
              for name, each in optim_state_dict["state"].items()}
     groups = [{**group, "params": [number[name] for name in group["params"]]}
               for group in optim_state_dict["param_groups"].values()]
@@ -86,7 +90,15 @@ def _held(value: Any, parameter: Tensor) -> Any:
     sharding = getattr(parameter, "sharding", None)
     if sharding is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
         return value
+    if isinstance(parameter, ShardedParameter):  # rows, of any number on each rank
+        first, rows = sum(parameter.sizes[: sharding.group.rank()]), sum(parameter.sizes)
+        return Part(value, (first, *[0] * (value.ndim - 1)), (rows, *value.shape[1:]))
     return sharding.held(value)
+
+
+def _own(value: Any) -> Any:
+    """This rank's part of what ranks hold together."""
+    return part_of(value).local if isinstance(value, DTensor | Part) else value
 
 
 @contextmanager
