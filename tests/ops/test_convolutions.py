@@ -9,6 +9,7 @@ from genesis.codegen.cpu.emit import emit_kernel
 from genesis.codegen.cpu.tiling import blocks_of
 from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
+from genesis.lower.stages import Product, parts
 from genesis.tensor.dispatch import array_of
 from tests.devices import tensor
 from tests.tolerances import assert_close
@@ -145,13 +146,15 @@ def test_convolution_and_gradients_are_blocked():
     assert sum(np.prod([*blocks_of(call.kernel, call.extents).values()]) >= 16 for call in calls) == 3
 
 
-def test_windows_two_steps_apart_are_read_as_vectors():
+def test_windows_two_steps_apart_are_laid_out_and_those_of_the_gradient_are_read_as_vectors():
     x, weight = (genesis.tensor(RANDOM.normal(size=shape), requires_grad=True) for shape in ((2, 4, 32, 32), (6, 4, 3, 3)))
     (x.sum() + weight.sum()).item()
     genesis.nn.functional.conv2d(x, weight, stride=2, padding=1).square().sum().backward()
     stages = plan_for(array_of(weight.grad).trace).lowered.schedule.stages
-    kernels = [call.kernel for stage in stages for call in stage if isinstance(call, KernelCall) and call.kernel.is_product]
-    assert len(kernels) == 5  # forward, the weight's gradient, and of the input's what has several taps
+    found = [part for stage in stages for call in stage for part in parts(call)]
+    assert sum(isinstance(part, Product) for part in found) == 3  # forward, the weight's gradient, the input's of one tap
+    kernels = [part.kernel for part in found if isinstance(part, KernelCall) and part.kernel.is_product]
+    assert len(kernels) == 3  # of the input's gradient what has several taps
     assert not any("masked.gather" in emit_kernel(kernel, 8) for kernel in kernels)
 
 

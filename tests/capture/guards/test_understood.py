@@ -30,8 +30,8 @@ UNMARKED = {
         "seed", "initial_seed", "get_rng_state", "set_rng_state", "set_logs", "synchronize",
     },
     "genesis.Tensor": {
-        "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__repr__", "data_ptr", "register_hook",
-        "register_post_accumulate_grad_hook", "retain_grad", "retains_grad", "set_creator", "storage_offset",
+        "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__repr__", "_repr_html_", "data_ptr",
+        "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "retains_grad", "set_creator", "storage_offset",
     },
     "nn.functional": set(), "genesis.linalg": set(), "genesis.fft": set(), "genesis.special": set(), "nn.init": set(),
     "genesis.autograd": {"gradcheck", "gradgradcheck", "numerical_gradient_check"}, "genesis.func": {"functional_call"},

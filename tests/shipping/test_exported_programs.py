@@ -127,8 +127,8 @@ def prints(x):
 
 
 @pytest.mark.parametrize("function, reason", [
-    (looks, r"a value is looked at \(at .*test_export.py:\d+\)"), (reads, r"looked at.*test_export.py"),
-    (writes, "an argument is written to"), (prints, r"it calls print.*test_export.py"),
+    (looks, r"a value is looked at \(at .*test_exported_programs.py:\d+\)"), (reads, r"looked at.*test_exported_programs.py"),
+    (writes, "an argument is written to"), (prints, r"it calls print.*test_exported_programs.py"),
     (nn.Dropout(), r"random numbers are drawn.*eval\(\)"), (lambda x: {1, 2}, "a set|is returned"),
 ])
 def test_what_no_program_can_repeat_is_refused(function, reason):
