@@ -1,6 +1,7 @@
 """`mpiexec -n 4 python -m genesis.distributed script.py ..` runs a script on 4 ranks: if one of them fails, all end.
 
 `-m module` runs a module. What is uncaught is printed with its rank, and the job's exit status is not 0.
+`python -m genesis.distributed --restarts N COMMAND` runs such a command anew when it fails: see `restarts.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from typing import NoReturn
 
 from genesis.distributed import mpi
 from genesis.distributed.ending import abort, end_job
+from genesis.distributed.restarts import supervise
 
 
 def main(arguments: list[str]) -> None:
     """Run the script or module that the command line names."""
+    if arguments[:1] == ["--restarts"]:
+        supervise(arguments[1:])
     if not arguments or arguments == ["-m"]:
         sys.exit("usage: mpiexec -n RANKS python -m genesis.distributed [-m MODULE | SCRIPT] [ARGUMENT ..]")
     several = mpi.launched_ranks() > 1

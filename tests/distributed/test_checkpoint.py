@@ -1,7 +1,10 @@
-"""Checkpoints: written by four ranks, read by two and by one; a save that is killed leaves the one before."""
+"""Checkpoints, which other numbers of ranks read and a killed save leaves as they were; jobs that go on from them."""
+
+import subprocess
+import sys
 
 import pytest
-from ranks import needs_mpi, run_ranks
+from ranks import HERE, MPIEXEC, needs_mpi, run_ranks
 
 import genesis
 import genesis.distributed as dist
@@ -27,3 +30,24 @@ def test_what_is_no_checkpoint(tmp_path):
             checkpoint.save({"a": {"b": 1}, "a.b": 2}, checkpoint_id=tmp_path)
     finally:
         dist.destroy_process_group()
+
+
+def restarted(most, place):
+    launcher = str(MPIEXEC) if MPIEXEC.exists() else "mpiexec"
+    job = [launcher, "-n", "2", sys.executable, "-m", "genesis.distributed", str(HERE / "restarting_script.py"), str(place)]
+    command = [sys.executable, "-m", "genesis.distributed", "--restarts", str(most), *job]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=HERE)
+
+
+@needs_mpi
+def test_a_job_that_fails_begins_anew_at_its_last_checkpoint(tmp_path):
+    ended = restarted(2, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("restart 1 goes on at 3") == ended.stdout.count("restart 2 goes on at 5") == 2, ended.stdout
+    assert ended.stdout.count("total [12.0, 12.0]") >= 1 and "begins anew (2 of 2)" in ended.stderr
+
+
+@needs_mpi
+def test_a_job_that_fails_too_often_has_failed(tmp_path):
+    ended = restarted(0, tmp_path)
+    assert ended.returncode != 0 and "rank 1 fails at 3" in ended.stderr and "anew" not in ended.stderr
