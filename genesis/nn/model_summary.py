@@ -21,7 +21,11 @@ __all__ = ["ModelSummary", "ModuleSummary", "summary"]
 class ModuleSummary(NamedTuple):
     """A module: its path ("" for the model), its class, the shapes of its results in its last call (none if it was not called),
     the elements of its own parameters and those below, which of them require gradients, and the multiplications of its products
-    and those below; None where they are not known, for a value was looked at on the way."""
+    and those below; None where they are not known, for a value was looked at on the way.
+
+    >>> genesis.nn.summary(genesis.nn.Linear(8, 4), genesis.ones(2, 8)).rows[0]
+    ModuleSummary(path='', kind='Linear', shapes=((2, 4),), parameters=36, trainable=36, multiplications=64)
+    """
 
     path: str
     kind: str
@@ -37,6 +41,9 @@ class ModelSummary:
     Attributes:
         rows: a ModuleSummary for each module, parents first.
         parameter_bytes: of all parameters, each once.
+
+    >>> genesis.nn.summary(genesis.nn.Linear(8, 4), genesis.ones(2, 8)).parameter_bytes
+    144
     """
 
     def __init__(self, rows: list[ModuleSummary], parameter_bytes: int, depth: int | None) -> None:
