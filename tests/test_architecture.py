@@ -1,6 +1,7 @@
 """The floors of the house: imports run downwards only, at the top of a file, and never to what only tests may use."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import networkx
@@ -122,6 +123,13 @@ def test_modes_of_gradients_are_entered_twice():
         for statement in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.With)):
             contexts = [ast.unparse(item.context_expr) for item in statement.items]
             for n, item in enumerate(statement.items):
-                if contexts[n].partition("(")[0] in ("recording", "no_grad", "enable_grad", "set_grad_enabled"):
+                if contexts[n].partition("(")[0] in ("recording", "no_grad", "enable_grad", "set_grad_enabled", "entered"):
                     again = item.optional_vars and ast.unparse(item.optional_vars)
                     assert contexts[n + 1 : n + 2] == [again], f"{module_name(path)}:{statement.lineno}"
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """Pytest imports those of folders that are no packages by their names alone."""
+    files = (PACKAGE.parent / "tests").rglob("test_*.py")
+    names = Counter(path.name for path in files if not path.with_name("__init__.py").exists())
+    assert [name for name, count in names.items() if count > 1] == []

@@ -148,7 +148,7 @@ class TraceBackward:
         gradients = self._hooked_before(custom.first, gradients)
         self._leave(arrived)
         self.readers.update(arrived)
-        with entered(self.trace.scope_of(custom.first)), recording(self.create_graph) as again, again:
+        with entered(self.trace.scope_of(custom.first)) as scope, scope, recording(self.create_graph) as again, again:
             answers = custom.gradients(gradients, self.trace)
 
         def pass_on(answers: Gradients) -> None:

@@ -53,7 +53,7 @@ class WithoutValues(Interpretation):
     __slots__ = ()
 
     def __init__(self, trace: Trace, handles: Sequence[Array]) -> None:
-        self.failure = None
+        self.failure, self.read_collectives = None, set()
         self.keeps = any([array.node.differentiable for array in handles])
         outputs = dict.fromkeys([array.index for array in handles])
         reached, waiting = set(outputs), [*outputs, *(trace.backward.custom_calls if self.keeps else ())]

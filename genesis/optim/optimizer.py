@@ -25,7 +25,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates, refuse
-from genesis.tracing.scopes import named_scope
+from genesis.tracing.scopes import entered, innermost
 from genesis.tracing.state import recording, thread_state, unflushed
 
 State = dict[str, Any]  # what is kept, by name
@@ -138,7 +138,8 @@ class Optimizer:
         moved: list[tuple[Tensor, int, int]] = []
         recorded = {trace: len(trace.nodes) for trace in [*thread_state.traces.values()]}
         try:
-            with named_scope(type(self).__name__), recording(False) as again, again:
+            here = innermost.scope, type(self).__name__, None
+            with entered(here) as scope, scope, recording(False) as again, again:
                 for group in self.param_groups:
                     self._step(group, moved)
                 if self.part is not None:

@@ -64,7 +64,10 @@ class named_scope:
 
 
 class entered:
-    """A context with the scope of a call that was recorded before: `with entered(trace.scope_of(index)): ...`."""
+    """A context with a scope, of a call that was recorded before: `with entered(trace.scope_of(index)) as there, there: ..`.
+
+    It is entered and left twice, as `recording` is.
+    """
 
     __slots__ = ("around", "scope")
 
