@@ -1,4 +1,4 @@
-"""Saves and loads checkpoints, at several numbers of ranks. Run by `test_checkpoint.py`: WAY DIRECTORY."""
+"""Saves and loads checkpoints, at several numbers of ranks. Run by `test_sharded_checkpoint.py`: WAY DIRECTORY."""
 
 import os
 import signal
