@@ -14,6 +14,7 @@ from genesis.ops.views import permute_value, reshape_value, slice_value
 
 NARROW = 48  # fewer columns, or terms, are
 COLUMNS, TERMS = 48, 256  # together, with which products run at full speed
+MOST = 4  # times these, where no smaller divisor of the batch has them: what lies side by side is a copy
 LEAST = 32  # rows and terms, for which it is worth while to lay the others side by side
 
 
@@ -67,10 +68,11 @@ def _terms(nodes: list[Node], node: Node) -> int:
 
 
 def _together(count: int, extent: int, wanted: int) -> int:
-    """The least divisor of `count` so many of which have the `wanted` extent together; all, if none have."""
+    """The least divisor of `count` that has the `wanted` extent together; the largest within MOST, if none has."""
     if not 1 < extent < NARROW:
         return 1
-    return next((size for size in range(2, count) if count % size == 0 and size * extent >= wanted), count)
+    sizes = [size for size in range(1, min(count, MOST * wanted // extent) + 1) if count % size == 0]
+    return next((size for size in sizes if size * extent >= wanted), sizes[-1])
 
 
 def _beside(x: Value, size: int) -> Value:

@@ -49,7 +49,12 @@ def results(dtype: DType, size: int | None) -> dict[str, object]:
         except (TypeError, ValueError, RuntimeError, IndexError):  # not of this dtype, or not of rows
             continue
         found[name] = tuple(result) if isinstance(result, tuple) else result
-    return found | {f"to {other}": operands[0].to(DTYPES[other]) for other in DTYPES}
+    found |= {f"to {other}": operands[0].to(DTYPES[other]) for other in DTYPES}
+    if size is None:
+        return found
+    # Truth values, whose lanes are those of the numbers they come from: four share a byte of eight bits.
+    hit = operands[0] == operands[0][-1:]
+    return found | {"some": hit.any(), "every": (hit | ~hit).all(), "places": genesis.nonzero_static(hit * operands[0], size=3)}
 
 
 def differences(dtype: DType, size: int | None) -> list[str]:

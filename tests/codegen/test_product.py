@@ -118,6 +118,8 @@ def test_results_may_lie_apart_and_operands_may_overlap_or_repeat():
     assert not memory[:, :, 0].any() and not memory[:, :, 8].any()
 
 
+@pytest.mark.parametrize("tile", [Tile("float32", 16, 12)], indirect=True, ids=str)
+@pytest.mark.usefixtures("tile")
 def test_cuts_follow_what_is_dear_to_pack_again():
     assert launch.panels("float32", (2048, 96, 256), 2) == launch.Panels(2, 1032, False)
     assert launch.panels("float32", (128, 512, 784), 2) == launch.Panels(2, 256, True)

@@ -50,6 +50,13 @@ return %6
 %5 = input() : float32[4, 40, 64]
 %6 = matmul(%4, %5) : float32[4, 32, 64]
 return %2, %6
+
+# nor where only all of a prime number could lie side by side, which would be a copy of all
+%0 = input() : float32[32, 40]
+%1 = expand(%0, shape=(101, 32, 40), strides=(0, 40, 1), offset=0) : float32[101, 32, 40]
+%2 = input() : float32[101, 40, 16]
+%3 = matmul(%1, %2) : float32[101, 32, 16]
+return %3
 """)
 
 

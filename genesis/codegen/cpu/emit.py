@@ -191,7 +191,7 @@ def _place(nest: Nest, digits: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
             start = b.mul(next(places), size)
             limit = b.add(start, size)
             end = b.select(b.icmp_signed("<", limit, end), limit, end)
-    for axis, place in zip(reversed(kernel.outer), places, strict=False):
+    for axis, place in zip(reversed(kernel.outer), places, strict=False):  # one place is left where there is no axis
         extent, size = nest.words[kernel.axes[axis][0]], _size(nest, axis)
         if axis == kernel.tiled:
             place = b.mul(place, I64(size))

@@ -7,7 +7,9 @@ from llvmlite import ir
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.nest import Nest
-from genesis.codegen.cpu.registers import DOUBLE, FLOAT, FLOATING, I1, I64, I8, POINTER, REGISTER_TYPE, is_varying
+from genesis.codegen.cpu.registers import (
+    DOUBLE, FLOAT, FLOATING, I1, I32, I64, I8, POINTER, REGISTER_TYPE, constants, is_varying,
+)
 from genesis.codegen.cpu.values import effect, value_of
 
 _INTEGER_RANGE = {
@@ -38,6 +40,7 @@ class Accumulator:
         self.dtype = dtype
         self.type = REGISTER_TYPE[dtype]
         self.varying = varying
+        self.width = lanes.width  # of the slots; values may be of fewer lanes, the first ones
         self.slot = self._slot(entry, self.type)
         self.positions = self._slot(entry, I64) if name.startswith("arg") else None
         # `max` and `min` of floats keep two numbers: the extreme of what is no NaN, and the largest magnitude as an integer,
@@ -60,7 +63,6 @@ class Accumulator:
         if entry.is_terminated or entry is not here:
             b.position_before(entry.instructions[0])
         slot = b.alloca(self._vector(type_))
-        slot.type = POINTER  # loads of fewer lanes read the same slot
         b.position_at_end(here)
         return slot
 
@@ -69,11 +71,24 @@ class Accumulator:
 
     def value(self) -> ir.Value:
         """The accumulated value per lane; of argmax and argmin, the position."""
-        value = self._current(self.slot, self.type) if self.positions is None else self._current(self.positions, I64)
-        return self._marked(value, self._current(self.magnitude, self.bits)) if self.bits else value
+        value = self._current(self.slot) if self.positions is None else self._current(self.positions)
+        return self._marked(value, self._current(self.magnitude)) if self.bits else value
 
-    def _current(self, slot: ir.Value, type_: ir.Type) -> ir.Value:
-        return self.lanes.builder.load(slot, typ=self._vector(type_))
+    # Slots are loaded and stored whole: a store of four truth values would write all eight bits of a byte.
+
+    def _current(self, slot: ir.Value) -> ir.Value:
+        whole = self.lanes.builder.load(slot)
+        if not self.varying or self.lanes.width == self.width:
+            return whole
+        return self.lanes.builder.shuffle_vector(whole, whole, constants(I32, range(self.lanes.width)))
+
+    def _keep(self, x: ir.Value, slot: ir.Value) -> None:
+        b, few = self.lanes.builder, self.lanes.width
+        if self.varying and few < self.width:
+            wider = b.shuffle_vector(x, x, constants(I32, [n % few for n in range(self.width)]))
+            order = [n if n < few else self.width + n for n in range(self.width)]
+            x = b.shuffle_vector(wider, b.load(slot), constants(I32, order))
+        b.store(x, slot)
 
     def _vector(self, type_: ir.Type) -> ir.Type:
         return ir.VectorType(type_, self.lanes.width) if self.varying else type_
@@ -98,29 +113,28 @@ class Accumulator:
         x = self._shaped(x)
         if mask is not None and self.varying:
             x = lanes.select(mask, x, self._shaped(lanes.constant(self.dtype, identity(self.name, self.dtype))))
-        current = self._current(self.slot, self.type)
+        current = self._current(self.slot)
         if self.bits:
             magnitude = b.and_(lanes.bitcast_to_int(x), self._shaped(self.bits((1 << self.bits.width - 1) - 1)))
-            b.store(self._larger(magnitude, self._current(self.magnitude, self.bits)), self.magnitude)
-            b.store(self._further(x, current), self.slot)
+            self._keep(self._larger(magnitude, self._current(self.magnitude)), self.magnitude)
+            self._keep(self._further(x, current), self.slot)
             return
         if self.positions is None:
-            b.store(self._combine(current, x), self.slot)
+            self._keep(self._combine(current, x), self.slot)
             return
         assert position is not None
-        place = self._current(self.positions, I64)
+        place = self._current(self.positions)
         better = self._better(current, place, x)
         if mask is not None and self.varying:
             better = lanes.logical_and(better, mask)
-        b.store(lanes.select(better, x, current), self.slot)
-        b.store(lanes.select(better, self._shaped(position), place), self.positions)
+        self._keep(lanes.select(better, x, current), self.slot)
+        self._keep(lanes.select(better, self._shaped(position), place), self.positions)
 
     def add_product(self, x: ir.Value, y: ir.Value, mask: ir.Value | None) -> None:
         """Accumulate x * y, rounded once with the sum; for sums of floats."""
-        lanes, b = self.lanes, self.lanes.builder
-        current = self._current(self.slot, self.type)
+        lanes, current = self.lanes, self._current(self.slot)
         total = lanes.fma(self._shaped(x), self._shaped(y), current)
-        b.store(lanes.select(mask, total, current) if mask is not None and self.varying else total, self.slot)
+        self._keep(lanes.select(mask, total, current) if mask is not None and self.varying else total, self.slot)
 
     def _better(self, current: ir.Value, place: ir.Value, x: ir.Value) -> ir.Value:
         """Whether `x`, met later, replaces the current value: it is greater (less), or the first NaN, or the first of all."""
@@ -157,11 +171,11 @@ class Accumulator:
         lanes = self.lanes
         # Measured: row maxima of 65536 x 64 0.38 to 0.22 ms.
         if self.bits:  # number and magnitude separately: short chains again
-            number = lanes.horizontal_reduce(self._further, self._current(self.slot, self.type))
-            return self._marked(number, lanes.horizontal_reduce(self._larger, self._current(self.magnitude, self.bits)))
+            number = lanes.horizontal_reduce(self._further, self._current(self.slot))
+            return self._marked(number, lanes.horizontal_reduce(self._larger, self._current(self.magnitude)))
         current = self.value()
         if self.positions is not None:
-            return self._best_position(self._current(self.slot, self.type), current)
+            return self._best_position(self._current(self.slot), current)
         return lanes.horizontal_reduce(self._combine, current)
 
     def _best_position(self, current: ir.Value, positions: ir.Value) -> ir.Value:

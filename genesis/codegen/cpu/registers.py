@@ -33,8 +33,7 @@ FLOATING = frozenset({"float64", "float32", "float16", "bfloat16"})
 UNSIGNED = frozenset({"bool", "uint8", "uint16", "uint32", "uint64"})
 
 SIZE = {HALF: 2, FLOAT: 4, DOUBLE: 8, I1: 1, I8: 1, I16: 2, I32: 4, I64: 8, POINTER: 8}
-SHORT_NAME = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64", I1: "i1", I8: "i8", I16: "i16", I32: "i32", I64: "i64"}
-SHORT_NAME[POINTER] = "p0"
+_SHORT_NAME = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64", POINTER: "p0"}
 
 
 class FunctionPointer(ir.PointerType):
@@ -75,7 +74,9 @@ def is_floating(value: ir.Value) -> bool:
 
 def mangled(type_: ir.Type) -> str:
     """How LLVM spells a type inside the name of an overloaded intrinsic."""
-    return f"v{type_.count}{SHORT_NAME[type_.element]}" if isinstance(type_, ir.VectorType) else SHORT_NAME[type_]
+    if isinstance(type_, ir.VectorType):
+        return f"v{type_.count}{mangled(type_.element)}"
+    return _SHORT_NAME.get(type_) or str(type_)  # integers of any width are spelled alike
 
 
 def with_shape(type_: ir.Type, like: ir.Value) -> ir.Type:

@@ -108,9 +108,9 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     shift = next((axis for side in sides for axis in side if extents[axis] <= SIZES[-1] and _overlaps(kernel, axis)), None)
     axes = [max((a for a in side if a != shift), key=lambda a: (min(extents[a], SIZES[-1]), a), default=None) for side in sides]
     choices = [[size for size in SIZES if size == 1 or (axis is not None and size <= extents[axis])] for axis in axes]
-    most = SUMS if vector_bytes() == 64 else SUMS // 2
     kept_unrolled = [size for axis, size in kernel.unrolled.items() if not kernel.axes[axis][1]]
     shifts = prod(kept_unrolled) * (1 if shift is None else extents[shift])
+    most = max(SUMS if vector_bytes() == 64 else SUMS // 2, shifts)
 
     def cost(sizes: tuple[int, ...]) -> float:
         """Per product of the result: padding, times a multiplication and the reads."""
