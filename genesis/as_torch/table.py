@@ -163,7 +163,15 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.multiprocessing.spawn": (spawning,),
     **{f"torch.distributed{path}": (distributed, processes) for path in ("", ".distributed_c10d")},
     "torch.distributed.fsdp": (distributed.fsdp,),
-    "torch.distributed.optim": (distributed.optim,),
+    "torch.distributed._composable.fsdp": (distributed.fsdp,),
+    **{f"torch.distributed.optim{path}": (distributed.optim,) for path in ("", ".zero_redundancy_optimizer")},
+    "torch.distributed.device_mesh": (distributed,),
+    **{f"torch.distributed.checkpoint{path}": (distributed.checkpoint,) for path in (
+        "", ".state_dict_saver", ".state_dict_loader")},
+    "torch.distributed.checkpoint.state_dict": (distributed.checkpoint.state_dict,),
+    **{f"torch.distributed.tensor{path}": (distributed.tensor,) for path in ("", ".placement_types")},
+    "torch.distributed.tensor.parallel": (distributed.tensor.parallel,),
+    "torch.distributed.tensor.parallel.*": (distributed.tensor.parallel,),
     "torch.distributed.algorithms.ddp_comm_hooks.default_hooks": (distributed.communication_hooks,),
     **{f"torch.distributed.nn{path}": (distributed.nn.functional,) for path in ("", ".functional")},
     # ---- compilers ----

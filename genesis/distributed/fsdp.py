@@ -107,12 +107,13 @@ def fully_shard(
     Args:
         module: of the same parameters on all ranks; first the layers, then the whole model, are sharded.
         mesh: the ranks: a process group, or what has one as `get_group()`; all ranks if left out.
-        reshard_after_forward, offload_policy: accepted as PyTorch's, of no effect: memory is given back when the last operation
-            that reads a whole parameter has run, which is in backward.
+        reshard_after_forward: None or False: whole parameters stay until the last operation that reads them, in backward, has
+            run. They are not gathered again for it, so True and numbers of ranks are refused.
+        offload_policy: accepted as PyTorch's, of no effect: tensors are on the CPU.
         mp_policy: what it computes with.
         ignored_params: parameters that stay whole.
 
-    Raises ValueError for parameters without axes and modules that are sharded already.
+    Raises ValueError for parameters without axes, modules that are sharded already and another `reshard_after_forward`.
 
     >>> genesis.distributed.init_process_group()
     >>> model = genesis.nn.Sequential(genesis.nn.Linear(3, 4), genesis.nn.Linear(4, 2))
@@ -127,6 +128,10 @@ def fully_shard(
         raise ArgumentTypeError(f"fully_shard: want a module, got {type(module).__name__} {module!r:.40}")
     if isinstance(module, FSDPModule):
         raise ArgumentError(f"fully_shard: {type(module).__name__} is sharded already; want each module once")
+    if reshard_after_forward is not None and reshard_after_forward is not False:
+        raise ArgumentError(
+            f"fully_shard: reshard_after_forward is {reshard_after_forward!r}; want None or False: parameters that a forward "
+            "has gathered stay until backward has read them, and are not gathered twice")
     group = group_of(mesh.get_group() if hasattr(mesh, "get_group") else mesh)
     module._sharding = _Sharding(module, group, mp_policy or MixedPrecisionPolicy(), {id(p) for p in ignored_params})
     module.__class__ = type(f"FSDP{type(module).__name__}", (FSDPModule, type(module)), {})

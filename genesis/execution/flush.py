@@ -16,6 +16,7 @@ from genesis.execution.failure import LOSSES, lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
 from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave_scratch
 from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
+from genesis.execution.ran_collectives import from_results, keep_results
 from genesis.execution.reference_mode import Interpretation, WithoutValues
 from genesis.execution.result_pool import ResultPool, Run, reusable
 from genesis.ir.errors import ArgumentError
@@ -196,9 +197,10 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
                 go_on(trace.run)
                 continue
             trace.run = None
-            trace.run = begun = run or _begin(trace)
+            source = from_results(trace)
+            trace.run = begun = run or _begin(trace, source)
             run = None
-            failed = _execute(begun, trace)
+            failed = _execute(begun, trace, source)
             if failed is None:
                 begun.completion.note()
             else:
@@ -216,34 +218,34 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
     return failure
 
 
-def _begin(trace: Trace) -> Run:
-    """A run of what computes the values that somebody holds."""
+def _begin(trace: Trace, source: Trace) -> Run:
+    """A run of what computes the values that somebody holds from those of `source`."""
     handles = held_arrays(trace)
     if handles and not trace.eager:
-        plan = find_plan(trace, handles)
+        plan = find_plan(source, handles)
         return plan.pool.begin(plan, handles, trace.device)
     run = Run(trace.device)
     if handles:
-        values = (WithoutValues if trace.device is META else Interpretation)(trace, handles)
+        values = (WithoutValues if trace.device is META else Interpretation)(source, handles)
         run.plan, run.handles, run.memories = values, handles, values.memories
     return run
 
 
-def _execute(run: Run, trace: Trace) -> Exception | None:
-    """Run the plan on the trace's inputs and scalars. Returns what to say where values were lost.
+def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
+    """Run the plan on the inputs and scalars of `source`. Returns what to say where values of `trace` were lost.
 
     Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again, but
-    for collectives.
+    for collectives: see `ran_collectives.py`.
     """
     plan = run.plan
     if not isinstance(plan, Plan):
         return lose(trace, *plan.failure) if isinstance(plan, Interpretation) and plan.failure else None
     trace.entered.clear()
     if not plan.keeps:
-        trace.input_at.clear()
+        source.input_at.clear()
     assert run.pool is not None
-    reused = _reused_inputs(run.pool, trace) if run.pool.donors else _NONE
-    slots = _slots(run, plan, trace, reused)
+    reused = _reused_inputs(run.pool, source) if run.pool.donors else _NONE
+    slots = _slots(run, plan, source, reused)
     if reused or plan.collectives:
         run.overwriting = slots, [*reused]
     if not plan.collectives:
@@ -267,7 +269,7 @@ def _run_segments(
                 call_host(plan, segment.host, slots, trace.device)
                 timeline.note("host", began)
             except (np.linalg.LinAlgError, ArgumentError) as error:
-                return lose(trace, plan.lowered.origins[segment.host.node], error)
+                return _lost_at(run, trace, segment.host.node, error)
         if segment.program is not None:
             is_last = segment is plan.segments[-1]
             try:
@@ -279,11 +281,18 @@ def _run_segments(
             if fault is not None:
                 lowered = plan.lowered
                 if PRIMITIVES[lowered.nodes[fault.site].op].kind == "collective":
-                    origin = lowered.origins[fault.site]
-                    return lose(trace, origin, collective_failure(run, fault, trace.line_of(origin)))
+                    line = trace.line_of(lowered.origins[fault.site])
+                    return _lost_at(run, trace, fault.site, collective_failure(run, fault, line))
                 reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
-                return lose(trace, lowered.origins[fault.site], IndexError(reason))
+                return _lost_at(run, trace, fault.site, IndexError(reason))
     return None
+
+
+def _lost_at(run: Run, trace: Trace, node: int, error: Exception) -> Exception:
+    """Lose what depends on a node of the lowered graph, and keep what collectives before it have given."""
+    assert isinstance(run.plan, Plan)
+    keep_results(run, trace, node)
+    return lose(trace, run.plan.lowered.origins[node], error)
 
 
 def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> list[int | float]:
@@ -319,6 +328,7 @@ def _finish(trace: Trace, run: Run) -> None:
         if keeps:
             saved = trace.backward_state().saved
             saved.update(trace.input_at)
+            saved.update(trace.ran)
             for index in plan.saved:
                 saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
                 trace.versions[index] = by_position[index].buffer.version

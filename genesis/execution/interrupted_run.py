@@ -72,6 +72,11 @@ def give_up(run: Run) -> None:
             group.close(UNUSABLE, *_memory_of(run))
 
 
+def close_group(run: Run, number: int) -> None:
+    """Have nothing more be begun in a group, of which nobody knows what a run has done there."""
+    GROUPS[number].close(UNUSABLE, *_memory_of(run))
+
+
 def _memory_of(run: Run) -> tuple[object, ...]:
     """What a collective that is still under way may write to."""
     return run.arena, run.memories, run.plan

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from genesis.ir.graph import Node
-from genesis.lower.stages import HostCall, Stage
+from genesis.lower.stages import HostCall, Stage, may_fail, parts
 from genesis.ops.registry import PRIMITIVES
 
 AHEAD = 4  # collectives that are looked at for one whose operand can be computed meanwhile
@@ -27,9 +27,10 @@ def overlap_collectives(nodes: Sequence[Node], stages: list[Stage]) -> list[Stag
     run: list[Stage] = []
     checked: set[int] = set()
     for stage in stages:
-        checks = {i for call in stage for i in getattr(call, "nodes", ()) if nodes[i].op == "check_index"}
-        is_host = isinstance(stage[0], HostCall) and _collective(nodes, stage) is None
-        if is_host or not checks <= checked:  # what has been checked does not fail later
+        fails = _collective(nodes, stage) is None and any(map(may_fail, stage))
+        done = {i for call in stage for part in parts(call) for i in getattr(part, "nodes", ())}
+        checks = {i for i in done if nodes[i].op == "check_index"}
+        if fails and not (checks and checks <= checked):  # what has been checked does not fail later
             result += [*_Overlap(nodes, run).stages(), stage]
             run = []
         else:

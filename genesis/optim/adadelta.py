@@ -28,6 +28,7 @@ class Adadelta(DeclaredOptimizer):
     eps: float = setting(default=1e-6, least=0, doc="added to the averages before their roots are taken")
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     operation, kinds = adadelta_update, ("square_avg", "acc_delta")
+    is_elementwise = True
     example = "eps=0.01", "[0.6877, 1.6848]"
 
     def settings(self, group: Group, age: int) -> Numbers:

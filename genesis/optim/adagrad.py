@@ -30,6 +30,7 @@ class Adagrad(DeclaredOptimizer):
     initial_accumulator_value: float = setting(default=0, least=0, doc="what the sums begin with")
     eps: float = setting(default=1e-10, least=0, doc="added to the square root that divides")
     operation, kinds = adagrad_update, ("sum",)
+    is_elementwise = True
     example = "lr=0.1", "[0.9000, 1.9000]"
     keeps_before_stepping = True
     hints = ("foreach", "differentiable", "fused")

@@ -51,6 +51,7 @@ class Adam(DeclaredOptimizer):
     amsgrad: bool = setting(default=False, doc="divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018)")
 
     operation, kinds = adam_update, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    is_elementwise = True
     example = "lr=0.1", "[0.9000, 1.9000]"
     hints = ("foreach", "capturable", "differentiable", "fused")
     fixed: ClassVar[Options] = {"decoupled_weight_decay": False}

@@ -28,6 +28,7 @@ class Adamax(DeclaredOptimizer):
     eps: float = setting(default=1e-8, least=0, doc="added to the size of each gradient")
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     operation, kinds = adamax_update, ("exp_avg", "exp_inf")
+    is_elementwise = True
     example = "lr=0.1", "[0.9000, 1.9000]"
 
     def settings(self, group: Group, age: int) -> Numbers:

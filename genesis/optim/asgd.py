@@ -30,6 +30,7 @@ class ASGD(DeclaredOptimizer):
     t0: float = setting(default=1e6, doc="the step after which averages are taken; before, they are the parameter")
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     operation, kinds = asgd_update, ("ax",)
+    is_elementwise = True
     example = "lr=0.25, lambd=0.0", "[0.5000, 1.0000]"
 
     def shown(self, group: Group, state: State) -> State:

@@ -39,6 +39,7 @@ class NAdam(DeclaredOptimizer):
     momentum_decay: float = setting(default=4e-3, least=0, doc="how fast the momentum grows towards the first beta")
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
     operation, kinds = nadam_update, ("exp_avg", "exp_avg_sq")
+    is_elementwise = True
     example = "lr=0.1", "[0.8944, 1.8944]"
 
     def shown(self, group: Group, state: State) -> State:

@@ -61,6 +61,7 @@ class Optimizer:
 
     has_stepped = False  # schedulers ask
     keeps_own_state: ClassVar[bool] = False  # whether a class that is not the library's writes `step`, and keeps what it needs
+    is_elementwise: ClassVar[bool] = False  # whether an element moves by its own gradient and state: ranks may then have parts
     fixed: ClassVar[Options] = {}  # settings of groups that the constructor does not take
     instead = ""  # what errors of sparse gradients advise
     keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
@@ -68,6 +69,8 @@ class Optimizer:
     part: Part | None = None  # all parameters are moved here
 
     def __init_subclass__(cls) -> None:
+        if "is_elementwise" not in vars(cls) and not {"operation", "step", "update"}.isdisjoint(vars(cls)):
+            cls.is_elementwise = False
         if "step" in vars(cls):
             cls.keeps_own_state = cls.has_stepped = not cls.__module__.startswith("genesis.")
 
@@ -105,6 +108,11 @@ class Optimizer:
                 raise ValueError(f"{name}: wants leaf tensors, got {type(parameter).__name__} {parameter!r}")
             if parameter.dtype.is_complex and not self.takes_complex:
                 raise ArgumentError(f"{name} does not support complex parameters; want their real and imaginary parts apart")
+            if hasattr(parameter, "sharding") and not self.is_elementwise:
+                raise ArgumentError(
+                    f"{name}: a rank has a part of shape {parameter.shape} of this parameter, and {name} is not known to move "
+                    "each element by its own gradient alone, so its step would be another one; want one that does, such as "
+                    "AdamW, or whole parameters. A class of yours that does says so: is_elementwise = True")
             if id(parameter) in known:
                 raise ValueError(f"{name}: a parameter of shape {parameter.shape} is given twice")
             known.add(id(parameter))

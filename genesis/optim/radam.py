@@ -31,6 +31,7 @@ class RAdam(DeclaredOptimizer):
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
     operation, kinds = radam_update, ("exp_avg", "exp_avg_sq")
+    is_elementwise = True
     example = "lr=0.1", "[0.8000, 1.6000]"
 
     def settings(self, group: Group, age: int) -> Numbers:

@@ -40,6 +40,7 @@ class Rprop(DeclaredOptimizer):
     step_sizes: tuple[float, float] = setting(default=(1e-6, 50), doc="the least and the greatest step")
     _rates: ClassVar[Any]  # of an optimizer: its groups' rates when they were added
     operation, kinds = rprop_update, ("prev", "step_size")
+    is_elementwise = True
     example = "lr=0.25", "[0.7500, 1.7500]"
 
     def check(self, group: Group) -> None:

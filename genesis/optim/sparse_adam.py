@@ -45,6 +45,7 @@ class SparseAdam(DeclaredOptimizer):
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
     takes_complex = False
     operation, kinds = sparse_adam_update, ("exp_avg", "exp_avg_sq")
+    is_elementwise = True
     hints = ()
 
     def shown(self, group: Group, state: State) -> State:

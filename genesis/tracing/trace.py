@@ -95,7 +95,7 @@ class Trace:
 
     __slots__ = (
         "__weakref__", "apart", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done",
-        "eager", "entered", "failure", "input_at", "inputs", "is_apart", "lines", "lost", "nodes", "number", "reference",
+        "eager", "entered", "failure", "input_at", "inputs", "is_apart", "lines", "lost", "nodes", "number", "ran", "reference",
         "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
     )
 
@@ -123,6 +123,7 @@ class Trace:
         self.released: set[int] = set()  # positions whose derivation an earlier backward has released
         self.failure: BaseException | None = None
         self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
+        self.ran: dict[int, Array] = {}  # position -> result, of collectives that ran before the failure
         self.number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
         self.closed: int = False  # it takes no more calls: True, or BUSY
         self.apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
@@ -154,7 +155,7 @@ class Trace:
     def clear_recording(self) -> None:
         """After the end: drop what only an open trace needs."""
         self.run = None
-        self.arrays, self.inputs, self.entered, self.written, self.apart = [], [], {}, [], None
+        self.arrays, self.inputs, self.entered, self.written, self.apart, self.ran = [], [], {}, [], None, {}
         if self.backward.copies:
             self.backward.copies = {}
 

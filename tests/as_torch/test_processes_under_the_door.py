@@ -41,3 +41,29 @@ def test_python_processes_find_torch_too(tmp_path):
         print(subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True, cwd="/").stdout, end="")
         """, tmp_path=tmp_path)
     assert printed.split() == ["True", "True"]
+
+
+def test_modules_of_torch_distributed_are_those_of_genesis(tmp_path):
+    printed = run(
+        """
+        import genesis.distributed as dist
+        import torch.distributed.checkpoint as dcp
+        from torch.distributed.checkpoint.state_dict import get_state_dict
+        from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+        from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+        from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+
+        parallel = dist.tensor.parallel
+        print([mine is theirs for mine, theirs in (
+            (dcp.save, dist.checkpoint.save), (dcp.load, dist.checkpoint.load), (dcp.async_save, dist.checkpoint.async_save),
+            (get_state_dict, dist.checkpoint.state_dict.get_state_dict), (DeviceMesh, dist.DeviceMesh),
+            (init_device_mesh, dist.init_device_mesh), (fully_shard, dist.fsdp.fully_shard),
+            (MixedPrecisionPolicy, dist.fsdp.MixedPrecisionPolicy), (DTensor, dist.tensor.DTensor),
+            (ZeroRedundancyOptimizer, dist.optim.ZeroRedundancyOptimizer), (Shard, dist.tensor.Shard),
+            (Replicate, dist.tensor.Replicate), (distribute_tensor, dist.tensor.distribute_tensor),
+            (ColwiseParallel, parallel.ColwiseParallel), (parallelize_module, parallel.parallelize_module),
+        ) if mine is not theirs])
+        """, tmp_path=tmp_path)
+    assert printed.strip() == "[]"

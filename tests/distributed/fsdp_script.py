@@ -130,6 +130,8 @@ def check_wrong_arguments():
     model = divided()
     raises(ValueError, "sharded already", fully_shard, model)
     raises(TypeError, "want a module", fully_shard, genesis.ones(2))
+    for value in (True, 2):
+        raises(ValueError, "want None or False", fully_shard, plain(), reshard_after_forward=value)
     scalar = nn.Module()
     scalar.scale = nn.Parameter(genesis.tensor(1.0))
     raises(ValueError, "no axis to cut", fully_shard, scalar)

@@ -152,5 +152,37 @@ def check_nothing_is_under_way_where_an_index_may_be_out_of_range():
     equal(result, np.array(total((20, 20), 9).sum() + (own[1][[0, 5, 1]] @ own[0]).sum()))
 
 
+def check_an_index_out_of_range_repeats_no_collective():
+    """On rank 0 alone: a collective that ran again there would be taken for the next one of the others."""
+    table = mine((6, 20), seed=10)
+    wrong, right = [7 if rank() == 0 else 1], [2]
+
+    def step(x, at):
+        first = functional.all_reduce(x)
+        looked_up = table[at]
+        return first, looked_up, functional.all_reduce(first * first)
+
+    compiled = genesis.compile(step)
+    for _ in range(3):
+        compiled(mine((20,), seed=13), genesis.tensor(right))
+    sums = total((20,), 13)
+    for call in (step, compiled):
+        x = mine((20,), seed=13, requires_grad=call is step)
+        try:
+            first, looked_up, second = call(x, genesis.tensor(wrong))
+            looked_up.tolist()
+            assert rank() != 0
+        except IndexError:
+            assert rank() == 0
+            if call is compiled:  # which raises before it returns what it has computed
+                continue
+        equal(first, sums)
+        equal(second, size() * sums**2)
+        if call is step:
+            (second.sum() + first.sum()).backward()
+            equal(x.grad, size() * (2 * size() * sums + 1))
+    equal(functional.all_reduce(mine((3,), seed=14)), total((3,), 14))
+
+
 if __name__ == "__main__":
     run(globals())

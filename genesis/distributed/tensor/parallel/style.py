@@ -30,7 +30,7 @@ class ParallelStyle:
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
         """Divide `module` among the ranks of a mesh of one axis."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} lacks apply(module, device_mesh, src_data_rank), which styles define")
 
 
 class ColwiseParallel(ParallelStyle):

@@ -1,0 +1,58 @@
+"""Collectives that ran before a value was lost: what is computed then is computed from their results, for other processes take
+part in each of them once.
+"""
+
+from __future__ import annotations
+
+from genesis.execution.interrupted_run import close_group
+from genesis.execution.plan import Plan
+from genesis.execution.result_pool import Run
+from genesis.ir.graph import Node
+from genesis.lower.stages import HostCall, Stage, parts
+from genesis.ops.registry import PRIMITIVES
+from genesis.tracing.trace import Array, Trace
+from genesis.tracing.trie import Step
+
+
+def keep_results(run: Run, trace: Trace, failed: int) -> None:
+    """Have `trace` know the results of the collectives that ran before node `failed` of the lowered graph failed.
+
+    The group of one that may have run, and has no result, is of no use afterwards.
+    """
+    plan = run.plan
+    if not isinstance(plan, Plan) or not plan.collectives:
+        return
+    lowered, stages = plan.lowered, plan.lowered.schedule.stages
+    first, *_, last = [number for number, stage in enumerate(stages) if _has(stage, failed)] * 2
+    last = last if lowered.nodes[failed] in plan.collectives else first
+    ended = [call for stage in stages[:first] for call in stage if not (isinstance(call, HostCall) and call.phase == "start")]
+    begun = {call.node for stage in stages[: last + 1] for call in stage if isinstance(call, HostCall)}
+    written = {value for call in ended for value in call.writes}
+    for index, (base, _), memory in zip(plan.values, lowered.outputs, run.memories, strict=True):
+        node = trace.nodes[index]
+        if base in written and PRIMITIVES[node.op].kind == "collective":
+            given = Node("input", (), {"strides": memory.strides}, node.shape, node.dtype, node.differentiable)
+            trace.ran[index] = Array(None, -1, given, memory)
+    for number in begun - {failed}:
+        node = lowered.nodes[number]
+        if PRIMITIVES[node.op].kind == "collective" and lowered.origins[number] not in trace.ran:
+            close_group(run, node.attrs["group"])
+
+
+def _has(stage: Stage, node: int) -> bool:
+    return any(node in (*part.writes, *getattr(part, "nodes", ())) for call in stage for part in parts(call))
+
+
+def from_results(trace: Trace) -> Trace:
+    """`trace`, or its twin for which the results of collectives that ran are inputs: its positions are the same."""
+    if not trace.ran:
+        return trace
+    twin = Trace(trace.device)
+    twin.nodes = [trace.ran[index].node if index in trace.ran else node for index, node in enumerate(trace.nodes)]
+    given = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
+    twin.input_at = dict(sorted({**dict(zip(given, trace.inputs, strict=True)), **trace.ran}.items()))
+    twin.inputs = [*twin.input_at.values()]
+    twin.scalars, twin.lines, twin.backward, twin.released = trace.scalars, trace.lines, trace.backward, trace.released
+    key = "ran", tuple([(index, array.node.attrs["strides"]) for index, array in sorted(trace.ran.items())])
+    twin.step = trace.step.children.setdefault(key, Step((), None))
+    return twin
