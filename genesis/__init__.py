@@ -90,12 +90,12 @@ from genesis.tracing.state import set_default_dtype
 __all__ = [  # and the functions of the operation table
     "AddFunction", "Context", "DType", "Dim", "ExportError", "ExportedProgram", "Function", "Generator", "GradManager",
     "GraphCycleError", "MatMulFunction", "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose",
-    "amp", "arange", "argwhere", "array_api", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast",
-    "autograd", "backends", "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes", "broadcast_tensors",
-    "can_cast", "cdouble", "cfloat", "chalf", "chunk", "compile", "complex32", "complex64", "complex128", "cuda", "debug",
-    "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "empty_permuted", "empty_strided",
-    "enable_autocast", "enable_grad", "equal", "export", "eye", "fft", "finfo", "float", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like", "func", "function",
+    "amp", "ao", "arange", "argwhere", "array_api", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d",
+    "autocast", "autograd", "backends", "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes",
+    "broadcast_tensors", "can_cast", "cdouble", "cfloat", "chalf", "chunk", "compile", "complex32", "complex64", "complex128",
+    "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "empty_permuted",
+    "empty_strided", "enable_autocast", "enable_grad", "equal", "export", "eye", "fft", "finfo", "float", "float8_e4m3fn",
+    "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like", "func", "function",
     "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads", "get_printoptions",
     "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy",
     "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32", "int64", "is_autocast_enabled",
@@ -105,12 +105,12 @@ __all__ = [  # and the functions of the operation table
     "nonzero_static", "normal", "ones", "ones_like", "onnx", "ops", "optim", "pca_lowrank", "pi", "poisson", "profiler",
     "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
     "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
-    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads",
-    "set_printoptions", "set_rng_state", "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr",
-    "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor",
-    "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take",
-    "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind",
-    "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions",
+    "set_rng_state", "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
+    "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr",
+    "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take", "tensor", "tensor_split",
+    "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique", "unique_consecutive",
+    "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"
@@ -122,7 +122,7 @@ _sys.modules[__name__].__class__ = _SwitchedModule
 
 _LAZY = _LazyNames("genesis", {
     "genesis":
-        "amp array_api backends cuda debug distributed distributions fft func function masked nn onnx optim profiler "
+        "amp ao array_api backends cuda debug distributed distributions fft func function masked nn onnx optim profiler "
         "serialization signal testing utils",
     "genesis.capture": "compile",
     "genesis.debug.doctor": "doctor",

@@ -14,9 +14,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
     "linalg", "special", "testing",
-    "fft", "masked", "sparse", "nested", "array_api", "signal", "distributions", "utils", "nn", "optim", "amp", "backends",
-    "func", "function", "cuda", "serialization", "capture", "shipping", "onnx", "distributed", "debug", "tune", "profiler", "",
-    "oneflow", "as_torch", "__main__",
+    "fft", "masked", "sparse", "nested", "array_api", "signal", "distributions", "utils", "nn", "ao", "optim", "amp",
+    "backends", "func", "function", "cuda", "serialization", "capture", "shipping", "onnx", "distributed", "debug", "tune",
+    "profiler", "", "oneflow", "as_torch", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
     "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "random", "special",

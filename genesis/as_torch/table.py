@@ -17,7 +17,7 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, autograd, backends, cuda, distributed, distributions, fft, func, linalg, masked, nested, nn, optim, random,
+    amp, ao, autograd, backends, cuda, distributed, distributions, fft, func, linalg, masked, nested, nn, optim, random,
     serialization, signal, sparse, special, testing,
 )
 from genesis.as_torch import fx
@@ -98,6 +98,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.attention.bias": (networks,),
     "torch.nn.attention.experimental": (Settings(),),
     "torch.nn.attention.flex_attention": (nn.flex_attention,),
+    **{f"torch.{path}quantization": (ao.quantization,) for path in ("", "ao.")},
+    **{f"torch.{path}nn.quantized.dynamic": (ao.nn.quantized.dynamic,) for path in ("", "ao.")},
     "torch.optim": (optim,),
     "torch.optim.*": (optim,),
     "torch.optim.lr_scheduler": (optim.lr_scheduler,),
@@ -252,6 +254,7 @@ NAMES: dict[str, Any] = {
     "torch.memory_format": types.MemoryFormat,
     "torch.layout": types.MemoryFormat,
     "torch.jagged": nested.jagged,
+    "torch.qint8": genesis.int8,
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
     **{f"torch.{name}": getattr(products, name) for name in ("smm", "hspmm", "sspaddmm")},
     **{f"torch.sparse.{name}": kind for name, kind in types.SPARSE_KINDS.items()},

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from genesis.ir.annotations import Attributes
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
-from genesis.ops.contraction import product
 from genesis.ops.registry import PRIMITIVES, expand
 from genesis.ops.views import reshape_value
 
@@ -39,10 +38,10 @@ def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], e
 
 
 def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:
-    if node.op == "matmul" and node.inputs[1] not in lifted and len(node.shape) == 2:
+    if node.op in ("matmul", "linear_dynamic") and len(node.shape) == 2 and not any([i in lifted for i in node.inputs[1:]]):
         rows = lifted[node.inputs[0]]  # one product with all rows of all examples
-        merged = product(reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), graph.value(node.inputs[1]),
-                         wide=node.dtype is not rows.dtype)
+        operands = reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), *map(graph.value, node.inputs[1:])
+        merged = graph.add(node.op, operands, (operands[0].shape[0], node.shape[1]), node.dtype)
         return reshape_value(merged, (extent, *node.shape))
     given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in node.inputs]
     if node.op == "custom" and any([v.node.differentiable for v in given]):

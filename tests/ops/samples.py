@@ -32,7 +32,7 @@ INTERNAL = {
     "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_place", "nonzero_places", "bits_xor",
     "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
     "stirling_error", "digamma_error", "deviance", "gamma_divergence", "log_beta", "log_gamma_density", "log_beta_density",
-    "log_dirichlet_density", "csr_matmul",
+    "log_dirichlet_density", "csr_matmul", "linear_dynamic",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -300,6 +300,7 @@ NOT_DIFFERENTIATED = {
     "ctc_loss": "has no second one: see tests/nn/test_sequences.py",
     **dict.fromkeys(("gcd", "lcm", "one_hot"), "takes integers alone"),
     "muon_update": "computes in bfloat16: see tests/optim",
+    "linear_dynamic": "has no gradient: see tests/ao",
     "with_value": "its gradient is that of another value, by design",
     **dict.fromkeys(COMPLEX, "of complex numbers: see tests/tensor/test_complex.py, tests/library/test_fourier.py"),
     "uniform": "random", "normal": "random", "randint": "random",

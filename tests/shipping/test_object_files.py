@@ -73,9 +73,9 @@ def layouts(x):
 @pytest.mark.parametrize("function, arguments", [
     (programs.mlp(), [genesis.randn(4, 5)]), (programs.cnn(), [genesis.randn(2, 2, 8, 8)]),
     (programs.GPT().eval(), [genesis.randint(0, 17, (2, 16))]), (nn.LSTM(3, 4), [genesis.randn(5, 2, 3)]),
-    (layouts, [genesis.randn(3, 4)]),
+    (layouts, [genesis.randn(3, 4)]), (genesis.ao.quantization.quantize_dynamic(programs.mlp()), [genesis.randn(4, 5)]),
     (lambda x, y: (x @ y).sort(0).values.softmax(0), [genesis.randn(40, 6), genesis.randn(6, 3)]),
-], ids=["mlp", "cnn", "gpt", "lstm", "layouts", "sorted"])
+], ids=["mlp", "cnn", "gpt", "lstm", "layouts", "int8", "sorted"])
 def test_a_c_program_computes_what_the_function_does(tmp_path, function, arguments):
     wanted = values_of(function, arguments)
     genesis.export(function, *arguments).to_object(tmp_path, "net")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from genesis.codegen.cpu import collective, sparse_product
+from genesis.codegen.cpu import collective, int8_product, sparse_product
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
@@ -48,6 +48,7 @@ class Native(Protocol):
 NATIVE: dict[str, Native] = {
     "argsort": Argsort, "kth_place": Kth, "mode_place": Mode, "nonzero_places": Nonzero, "topk_places": TopK,
     "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
+    "linear_dynamic": int8_product,
 }
 BLOCK_QUANTUM = 64
 # Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not

@@ -1,0 +1,6 @@
+"""Smaller models, under PyTorch's names: `ao.quantization` makes them of others, `ao.nn` has their layers."""
+
+from genesis.ao import nn, quantization
+
+__all__ = ["nn", "quantization"]
+__dir__ = __all__.copy

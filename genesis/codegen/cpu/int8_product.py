@@ -1,0 +1,234 @@
+"""Products of quantised rows with int8 weights: rows become integers first, then columns go to whichever worker is free.
+
+Rows are kept as 16 bits, so that one instruction multiplies pairs with weights that are widened on the way from memory, and
+adds them up in 32 bits (`vpmaddwd`; LLVM makes it `vpdpwssd` where there is VNNI). Weights are read as bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.tile import Tile
+from genesis.codegen.cpu.registers import FLOAT, I8, I16, I32, I64, POINTER, constants, zero
+from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.segment import SlotMap
+from genesis.ir.graph import Node
+from genesis.lower.stages import PARALLEL_COST, HostCall
+from genesis.ops.quantization import LEAST, LEVELS
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.native import Addresses, Block, NativeLaunch
+
+QUANTIZE = "source", "integers", "scales", "terms", "padded"
+PRODUCT = "integers", "scales", "weight", "scale", "bias", "result", "terms", "padded", "rows", "columns"
+POINTERS = {"source", "integers", "scales", "weight", "scale", "bias", "result"}
+ITEM = 16  # columns
+ALONE, TOGETHER = (1, 4), (4, 2)  # rows and columns of a tile: its sums fill 8 of 16 registers
+LINE = 64  # bytes
+AHEAD = 2048  # bytes: rows of a tile are short streams, which processors see late. Measured, 768 x 2304: 6 to 11 GB/s
+
+
+def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
+    """The kernels of the call: of its rows, and of the product with or without a bias."""
+    return [_quantize_source(), _product_source(len(call.operands) > 3)]
+
+
+def launches(
+    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
+) -> list[NativeLaunch] | None:
+    """The launches of a call; None for one of a batch, which has weights for each of it."""
+    if len(nodes[call.node].shape) != 2:
+        return None
+    (rows, terms), columns = call.operands[0][1].shape, nodes[call.node].shape[1]
+    padded = -(-terms // _chunk()) * _chunk()
+    given = [slots.address(value, layout.offset * nodes[value].dtype.itemsize) for value, layout in call.operands]
+    source, weight, scale, *bias = given
+    integers = slots.workspace(rows * (2 * padded + 4))
+    scales = integers._replace(offset=integers.offset + rows * 2 * padded)
+    quantize, product = (addresses[found.symbol] for found in sources(nodes, call))
+    first = Block((source, integers, scales, terms, padded), rows)
+    second = Block((integers, scales, weight, scale, bias[0] if bias else 0, slots.address(call.node), terms, padded, rows,
+                    columns), -(-columns // ITEM))
+    return [NativeLaunch(quantize, [first], threads if rows * terms > PARALLEL_COST else 1),
+            NativeLaunch(product, [second], threads if rows * columns * terms > 3 * PARALLEL_COST else 1)]
+
+
+def _lanes() -> int:
+    return Tile.of("float32").lanes
+
+
+def _chunk() -> int:
+    """The terms that one instruction takes."""
+    return 2 * _lanes()
+
+
+def _quantize_source() -> KernelSource:
+    name = "genesis_quantized_rows"
+    return KernelSource(name, f"{name} {_lanes()}", partial(_quantize_ir, name, _lanes()))
+
+
+def _product_source(biased: bool) -> KernelSource:
+    name = "genesis_int8_product" + "_bias" * biased
+    return KernelSource(name, f"{name} {_lanes()} {ITEM} {ALONE} {TOGETHER}", partial(_product_ir, name, _lanes(), biased))
+
+
+class _Kernel:
+    """A kernel under construction, and its arguments by name."""
+
+    def __init__(self, name: str, words: Sequence[str], lanes: int) -> None:
+        self.module = ir.Module(name)
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)
+        self.first, self.end, block, _ = function.args
+        self.builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self.lanes = Lanes(builder, lanes)
+        self.given = {
+            word: builder.load(builder.gep(block, [I64(n)], source_etype=I64), typ=POINTER if word in POINTERS else I64)
+            for n, word in enumerate(words)
+        }
+
+    def at(self, word: str, index: ir.Value, dtype: str) -> ir.Value:
+        """The address of an element of an argument."""
+        return self.lanes.element_pointer(self.given[word], index, dtype)
+
+    def number(self, word: str, index: ir.Value) -> ir.Value:
+        """An element of float32."""
+        return self.lanes.load_uniform(self.at(word, index, "float32"), "float32")
+
+    def text(self) -> str:
+        self.builder.ret_void()
+        return str(self.module)
+
+
+# ---- rows become integers ----
+
+
+def _quantize_ir(name: str, lanes_of: int) -> str:
+    kernel = _Kernel(name, QUANTIZE, lanes_of)
+    builder, lanes, given = kernel.builder, kernel.lanes, kernel.given
+    terms, padded = given["terms"], given["padded"]
+    whole = builder.mul(builder.sdiv(terms, I64(lanes_of)), I64(lanes_of))
+    slot = builder.alloca(ir.VectorType(I32, lanes_of))
+    with counted(builder, kernel.first, kernel.end) as row:
+        begin = builder.mul(row, terms)
+
+        def magnitudes(column: ir.Value, mask: ir.Value | None) -> None:
+            # As integers, magnitudes of floats are ordered as they are, and NaN is the largest.
+            x = lanes.load(kernel.at("source", builder.add(begin, column), "float32"), "float32", mask)
+            bits = lanes.bitcast_to_int(lanes.absolute(x))
+            builder.store(lanes.maximum(builder.load(slot), bits, "int32"), slot)
+
+        builder.store(lanes.splat(I32(0)), slot)
+        with counted(builder, I64(0), whole, lanes_of) as column:
+            magnitudes(column, None)
+        with counted(builder, whole, terms, lanes_of) as column:
+            magnitudes(column, lanes.first_lanes(builder.sub(terms, column)))
+        largest = lanes.bitcast_to_float(
+            lanes.horizontal_reduce(lambda a, b: lanes.maximum(a, b, "int32"), builder.load(slot)))
+        finite = lanes.compare("<", largest, math.inf, "float32")
+        step = lanes.divide(FLOAT(LEVELS), largest)
+        step = lanes.select(lanes.compare(">=", largest, LEAST, "float32"), step, 0.0)
+        scale = lanes.select(finite, lanes.divide(largest, FLOAT(LEVELS)), math.nan)
+        lanes.store_uniform(scale, kernel.at("scales", row, "float32"), "float32")
+
+        def integers(column: ir.Value, mask: ir.Value | None) -> None:
+            x = lanes.load(kernel.at("source", builder.add(begin, column), "float32"), "float32", mask)
+            x = lanes.select(finite, x, lanes.splat(FLOAT(0.0)))
+            rounded = lanes.intrinsic("rint", x.type, [lanes.multiply(x, step)])
+            found = builder.trunc(builder.fptosi(rounded, ir.VectorType(I32, lanes_of)), ir.VectorType(I16, lanes_of))
+            lanes.store(found, kernel.at("integers", builder.add(builder.mul(row, padded), column), "int16"), "int16")
+
+        with counted(builder, I64(0), whole, lanes_of) as column:
+            integers(column, None)
+        with counted(builder, whole, padded, lanes_of) as column:
+            integers(column, lanes.first_lanes(builder.sub(terms, column)))
+    return kernel.text()
+
+
+# ---- the product ----
+
+
+def _product_ir(name: str, lanes: int, biased: bool) -> str:
+    kernel = _Kernel(name, PRODUCT, lanes)
+    builder, rows, columns = kernel.builder, kernel.given["rows"], kernel.given["columns"]
+    alone, together = _Tile(kernel, *ALONE, biased), _Tile(kernel, *TOGETHER, biased)
+    whole = builder.mul(builder.sdiv(rows, I64(TOGETHER[0])), I64(TOGETHER[0]))
+    with counted(builder, kernel.first, kernel.end) as item:
+        start = builder.mul(item, I64(ITEM))
+        end = builder.add(start, I64(ITEM))
+        end = builder.select(builder.icmp_signed("<", end, columns), end, columns)
+        for tile, first, last in ((together, I64(0), whole), (alone, whole, rows)):
+            with counted(builder, first, last, tile.rows) as row, counted(builder, start, end, tile.columns) as column:
+                tile.emit(row, column)
+    return kernel.text()
+
+
+class _Tile:
+    """Emits the code of a few rows times a few columns; of columns past the last, the last is computed again."""
+
+    def __init__(self, kernel: _Kernel, rows: int, columns: int, biased: bool) -> None:
+        self.kernel, self.builder, self.lanes = kernel, kernel.builder, kernel.lanes
+        self.rows, self.columns, self.biased = rows, columns, biased
+        self.chunk = 2 * kernel.lanes.width
+        self.bytes, self.shorts, self.wide = (ir.VectorType(kind, self.chunk) for kind in (I8, I16, I32))
+        self.sums = [self.builder.alloca(ir.VectorType(I32, kernel.lanes.width)) for _ in range(rows * columns)]
+        self.rests = [self.builder.alloca(I8, self.chunk) for _ in range(columns)]
+        for rest in self.rests:
+            for n in range(self.chunk):
+                self.builder.store(I8(0), self.lanes.element_pointer(rest, n, "int8"))
+
+    def emit(self, row: ir.Value, column: ir.Value) -> None:
+        builder, given = self.builder, self.kernel.given
+        last = builder.sub(given["columns"], I64(1))
+        rows = [builder.add(row, I64(r)) for r in range(self.rows)]
+        columns = [builder.add(column, I64(c)) for c in range(self.columns)]
+        columns = [columns[0], *[builder.select(builder.icmp_signed("<", c, last), c, last) for c in columns[1:]]]
+        integers = [self.kernel.at("integers", builder.mul(r, given["padded"]), "int16") for r in rows]
+        weights = [self.kernel.at("weight", builder.mul(c, given["terms"]), "int8") for c in columns]
+        for total in self.sums:
+            builder.store(zero(ir.VectorType(I32, self.lanes.width)), total)
+        whole = builder.mul(builder.sdiv(given["terms"], I64(self.chunk)), I64(self.chunk))
+        with counted(builder, I64(0), whole, self.chunk) as term:
+            self._ask_for(weights[0], term)
+            self._add(term, integers, [self.lanes.element_pointer(weight, term, "int8") for weight in weights])
+        with counted(builder, whole, given["terms"], self.chunk) as term:  # the rest, if there is one; behind rows lie zeros
+            for weight, rest in zip(weights, self.rests, strict=True):
+                with counted(builder, term, given["terms"]) as at:
+                    byte = self.lanes.load_uniform(self.lanes.element_pointer(weight, at, "int8"), "int8")
+                    self.lanes.store_uniform(byte, self.lanes.element_pointer(rest, builder.sub(at, term), "int8"), "int8")
+            self._add(term, integers, self.rests)
+        for n, total in enumerate(self.sums):
+            number = self.lanes.horizontal_reduce(builder.add, builder.load(total))
+            self._store(number, rows[n // self.columns], columns[n % self.columns])
+
+    def _ask_for(self, weights: ir.Value, term: ir.Value) -> None:
+        """Prefetch as many bytes as a chunk takes of all columns, which lie end to end."""
+        start = self.builder.add(self.builder.mul(term, I64(self.columns)), I64(AHEAD))
+        for line in range(0, self.columns * self.chunk, LINE):
+            place = self.lanes.element_pointer(weights, self.builder.add(start, I64(line)), "int8")
+            self.lanes.intrinsic("prefetch", ir.VoidType(), [place, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+
+    def _add(self, term: ir.Value, integers: Sequence[ir.Value], weights: Sequence[ir.Value]) -> None:
+        """Add the products of a chunk of terms."""
+        builder = self.builder
+        factors = [builder.sext(builder.load(w, align=1, typ=self.bytes), self.wide) for w in weights]
+        even, odd = (constants(I32, range(start, self.chunk, 2)) for start in (0, 1))
+        for r, line in enumerate(integers):
+            place = self.lanes.element_pointer(line, term, "int16")
+            x = builder.sext(builder.load(place, align=2, typ=self.shorts), self.wide)
+            for factor, total in zip(factors, self.sums[r * self.columns :], strict=False):
+                products = builder.mul(x, factor)
+                pairs = [builder.shuffle_vector(products, products, which) for which in (even, odd)]
+                builder.store(builder.add(builder.load(total), builder.add(*pairs)), total)
+
+    def _store(self, total: ir.Value, row: ir.Value, column: ir.Value) -> None:
+        builder, kernel = self.builder, self.kernel
+        y = builder.fmul(builder.sitofp(total, FLOAT), kernel.number("scale", column))
+        y = builder.fmul(y, kernel.number("scales", row))
+        if self.biased:
+            y = builder.fadd(y, kernel.number("bias", column))
+        place = builder.add(builder.mul(row, kernel.given["columns"]), column)
+        self.lanes.store_uniform(y, kernel.at("result", place, "float32"), "float32")
