@@ -1,10 +1,12 @@
 """`torch.library` and `torch.ops` under the door: what libraries with kernels of their own do when they are imported."""
 
 import pytest
+import torch
 
 import genesis
 from genesis.as_torch.finder import look_up
 from genesis.as_torch.missing import MissingError
+from tests.tolerances import assert_close
 
 OPS = look_up("torch", "ops")
 
@@ -39,6 +41,17 @@ def test_operations_of_ones_own_are_found_by_their_names():
 def test_operations_of_pytorch_can_be_named_and_not_called():
     with pytest.raises(MissingError, match=r"torch\.ops\.aten\._fused_sdp_choice\.default"):
         OPS.aten._fused_sdp_choice.default(1)
+
+
+def test_backward_operations_without_a_function_are_torchs():
+    x, scale = torch.randn(2, 5, 6), 1.25
+    values, indices = torch.nn.functional.max_pool2d(x, 3, 2, 1, return_indices=True)
+    pooled = [torch.randn_like(values), x, [3, 3], [2, 2], [1, 1], [1, 1], False, indices]
+    dropped = [x, x > 0, scale]
+    for name, given in (("max_pool2d_with_indices_backward", pooled), ("native_dropout_backward", dropped)):
+        want = getattr(torch.ops.aten, name).default(*given)
+        own = [genesis.tensor(v.numpy()) if isinstance(v, torch.Tensor) else v for v in given]
+        assert_close(getattr(OPS.aten, name).default(*own), want)
 
 
 def test_what_torchvision_does_at_its_import_goes_well():

@@ -1,14 +1,9 @@
 """What does not agree with PyTorch's databases: the entry, and why."""
 
-INTERNAL = "a function of PyTorch's own insides"
 OVERWRITTEN = "PyTorch gives the one element that is overwritten a gradient"
 ROUNDED = "sums that cancel are rounded to float32, in another order"
 LOOKS = "PyTorch calls it for one example after the other; it looks at values, which one call for all cannot do"
 
-# Entries that no check of passes.
-_NONE = {
-    **dict.fromkeys(("max_pool2d_with_indices_backward", "native_dropout_backward"), INTERNAL),
-}
 _SOME: dict[str, dict[str, str]] = {
     "operators references": {
         **dict.fromkeys(("igamma", "igammac"), "PyTorch's is a number beside NaN"),
@@ -62,7 +57,7 @@ _SOME: dict[str, dict[str, str]] = {
 }
 KINDS = ("values", "references", "gradients", "dtypes", "methods", "in-place", "out", "strided", "compile", "second", "vmap",
          "jvp", "errors", "complex", "complex gradients", "complex second")
-FAILURES = {f"operators {kind}": {**_NONE, **_SOME.get(f"operators {kind}", {})} for kind in KINDS}
+FAILURES = {f"operators {kind}": _SOME.get(f"operators {kind}", {}) for kind in KINDS}
 
 MODULE_KINDS = ("build", "repr", "values", "gradients", "copies", "state", "moves", "compile", "errors")
 FAILURES |= {f"modules {kind}": {} for kind in MODULE_KINDS}

@@ -7,6 +7,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import genesis
+from genesis.as_torch.stand_ins import aten
 from tests.conformance.converting import COMPLEX, DTYPES, UnconvertibleError, converted, function_at, leaves
 
 # What the entries' names have no counterpart for: private names, other kinds of values, code for a device.
@@ -34,6 +35,12 @@ def title(op):
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
 
 
+def _max_pool2d_backward(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False, **_):
+    settings = kernel_size, stride or kernel_size, padding, dilation, ceil_mode
+    values, indices = genesis.nn.functional.max_pool2d(input, *settings, return_indices=True)
+    return aten.max_pool2d_with_indices_backward(genesis.ones_like(values), input, *settings, indices)
+
+
 # Entries whose function takes other arguments than the public one.
 _CALLED = {
     "einsum": lambda tensors, equation: genesis.einsum(equation, *tensors),
@@ -46,6 +53,8 @@ _CALLED = {
         *args, **kwargs),
     "normal.in_place": lambda x, *args, **kwargs: x.clone().normal_(*args, **kwargs),
     "where": lambda x, condition, other, **kwargs: genesis.where(condition, x, other, **kwargs),
+    "max_pool2d_with_indices_backward": _max_pool2d_backward,
+    "native_dropout_backward": aten.native_dropout_backward,
     "zero_": lambda x: x.clone().zero_(),  # a leaf is not written to
     "svd_lowrank": lambda a, b, **kwargs: genesis.svd_lowrank(a @ b.mT, **kwargs),
     "pca_lowrank": lambda a, b, **kwargs: genesis.pca_lowrank(a @ b.mT, **kwargs),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from genesis.as_torch.missing import Missing, missing
+from genesis.as_torch.stand_ins import aten
 from genesis.as_torch.stand_ins.compilers import returned
 from genesis.as_torch.stand_ins.settings import nothing
 from genesis.ir.annotations import AnyFunction
@@ -76,6 +77,8 @@ class _Namespace:
         self.name = name
 
     def __getattr__(self, name: str) -> CustomOperation | Missing:
+        if self.name == "aten" and name in aten.__all__:
+            return CustomOperation(getattr(aten, name), f"aten::{name}")
         if self.name in _PYTORCHS and not name.startswith("__"):
             return missing(f"torch.ops.{self.name}.{name}")
         if (found := _known.get(f"{self.name}::{name}")) is None:

@@ -1,0 +1,27 @@
+"""Operations of `torch.ops.aten` that no function of `torch` is, by their bare arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+
+__all__ = ["max_pool2d_with_indices_backward", "native_dropout_backward"]
+
+
+def max_pool2d_with_indices_backward(
+    grad_output: Tensor, input: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], ceil_mode: bool, indices: Tensor,
+) -> Tensor:
+    """What `grad_output` (.., h', w') adds to the elements of `input` (.., h, w) at `indices`, which were the greatest."""
+    zeros = grad_output.new_zeros(input.shape).flatten(-2)
+    return zeros.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(input.shape)
+
+
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """`grad_output` where `mask` is true, times `scale`; 0 elsewhere."""
+    return grad_output * mask * scale
+
+
+replayable_module(__name__)
