@@ -40,7 +40,11 @@ def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    >>> genesis.fft.ifftshift(genesis.tensor([2, 0, 1]))
+    tensor([0, 1, 2])
+    """
     return _shifted("ifftshift", input, dim, False)
 
 

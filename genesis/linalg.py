@@ -101,7 +101,11 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 @takes_out
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross products of vectors of three elements along `dim`. Raises ValueError for other vectors."""
+    """The cross products of vectors of three elements along `dim`. Raises ValueError for other vectors.
+
+    >>> genesis.linalg.cross(genesis.tensor([1.0, 0.0, 0.0]), genesis.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
     if input.ndim != other.ndim or not (input.shape[dim:][:1] == other.shape[dim:][:1] == (3,)):
         raise ArgumentError(f"cross: shapes {input.shape} and {other.shape}; want as many axes, and 3 elements along dim {dim}")
     return _cross(input, other, dim)
@@ -178,7 +182,12 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 # ---- tensors as matrices ----
 @takes_out
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others."""
+    """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others.
+
+    >>> genesis.linalg.tensorinv(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]), ind=1)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind < 1 or numel(rows) != numel(columns):
         raise ArgumentError(f"tensorinv: shape {A.shape} parted after {ind} axes; want as many elements before as behind")
@@ -187,7 +196,11 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @takes_out
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """The X for which tensordot(`A`, X, X.ndim) is `B`; the axes `dims` of `A` are moved to its end first."""
+    """The X for which tensordot(`A`, X, X.ndim) is `B`; the axes `dims` of `A` are moved to its end first.
+
+    >>> genesis.linalg.tensorsolve(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]), genesis.tensor([2.0, 4.0]))
+    tensor([1., 1.])
+    """
     moved = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     columns = moved.shape[B.ndim :]
     if numel(columns) != B.numel() or moved.numel() != B.numel() ** 2:

@@ -168,7 +168,11 @@ def rand_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **placing: Unpack[Placing],
 ) -> Tensor:
-    """`rand` of the shape and dtype, and on the device, of `input`."""
+    """`rand` of the shape and dtype, and on the device, of `input`.
+
+    >>> genesis.rand_like(genesis.zeros(2, 3)).shape
+    (2, 3)
+    """
     dtype, device = dtype or input.dtype, device or input.device
     return rand(input.shape, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
@@ -177,7 +181,11 @@ def randn_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **placing: Unpack[Placing],
 ) -> Tensor:
-    """`randn` of the shape and dtype, and on the device, of `input`."""
+    """`randn` of the shape and dtype, and on the device, of `input`.
+
+    >>> genesis.randn_like(genesis.zeros(2, 3)).shape
+    (2, 3)
+    """
     dtype, device = dtype or input.dtype, device or input.device
     return randn(input.shape, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
@@ -185,7 +193,11 @@ def randn_like(
 def randint_like(
     input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
-    """`randint` of the shape and dtype, and on the device, of `input`."""
+    """`randint` of the shape and dtype, and on the device, of `input`.
+
+    >>> genesis.randint_like(genesis.zeros(2), 3, 4)
+    tensor([3., 3.])
+    """
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
@@ -215,7 +227,11 @@ def normal(
 @method
 @takes_out
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise."""
+    """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise.
+
+    >>> genesis.bernoulli(genesis.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     chosen = drawn("uniform", input.shape, float32, device=input.device, generator=generator) < (input if p is None else p)
     return chosen.to(input.dtype)
 

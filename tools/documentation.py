@@ -18,6 +18,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from tools.shapes_of_examples import shapes_in_examples
+
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "genesis", "genesis.nn", "genesis.nn.functional", "genesis.nn.init", "genesis.nn.utils", "genesis.optim",
@@ -26,6 +28,7 @@ MODULES = (
     "genesis.distributed", "genesis.amp", "genesis.utils.data", "genesis.utils.checkpoint", "genesis.utils.tensorboard",
     "genesis.serialization", "genesis.debug", "genesis.profiler", "genesis.testing", "genesis.cuda",
 )
+OF_OPERATIONS = ("genesis", "genesis.nn.functional", "genesis.linalg", "genesis.fft", "genesis.special", "genesis.func")
 OUTSIDE = {  # page -> the file that it is
     "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md", "benchmarks.md": "benchmarks/NOTES.md",
     "security.md": "SECURITY.md",
@@ -105,7 +108,7 @@ def reference(name: str) -> str:
     module = importlib.import_module(name)
     parts = [f"# {name}", _markdown(inspect.getdoc(module) or "")]
     for own, thing in _members(module):
-        parts += [f"## {own}", _signature(own, thing), _markdown(inspect.getdoc(thing) or "")]
+        parts += [f"## {own}", _signature(own, thing), _markdown(inspect.getdoc(thing) or ""), _shapes(thing)]
         if inspect.isclass(thing):
             for method, function in sorted(vars(thing).items()):
                 if not method.startswith("_") and inspect.isfunction(function) and function.__doc__:
@@ -130,6 +133,11 @@ def _signature(name: str, thing: Any) -> str:
     signature = re.sub(r"\bgenesis(\.\w+)*\.(\w+)", r"\2", signature).replace("'", "")
     signature = re.sub(r"\bValue\b", "Tensor", signature)  # rows are written for nodes; users call them with tensors
     return f"```python\n{name}{signature}\n```" if len(signature) < 90 else f"```python\n{name}{_folded(signature)}\n```"
+
+
+def _shapes(thing: Any) -> str:
+    found = shapes_in_examples(thing, tuple(map(importlib.import_module, OF_OPERATIONS)))
+    return "Shapes there: " + "; ".join(f"`{line}`" for line in found) + "." if found else ""
 
 
 def _folded(signature: str) -> str:

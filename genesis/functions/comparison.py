@@ -40,14 +40,22 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 @method
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is not zero. Raises ValueError for another number of elements."""
+    """Whether the one element is not zero. Raises ValueError for another number of elements.
+
+    >>> genesis.is_nonzero(genesis.tensor([2]))
+    True
+    """
     if input.numel() != 1:
         raise ArgumentError(f"is_nonzero: wants one element, got shape {input.shape}; use any() or all()")
     return bool(input.item())
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether it is a Tensor."""
+    """Whether it is a Tensor.
+
+    >>> genesis.is_tensor(genesis.ones(2)), genesis.is_tensor([1.0, 1.0])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
@@ -76,7 +84,11 @@ def result_type(tensor1: Tensor | Scalar, tensor2: Tensor | Scalar) -> DType:
 
 
 def can_cast(from_: DType, to: DType) -> bool:
-    """Whether a conversion keeps the category: not from floats to integers, nor from either to bools."""
+    """Whether a conversion keeps the category: not from floats to integers, nor from either to bools.
+
+    >>> genesis.can_cast(genesis.int64, genesis.float32), genesis.can_cast(genesis.float32, genesis.int64)
+    (True, False)
+    """
     return as_dtype("can_cast", from_).category <= as_dtype("can_cast", to).category
 
 

@@ -44,7 +44,11 @@ for _name in (
 
 @takes_out
 def alias_copy(input: Tensor) -> Tensor:
-    """A copy."""
+    """A copy.
+
+    >>> genesis.alias_copy(genesis.tensor([1, 2]))
+    tensor([1, 2])
+    """
     return input.clone()
 
 

@@ -71,6 +71,9 @@ def histogram(
     """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor.
 
     The arguments are those of `histogramdd`, for one axis.
+
+    >>> genesis.histogram(genesis.tensor([1.0, 2.0, 2.5]), bins=2)
+    Histogram(hist=tensor([1., 2.]), bin_edges=tensor([1.0000, 1.7500, 2.5000]))
     """
     if (isinstance(bins, Tensor) and bins.ndim != 1) or (weight is not None and weight.shape != input.shape):
         met = f"edges {bins.shape if isinstance(bins, Tensor) else None} and weight {None if weight is None else weight.shape}"

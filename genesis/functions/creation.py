@@ -89,7 +89,11 @@ def ones(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **placing: Unpack[Placing],
 ) -> Tensor:
-    """Ones, of the default float if no `dtype` is given."""
+    """Ones, of the default float if no `dtype` is given.
+
+    >>> genesis.ones(2)
+    tensor([1., 1.])
+    """
     shape = as_shape("ones", extents if size is None else (size,))
     return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
 
@@ -99,7 +103,11 @@ def empty(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **placing: Unpack[Placing],
 ) -> Tensor:
-    """A tensor to be written; it happens to hold zeros."""
+    """A tensor to be written; it happens to hold zeros.
+
+    >>> genesis.empty(2, 3).shape
+    (2, 3)
+    """
     shape = as_shape("empty", extents if size is None else (size,))
     return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
 
@@ -108,7 +116,11 @@ def full_like(
     input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **placing: Unpack[Placing],
 ) -> Tensor:
-    """`full` of the shape and dtype, and on the device, of `input`."""
+    """`full` of the shape and dtype, and on the device, of `input`.
+
+    >>> genesis.full_like(genesis.zeros(2), 7.0)
+    tensor([7., 7.])
+    """
     dtype, device = dtype or input.dtype, device or input.device
     if isinstance(input, CompositeTensor):
         settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": placing.get("layout")}
@@ -120,7 +132,11 @@ def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **placing: Unpack[Placing],
 ) -> Tensor:
-    """`zeros` of the shape and dtype, and on the device, of `input`."""
+    """`zeros` of the shape and dtype, and on the device, of `input`.
+
+    >>> genesis.zeros_like(genesis.ones(2))
+    tensor([0., 0.])
+    """
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 
@@ -128,7 +144,11 @@ def ones_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **placing: Unpack[Placing],
 ) -> Tensor:
-    """`ones` of the shape and dtype, and on the device, of `input`."""
+    """`ones` of the shape and dtype, and on the device, of `input`.
+
+    >>> genesis.ones_like(genesis.zeros(2))
+    tensor([1., 1.])
+    """
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 

@@ -100,7 +100,11 @@ def _from_cuda(data: Any) -> Tensor:
 
 
 def as_tensor(data: ArrayLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """`data` as a tensor, sharing its memory where it is a tensor, a NumPy array or one of a GPU's, of that dtype and place."""
+    """`data` as a tensor, sharing its memory where it is a tensor, a NumPy array or one of a GPU's, of that dtype and place.
+
+    >>> genesis.as_tensor([1.0, 2.0])
+    tensor([1., 2.])
+    """
     if isinstance(data, Tensor):
         return data.to(device, dtype)
     if isinstance(data, np.ndarray) and (dtype is None or from_numpy_dtype(data.dtype) is dtype):
@@ -143,7 +147,11 @@ def asarray(
 def scalar_tensor(
     value: float, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
-    """A 0-d tensor of the default float (or `dtype`)."""
+    """A 0-d tensor of the default float (or `dtype`).
+
+    >>> genesis.scalar_tensor(2.5)
+    tensor(2.5000)
+    """
     return from_data(value, dtype or get_default_dtype(), requires_grad, device)
 
 

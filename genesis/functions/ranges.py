@@ -104,7 +104,11 @@ def logspace(
     start: complex, end: complex, steps: int, base: complex = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from base**start to base**end, at even ratios."""
+    """`steps` numbers from base**start to base**end, at even ratios.
+
+    >>> genesis.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         return _rounded("logspace", base ** _between(start, end, steps), dtype, device, requires_grad)
     values = base ** np.linspace(start, end, steps)
@@ -137,7 +141,12 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
-    """Row and column of every element of a (row, col) matrix on or above a diagonal: (2, count)."""
+    """Row and column of every element of a (row, col) matrix on or above a diagonal: (2, count).
+
+    >>> genesis.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     return from_data(np.stack(np.triu_indices(row, offset, col)), dtype, device=device)
 
 

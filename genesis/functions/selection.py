@@ -36,7 +36,12 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @overridable_method
 def argwhere(input: Tensor) -> Tensor:
-    """The positions of the elements that are not zero, a row each."""
+    """The positions of the elements that are not zero, a row each.
+
+    >>> genesis.argwhere(genesis.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return nonzero(input)
 
 
@@ -79,7 +84,11 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @overridable_method
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """`input` with the elements of `source`, in order, where `mask` holds."""
+    """`input` with the elements of `source`, in order, where `mask` holds.
+
+    >>> genesis.masked_scatter(genesis.zeros(3), genesis.tensor([True, False, True]), genesis.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     result = input.expand(broadcast_shapes("masked_scatter", input.shape, mask.shape)).clone()
     mask = view(mask, "expand", result.shape)
     count = int(values_of(mask).sum())
@@ -91,7 +100,11 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @overridable_method
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at positions in the flattened tensor."""
+    """The elements at positions in the flattened tensor.
+
+    >>> genesis.take(genesis.tensor([[1, 2], [3, 4]]), genesis.tensor([0, 3]))
+    tensor([1, 4])
+    """
     return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)  # one of no axes is no number to look at
 
 
@@ -150,7 +163,11 @@ def unique(
 
 @overridable_method
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Operand, accumulate: bool = False) -> Tensor:
-    """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
+    """`input` with `values` written (added, with `accumulate`) at `input[indices]`.
+
+    >>> genesis.index_put(genesis.zeros(3), (genesis.tensor([0, 2]),), genesis.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     axes, positions = positions_of(input, list(_spread(indices)))
     values = values if isinstance(values, Tensor) else full((), values, dtype=input.dtype, device=input.device)
     return call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
@@ -191,13 +208,21 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @overridable_method
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """`input` with `source` written at the positions `index` along `dim`."""
+    """`input` with `source` written at the positions `index` along `dim`.
+
+    >>> genesis.index_copy(genesis.zeros(3), 0, genesis.tensor([0, 2]), genesis.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     return _along("index_copy", input, dim, index, source, False)
 
 
 @overridable_method
 def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
-    """`input` with `value` at the positions `index` along `dim`."""
+    """`input` with `value` at the positions `index` along `dim`.
+
+    >>> genesis.index_fill(genesis.zeros(3), 0, genesis.tensor([0, 2]), 1.0)
+    tensor([1., 0., 1.])
+    """
     if not isinstance(value, Tensor) or not value.requires_grad:
         return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)
     # Each element counts once in the gradient of `value`, also at a position that is there twice.

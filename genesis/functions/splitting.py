@@ -96,7 +96,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @overridable
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors as views of their common shape."""
+    """The tensors as views of their common shape.
+
+    >>> [x.shape for x in genesis.broadcast_tensors(genesis.ones(2, 1), genesis.ones(3))]
+    [(2, 3), (2, 3)]
+    """
     shape = broadcast_shapes("broadcast_tensors", *(t.shape for t in tensors))
     return tuple([view(t, "expand", shape) for t in tensors])
 
@@ -114,7 +118,11 @@ def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
 @function("unsafe_split_with_sizes")
 @overridable_method
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of the given sizes along `dim`."""
+    """Views of the given sizes along `dim`.
+
+    >>> genesis.split_with_sizes(genesis.tensor([1, 2, 3]), [1, 2])
+    (tensor([1]), tensor([2, 3]))
+    """
     return split(input, tuple(split_sizes), dim)
 
 
@@ -139,13 +147,21 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 
 @overridable_method
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Views along axis 0 of at least two: so many equal ones, or cut before positions."""
+    """Views along axis 0 of at least two: so many equal ones, or cut before positions.
+
+    >>> genesis.vsplit(genesis.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
     return _even("vsplit", input, indices_or_sections, 2, 0)
 
 
 @overridable_method
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
+    """Views along axis 2 of at least three: so many equal ones, or cut before positions.
+
+    >>> [part.shape for part in genesis.dsplit(genesis.zeros(1, 2, 4), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
     return _even("dsplit", input, indices_or_sections, 3, 2)
 
 
@@ -170,13 +186,21 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
 
 @overridable
 def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
-    """The tensors with two axes at least: a vector is a row."""
+    """The tensors with two axes at least: a vector is a row.
+
+    >>> genesis.atleast_2d(genesis.tensor([1, 2])).shape
+    (1, 2)
+    """
     return _with_axes(2, tensors)
 
 
 @overridable
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
-    """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
+    """The tensors with three axes at least: a matrix gets one behind, a vector one on each side.
+
+    >>> genesis.atleast_3d(genesis.tensor([1, 2])).shape
+    (1, 2, 1)
+    """
     return _with_axes(3, tensors)
 
 

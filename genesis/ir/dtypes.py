@@ -105,7 +105,11 @@ _default = [float32]
 
 
 def get_default_dtype() -> DType:
-    """The floating type that Python floats and `genesis.zeros` take."""
+    """The floating type that Python floats and `genesis.zeros` take.
+
+    >>> genesis.get_default_dtype()
+    genesis.float32
+    """
     return _default[0]
 
 
@@ -166,7 +170,11 @@ def refuse_complex_number(name: str, value: object, dtype: DType) -> None:
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The smallest type that holds both, as `torch.promote_types`. Raises TypeError for uint64 and a signed integer."""
+    """The smallest type that holds both, as `torch.promote_types`. Raises TypeError for uint64 and a signed integer.
+
+    >>> genesis.promote_types(genesis.int64, genesis.float16)
+    genesis.float16
+    """
     a, b = as_dtype("promote_types", a), as_dtype("promote_types", b)
     if a is b:
         return a

@@ -59,12 +59,20 @@ _by_number("grid_sampler_3d", 5)
 
 
 def upsample_nearest(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
-    """`interpolate` in mode "nearest"."""
+    """`interpolate` in mode "nearest".
+
+    >>> genesis.nn.functional.upsample_nearest(genesis.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     return call(OPERATIONS["interpolate"], (input, size, scale_factor, "nearest"))
 
 
 def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
-    """`interpolate` in mode "bilinear", with the corners' elements as the corners' results."""
+    """`interpolate` in mode "bilinear", with the corners' elements as the corners' results.
+
+    >>> genesis.nn.functional.upsample_bilinear(genesis.arange(4.0).reshape(1, 1, 2, 2), size=(1, 3))
+    tensor([[[[0.0000, 0.5000, 1.0000]]]])
+    """
     return call(OPERATIONS["interpolate"], (input, size, scale_factor, "bilinear", True))
 
 

@@ -48,6 +48,9 @@ def native_group_norm(
     """`nn.functional.group_norm` of (N, C, ..), with statistics (N, group).
 
     Raises ValueError unless `input` has N times C times HxW elements.
+
+    >>> genesis.native_group_norm(genesis.tensor([[[1.0, 3.0]]]), None, None, 1, 1, 2, 1, 0.0)
+    (tensor([[[-1.,  1.]]]), tensor([[2.]]), tensor([[1.]]))
     """
     if input.shape[:2] != (N, C) or input.numel() != N * C * HxW:
         raise ValueError(f"native_group_norm: input has shape {input.shape}; want ({N}, {C}, ..) of {HxW} elements each")

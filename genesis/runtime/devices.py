@@ -175,7 +175,11 @@ def set_default_device(device: DeviceLike) -> None:
 
 
 def get_default_device() -> Device:
-    """The device of new tensors whose call names none: that of the innermost context of this thread, or else the default."""
+    """The device of new tensors whose call names none: that of the innermost context of this thread, or else the default.
+
+    >>> genesis.get_default_device()
+    device(type='cpu')
+    """
     return _opened.devices[-1] if _opened.devices else _default[0]
 
 

@@ -125,7 +125,12 @@ def sparse_csr_tensor(
     crow_indices: ArrayLike | Tensor, col_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by rows; the settings are those of that."""
+    """`sparse_compressed_tensor` by rows; the settings are those of that.
+
+    >>> genesis.sparse_csr_tensor([0, 1, 2], [1, 0], [3.0, 4.0]).to_dense()
+    tensor([[0., 3.],
+            [4., 0.]])
+    """
     return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=sparse_csr, **settings)
 
 
@@ -133,7 +138,12 @@ def sparse_csc_tensor(
     ccol_indices: ArrayLike | Tensor, row_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by columns; the settings are those of that."""
+    """`sparse_compressed_tensor` by columns; the settings are those of that.
+
+    >>> genesis.sparse_csc_tensor([0, 1, 2], [1, 0], [3.0, 4.0]).to_dense()
+    tensor([[0., 4.],
+            [3., 0.]])
+    """
     return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=sparse_csc, **settings)
 
 
@@ -141,7 +151,12 @@ def sparse_bsr_tensor(
     crow_indices: ArrayLike | Tensor, col_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by rows of blocks; the settings are those of that."""
+    """`sparse_compressed_tensor` by rows of blocks; the settings are those of that.
+
+    >>> genesis.sparse_bsr_tensor([0, 1], [0], [[[1.0, 2.0], [3.0, 4.0]]]).to_dense()
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
     return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=sparse_bsr, **settings)
 
 
@@ -149,7 +164,12 @@ def sparse_bsc_tensor(
     ccol_indices: ArrayLike | Tensor, row_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by columns of blocks; the settings are those of that."""
+    """`sparse_compressed_tensor` by columns of blocks; the settings are those of that.
+
+    >>> genesis.sparse_bsc_tensor([0, 1], [0], [[[1.0, 2.0], [3.0, 4.0]]]).to_dense()
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
     return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=sparse_bsc, **settings)
 
 

@@ -88,7 +88,11 @@ def float_power_(self: Tensor, exponent: Tensor | float) -> Tensor:
 
 @function()
 def detach_copy(input: Tensor) -> Tensor:
-    """A copy without derivation."""
+    """A copy without derivation.
+
+    >>> genesis.detach_copy(genesis.ones(2, requires_grad=True)).requires_grad
+    False
+    """
     return detach(input).clone()
 
 

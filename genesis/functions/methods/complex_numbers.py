@@ -17,13 +17,21 @@ from genesis.tensor.views import view
 @function()
 @method
 def is_complex(self: Tensor) -> bool:
-    """Whether the dtype is a complex one."""
+    """Whether the dtype is a complex one.
+
+    >>> genesis.is_complex(genesis.tensor([1j]))
+    True
+    """
     return self.dtype.is_complex
 
 
 @attribute
 def real(self: Tensor) -> Tensor:
-    """The real parts; a real tensor itself."""
+    """The real parts; a real tensor itself.
+
+    >>> genesis.real(genesis.tensor([1 + 2j]))
+    tensor([1.])
+    """
     return part_view(self, "real_parts") if self.dtype.is_complex else self
 
 
@@ -33,7 +41,11 @@ def _set_real(self: Tensor, value: Tensor) -> None:
 
 @attribute
 def imag(self: Tensor) -> Tensor:
-    """The imaginary parts. Raises TypeError for a real tensor."""
+    """The imaginary parts. Raises TypeError for a real tensor.
+
+    >>> genesis.imag(genesis.tensor([1 + 2j]))
+    tensor([2.])
+    """
     if not self.dtype.is_complex:
         raise TypeError(f"imag: wants a complex tensor, got {self.dtype.name}, whose imaginary parts are zeros")
     return part_view(self, "imaginary_parts")
@@ -80,7 +92,11 @@ def view_as_complex(input: Tensor) -> Tensor:
 @function("resolve_neg", "resolve_conj")
 @method
 def _itself(self: Tensor) -> Tensor:
-    """The tensor itself: nothing is lazily negated or conjugated in memory."""
+    """The tensor itself: nothing is lazily negated or conjugated in memory.
+
+    >>> genesis.resolve_conj(genesis.tensor([1 + 2j]))
+    tensor([1.+2.j])
+    """
     return self
 
 
@@ -99,7 +115,11 @@ def conj(self: Tensor) -> Tensor:
 @method
 @takes_out
 def conj_physical(self: Tensor) -> Tensor:
-    """The conjugates; a real tensor itself."""
+    """The conjugates; a real tensor itself.
+
+    >>> genesis.conj_physical(genesis.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     return self.conj()
 
 
@@ -112,7 +132,12 @@ def conj_physical_(self: Tensor) -> Tensor:
 @function()
 @method
 def adjoint(self: Tensor) -> Tensor:
-    """The last two axes exchanged, and the elements conjugated."""
+    """The last two axes exchanged, and the elements conjugated.
+
+    >>> genesis.adjoint(genesis.tensor([[1j, 2], [3, 4]]))
+    tensor([[0.-1.j, 3.-0.j],
+            [2.-0.j, 4.-0.j]])
+    """
     if self.ndim < 2:
         raise ValueError(f"adjoint: wants two axes at least, got shape {self.shape}")
     return view(self, "transpose", -2, -1).conj()

@@ -241,7 +241,11 @@ for _name, _dtype in {
 # ---- copies ----
 @overridable_method
 def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
-    """A copy, through which gradients flow. A `memory_format` changes nothing."""
+    """A copy, through which gradients flow. A `memory_format` changes nothing.
+
+    >>> genesis.clone(genesis.tensor([1, 2]))
+    tensor([1, 2])
+    """
     return call(OPERATIONS["clone"], (self,))
 
 

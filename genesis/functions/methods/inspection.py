@@ -89,28 +89,44 @@ def get_device(self: Tensor) -> int:
 @function()
 @method
 def numel(self: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    >>> genesis.numel(genesis.zeros(2, 3))
+    6
+    """
     return product(self.shape)
 
 
 @function()
 @method
 def is_floating_point(self: Tensor) -> bool:
-    """Whether the dtype is a floating one."""
+    """Whether the dtype is a floating one.
+
+    >>> genesis.is_floating_point(genesis.tensor([1.0])), genesis.is_floating_point(genesis.tensor([1]))
+    (True, False)
+    """
     return self.dtype.is_floating_point
 
 
 @function()
 @method
 def is_signed(self: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    >>> genesis.is_signed(genesis.tensor([1], dtype=genesis.uint8))
+    False
+    """
     return self.dtype.is_signed
 
 
 @function()
 @method
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether `other` has the same shape."""
+    """Whether `other` has the same shape.
+
+    >>> genesis.is_same_size(genesis.ones(2, 1), genesis.ones(2))
+    False
+    """
     return self.shape == other.shape
 
 

@@ -39,7 +39,12 @@ def mT(self: Tensor) -> Tensor:
 @function()
 @method
 def t(self: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector is its own."""
+    """The transpose of a matrix; a vector is its own.
+
+    >>> genesis.t(genesis.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     if self.ndim > 2:
         raise ArgumentError(f"t: wants two axes at most, got shape {self.shape}; use transpose")
     return self.T
@@ -62,14 +67,23 @@ _shaped_as("expand_as", "expand", "The tensor expanded to the shape of `other`."
 @function()
 @method
 def broadcast_to(self: Tensor, *shape: Extents, size: Extents | None = None) -> Tensor:
-    """The tensor expanded to `shape`, or `size`."""
+    """The tensor expanded to `shape`, or `size`.
+
+    >>> genesis.broadcast_to(genesis.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return view(self, "expand", *(shape if size is None else (size,)))
 
 
 @function()
 @method
 def ravel(self: Tensor) -> Tensor:
-    """All axes merged into one."""
+    """All axes merged into one.
+
+    >>> genesis.ravel(genesis.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return view(self, "reshape", -1)
 
 
@@ -90,7 +104,11 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
 @function("moveaxis")
 @method
 def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
-    """The axes `source` moved to the places `destination`, the others in their order."""
+    """The axes `source` moved to the places `destination`, the others in their order.
+
+    >>> genesis.movedim(genesis.zeros(2, 3, 4), 0, -1).shape
+    (3, 4, 2)
+    """
     pairs = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
     froms, tos = ([normalize_axis("movedim", d, self.ndim) for d in dims] for dims in pairs)
     if len(froms) != len(tos) or len({*froms}) < len(froms) or len({*tos}) < len(tos):

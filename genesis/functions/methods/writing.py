@@ -54,7 +54,11 @@ def zero_(self: Tensor) -> Tensor:
 @function()
 @method
 def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """The tensor with `value` where `mask` (broadcast) holds."""
+    """The tensor with `value` where `mask` (broadcast) holds.
+
+    >>> genesis.masked_fill(genesis.tensor([1, 2, 3]), genesis.tensor([True, False, True]), 0)
+    tensor([0, 2, 0])
+    """
     if mask.dtype.name != "bool":
         raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
     if isinstance(value, Tensor) and value.shape:
