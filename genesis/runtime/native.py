@@ -188,7 +188,8 @@ class NativeProgram:
         One run at a time goes on in the process; `completion` becomes true when this one is complete. If it takes long, signal
         handlers run between two launches. What they raise leaves it there: with the same `completion` and slot values it is
         taken up again. Without a `completion`, and with `before`, it stays until its end. `before` is gone through before the
-        launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between.
+        launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between. There is no
+        `undo` without it.
         """
         # One run at a time: the team serves one launch, and slots are written into the program itself.
         with team.lock:
@@ -201,8 +202,11 @@ class NativeProgram:
             address = self._staying if before or completion is _unobserved else self._address
             began = timeline.spans is not None and timeline.start()
             try:
-                # The iterators are C code all through, so between `before`, the run and `undo` no interrupt can be raised.
-                flagged = all(chain(filter(None, before), map(self._run, (address,)), filter(None, undo)))  # to a flag of 0
+                if before:
+                    # The iterators are C code all through: between `before`, the run and `undo` no interrupt can be raised.
+                    flagged: int = all(chain(filter(None, before), map(self._run, (address,)), filter(None, undo)))  # to 0
+                else:
+                    flagged = self._run(address)
                 return Fault(*_FAULT.unpack_from(self._words, FAULT_OFFSET)) if flagged else None
             finally:
                 self._is_prepared = False

@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 class _ThreadState(threading.local):
     autocast: DType | None = None  # the class's value holds outside of autocast contexts, in every thread
-    recorder: Any = None  # of `genesis.compile` while it records: hears of what a trace does not show
 
     def __init__(self) -> None:
+        self.recorder: Any = None  # of `genesis.compile` while it records: hears of what a trace does not show
         self.trace: Trace | None = None  # the CPU's open trace, unless `multi_device`
         self.multi_device = False  # the thread has used another device than the CPU: calls ask where their tensors are
         self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 from genesis.capture.guards.check_function import same
 
@@ -25,7 +26,7 @@ class ClassGuards:
         self._added: set[type] = set()
         self._then: dict[type, dict[str, object]] = {}
         self._numbers: list[ctypes.c_uint] = []
-        self._learned: list[int] = []
+        self._learned: list[int | None] = []  # None: not yet, or it has no number
         self._matters: Callable[[str], bool] = lambda name: True
 
     def __len__(self) -> int:
@@ -51,17 +52,18 @@ class ClassGuards:
         self._kinds = kinds
         self._orders = [kind.__mro__ for kind in kinds]
         self._numbers = [ctypes.c_uint.from_address(id(kind) + _OFFSET) for kind in kinds]
-        self._learned = [0] * len(kinds)
+        self._learned[:] = [None] * len(kinds)
+
+    def check(self, constants: dict[str, object], first: int) -> list[str]:
+        """The lines of a check whose names are in `constants`; the guard of the first class has the number `first`."""
+        if not self._kinds:
+            return []
+        constants.update(numbers=self._numbers, learned=self._learned, number_of=attrgetter("value"), classes=self.changed)
+        known = "[*map(number_of, numbers)] != learned and " if _NUMBERED else ""
+        return [f"if {known}(v := classes()) is not None: return {first} + v"]
 
     def changed(self) -> int | None:
         """The index of a class that has changed."""
-        if _NUMBERED:
-            now = [number.value for number in self._numbers]
-            if now == self._learned and all(now):
-                return None
-        return self._compared()
-
-    def _compared(self) -> int | None:
         for k, kind in enumerate(self._kinds):
             if (number := self._numbers[k].value if _NUMBERED else 0) and number == self._learned[k]:
                 continue
@@ -71,7 +73,7 @@ class ClassGuards:
             number = self._numbers[k].value if _NUMBERED else 0
             if any(self._differ(self._then[base], vars(base)) for base in kind.__mro__):
                 return k
-            self._learned[k] = number
+            self._learned[k] = number or None
         return None
 
     def _differ(self, then: Mapping[str, object], now: Mapping[str, object]) -> bool:

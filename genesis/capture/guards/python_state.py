@@ -194,10 +194,8 @@ class Guards(Attributes):
             self.constants.update(get_builtin=functools.partial(_or_missing, _builtins), is_not=operator.is_not)
             self.fail_if(f"any(map(is_not, map(get_builtin, {self.constant((*self._builtins,))}), {found}))", "a builtin")
         self._classes.settle(self._matters)
-        self.constants["classes"] = self._classes.changed
-        first = len(self.labels)
+        lines = [*self.lines, *self._classes.check(self.constants, len(self.labels))]
         self.labels += [self._classes.label(k) for k in range(len(self._classes))]
-        lines = [*self.lines, f"if (v := classes()) is not None: return {first} + v"]
         return self.function("def check():", lines, ["return None"])
 
     def _matters(self, name: str) -> bool:

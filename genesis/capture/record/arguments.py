@@ -86,7 +86,7 @@ class Arguments:
             self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
             if isinstance(value, dict):
                 keys = guards.constant([*value])
-                self._fail_if(f"[*{name}] != {keys}", f"the keys of {label}")
+                self._fail_if(f"[*{name}] != {keys}" if value else name, f"the keys of {label}")
                 items = {k: self._take(f"{name}[{keys}[{i}]]", v, f"{label}[{k!r}]") for i, (k, v) in enumerate(value.items())}
                 return value if all(items[k] is value[k] for k in value) else {**value, **items}
             self._fail_if(f"len({name}) != {len(value)}", f"the length of {label}")

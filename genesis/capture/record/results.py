@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,11 @@ def find(source: Source, leaves: Leaves) -> Any:
         return leaves[value]
     owner = find(value, leaves)
     return owner._grad if kind == "gradient" else owner._base
+
+
+# What replays compute, found by what Places says of its program and position; a call's leaves; tensors that were built.
+Builder = Callable[[Any, Leaves, dict[int, Tensor]], Any]
+Places = Callable[[tuple[int, int]], Any]
 
 
 class Results:
@@ -183,72 +189,86 @@ class Results:
             step = step[1]
         return source
 
-    def keys(self, gradients: bool) -> list[tuple[int, int]]:
-        """The programs and positions of the values that `build` needs; with `gradients`, of theirs too.
-
-        The gradient of a leaf that the call made is a result like any other: no tensor of before gets it.
-        """
-        others = set() if gradients else {recipe for _, recipe in self.gradients if recipe is not None and recipe.is_plain}
-        return list(dict.fromkeys([
-            recipe.key for recipe in self._recipes.values()
-            if recipe.value is not None and recipe.value[0] == "output" and recipe not in others]))
-
     # ---- building ----
 
     def with_held(self, leaves: Leaves) -> Leaves:
         """The leaves of a call that is about to be replayed, and behind them what results are found by."""
-        return (*leaves, *[find(source, leaves) for source in self.held]) if self.held else leaves
+        return *leaves, *[find(source, leaves) for source in self.held]
 
-    def build(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
-        """The return value."""
-        return self._built(self.tree, values, leaves, made)
+    def builder(self, places: Places) -> Builder:
+        """The function that builds the return value."""
+        return _builder(self.tree, places)
 
-    def _built(self, description: tuple[str, Any], values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
-        how, what = description
-        if how == "made":
-            return self.tensor(what, values, leaves, made)
-        if how == "same":
-            return what
-        if how == "found":
-            return find(what, leaves)
-        if how == "leaf":
-            return leaves[what]
-        if how == "item":
-            return self._built(what, values, leaves, made).item()
-        if how == "sequence":
-            kind, items = what
-            return kind([self._built(item, values, leaves, made) for item in items])
-        if how == "mapping":
-            return {key: self._built(item, values, leaves, made) for key, item in what.items()}
-        kind, items = what
+
+def _builder(description: tuple[str, Any], places: Places) -> Builder:
+    how, what = description
+    if how == "made":
+        return tensor_builder(what, places)
+    if how == "same":
+        return lambda values, leaves, made: what
+    if how == "found":
+        return lambda values, leaves, made: find(what, leaves)
+    if how == "leaf":
+        return lambda values, leaves, made: leaves[what]
+    if how == "item":
+        number = _builder(what, places)
+        return lambda values, leaves, made: number(values, leaves, made).item()
+    if how == "sequence":
+        kind, items = what[0], [_builder(item, places) for item in what[1]]
+        return lambda values, leaves, made: kind([build(values, leaves, made) for build in items])
+    if how == "mapping":
+        named = {key: _builder(item, places) for key, item in what.items()}
+        return lambda values, leaves, made: {key: build(values, leaves, made) for key, build in named.items()}
+    kind, parts = what[0], {name: _builder(item, places) for name, item in what[1].items()}
+
+    def build_object(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
         result = object.__new__(kind)
-        for name, item in items.items():
-            object.__setattr__(result, name, self._built(item, values, leaves, made))
+        for name, build in parts.items():
+            object.__setattr__(result, name, build(values, leaves, made))
         return result
 
-    def tensor(self, recipe: Recipe, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
-        """The tensor of a recipe, built once in a call."""
+    return build_object
+
+
+def tensor_builder(recipe: Recipe, places: Places) -> Builder:
+    """The function that builds the tensor of a recipe, once in a call."""
+    kind, base, value, flags, new = recipe.kind, recipe.base, recipe.value, recipe.flags, object.__new__
+    place = value and value[0] == "output" and places(recipe.key)
+    if base is None and value[0] == "output" and not recipe.is_shared:
+
+        def build_root(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
+            result = new(kind)
+            result._requires_grad, result._array = False, values[place]
+            for name, flag in flags:
+                setattr(result, name, flag)
+            return result
+
+        return build_root
+    build_base = tensor_builder(base, places) if base.__class__ is Recipe else lambda values, leaves, made: find(base, leaves)
+
+    def build(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
         known = made.get(id(recipe))
         if known is not None:
             return known
-        result, base, value = object.__new__(recipe.kind), recipe.base, recipe.value
+        result = made[id(recipe)] = new(kind)
         result._requires_grad = False
         if base is not None:
-            root = self.tensor(base, values, leaves, made) if base.__class__ is Recipe else find(base, leaves)
+            root = build_base(values, leaves, made)
             shares(result, root, recipe.layout)
             result._seen -= recipe.lag
         if value is None:
             whole = root._array
-            memory = whole.memory.at(recipe.layout, whole.node.dtype, whole.node.dtype)  # type: ignore[union-attr, arg-type]
+            memory = whole.memory.at(recipe.layout, whole.node.dtype, whole.node.dtype)
             result._array = Array.realized(memory.buffer, memory.layout, whole.node.dtype)
         elif value[0] == "constant":
             result._array = copied(value[1])
         else:
-            result._array = values[value[1:]]
-        for name, flag in recipe.flags:
+            result._array = values[place]
+        for name, flag in flags:
             setattr(result, name, flag)
-        made[id(recipe)] = result
         return result
+
+    return build
 
 
 def copied(array: Array) -> Array:

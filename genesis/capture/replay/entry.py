@@ -17,7 +17,7 @@ from genesis.capture.guards.entry_check import check_of
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Settings, Source, Values, Write, signed
-from genesis.capture.record.results import Results, copied, find
+from genesis.capture.record.results import Results, copied, find, tensor_builder
 from genesis.capture.record.steps import steps_not_taken
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
@@ -70,6 +70,10 @@ class Entry:
         self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
         self.results = results
+        self._build = results.builder(lambda key: key)
+        self._gradient_builders = [
+            (source, None if recipe is None else tensor_builder(recipe, lambda key: key))
+            for source, recipe in results.gradients]
         states = recorder.states.values()
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
         given: dict[InputSource, int] = {}
@@ -116,7 +120,8 @@ class Entry:
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
         undo: Undo = []
-        leaves = self.results.with_held(leaves)
+        if self.results.held:
+            leaves = self.results.with_held(leaves)
         start, single = None, None if FLUSH_HOOKS else self._single  # hooks want to see traces
         commit = single or Commit()
         commit.done = False
@@ -128,16 +133,19 @@ class Entry:
                     self._take_back(undo, start)
                     return False, None
                 settings.append(numbers)
-            start = None if self._draws is None else rng.reserve(self._draws)
+            if self._draws is not None:
+                start = rng.reserve(self._draws)
             if single is None:
                 result = self._flushed(arrays, leaves, partial(_number, settings, leaves, start), undo, commit)
             else:
                 only = self._steps[0]
-                scalars = only.numbers.copy()
+                scalars = only.numbers
+                if only.slots:
+                    scalars = scalars.copy()
                 for k, source in only.slots:
                     scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
                         settings, leaves, start, source)
-                began = timeline.start()
+                began = timeline.spans is not None and timeline.start()
                 result = single.replay(arrays, scalars, leaves)
                 if began:
                     timeline.note_programs(began, only.program.plan, only.program.without_data)
@@ -202,13 +210,13 @@ class Entry:
             for tensor, gradient in self._gradients(values, leaves, made):
                 hold_gradient(tensor, gradient)
             commit.done = True
-        return self.results.build(values, leaves, made)
+        return self._build(values, leaves, made)
 
     def _gradients(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors whose `.grad` is new, and what it is."""
         return [
-            (find(source, leaves), None if recipe is None else self.results.tensor(recipe, values, leaves, made))
-            for source, recipe in self.results.gradients
+            (find(source, leaves), None if build is None else build(values, leaves, made))
+            for source, build in self._gradient_builders
         ]
 
     def _input(self, given: InputSource, arrays: list[Array], values: Values) -> Array:

@@ -6,14 +6,14 @@ arrays, and one native call puts them where they belong and runs the program. On
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from genesis.capture.guards.tensor_guards import unlike
-from genesis.capture.record.records import InputSource, Leaves, Source, Values, Write
-from genesis.capture.record.results import Results, find
+from genesis.capture.record.records import InputSource, Leaves, Source, Write
+from genesis.capture.record.results import Results, find, tensor_builder
 from genesis.capture.replay.program import ReplayProgram
 from genesis.execution.failure import take_back_notes
 from genesis.execution.result_pool import Run, reusable
@@ -32,8 +32,9 @@ from genesis.tracing.trace import Array
 FAULT = object()  # an index was out of range; nothing has happened
 
 _new = object.__new__
-_memory = attrgetter("memory")
+_memory, _pointer = attrgetter("memory"), attrgetter("memory.pointer")
 _NONE: dict[int, Array] = {}
+_NO_BYTES = Buffer(0)
 _NOTHING = Array.realized(Buffer(0), contiguous_layout((0,)), float32)  # of no result's size
 
 
@@ -55,6 +56,15 @@ class _Tensors(NamedTuple):
     restored_names: tuple[str, ...]
 
 
+class _Change(NamedTuple):
+    """What a run changes: the arrays of roots before, which of these were noted, and iterators that change it and undo that."""
+
+    before: tuple[Array, ...]
+    noted: Sequence[int]
+    done: Iterable[None]
+    undone: Iterable[None]
+
+
 class SingleProgramReplay(Commit):
     """A program, the tensors that it writes over, and the gradients that it leaves."""
 
@@ -65,19 +75,22 @@ class SingleProgramReplay(Commit):
         plan = program.plan
         self._pool, self._device = program.pool, program.device
         self._program = cast(NativeProgram, plan.segments[0].program)
-        self._inputs = plan.inputs
+        self._inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs  # which ones, if not all in order
         self._arena_bytes = plan.arena_bytes
         # Indices are all that can fail on the host. The proof of `donations` keeps every write over an input behind the last
         # check, so after a fault the arrays that roots held before still have their values.
         self._can_fail = any(node.op == "check_index" for node in plan.lowered.nodes)
-        self._results = results
+        self._looks_first = results.is_new
+        value_at = {index: k for k, index in enumerate(program.outputs)}
+        self._build = results.builder(lambda key: value_at[key[1]])
         writes = self._sort_writes(program, writes)
-        graded, replaced = self._gradients(program, cleared)
+        graded, replaced = self._gradients(results, value_at, cleared)
         freed = self._choose_reused(program, inputs, writes, replaced)
         bare = [source for source in cleared if source not in graded]
         self._nothing = [None] * len(bare)
         self._gone = [source in cleared for source in (*graded, *bare)]
         self._sources = [write.source for write in writes], graded, bare, freed
+        self._changes = any(self._sources)
         self._fixed = self._tensors(()) if all(
             source[0] == "tensor" for sources in self._sources for source in sources) else None
         self._are_holders = False  # the graded, for good
@@ -94,14 +107,16 @@ class SingleProgramReplay(Commit):
         self._notes = [(write.notes, write.change) for write in ordered]
         return ordered
 
-    def _gradients(self, program: ReplayProgram, cleared: Sequence[Source]) -> tuple[list[Source], dict[int, Source]]:
+    def _gradients(
+        self, results: Results, value_at: Mapping[int, int], cleared: Sequence[Source]
+    ) -> tuple[list[Source], dict[int, Source]]:
         """Whose gradients are new; and the values that are gradients in the place of others, with whose these were."""
-        results, value_at = self._results, {index: k for k, index in enumerate(program.outputs)}
-        self._recipes = [recipe for _, recipe in results.gradients]
+        recipes = [recipe for _, recipe in results.gradients]
+        self._builders = [
+            None if recipe is None else tensor_builder(recipe, lambda key: value_at[key[1]]) for recipe in recipes]
         graded = [source for source, _ in results.gradients]
-        plain = [value_at[recipe.key[1]] for recipe in self._recipes if recipe is not None and recipe.is_plain]
+        plain = [value_at[recipe.key[1]] for recipe in recipes if recipe is not None and recipe.is_plain]
         self._plain = plain if len(plain) == len(graded) else None
-        self._wanted = [(key, value_at[key[1]]) for key in results.keys(self._plain is None)]
         if self._plain is None:
             return graded, {}
         return graded, {value: source for value, source in zip(plain, graded, strict=True) if source in cleared}
@@ -145,42 +160,56 @@ class SingleProgramReplay(Commit):
     def replay(self, arrays: list[Array], numbers: Sequence[Scalar], leaves: Leaves) -> Any:
         """Run on these inputs and numbers; returns what the call returns, or FAULT."""
         # Until the native call nothing changes that anyone can see, but for replaced gradients: these are lost either way.
-        roots, graded, replaced, changing, names, restored, restored_names = self._fixed or self._tensors(leaves)
-        pool = self._pool
+        pool, tensors = self._pool, None
+        if self._changes:
+            tensors = self._fixed or self._tensors(leaves)
         run = pool.take(self._device)
-        pool.provide(run, self._find_reused(arrays, replaced) if self._reused else _NONE)
+        pool.provide(run, self._find_reused(arrays, tensors.replaced) if self._reused and tensors else _NONE)
         results = run.arrays
-        temporary = scratch.buffer(self._arena_bytes)
-        slots = [*[arrays[k].memory.pointer for k in self._inputs],  # type: ignore[union-attr]
-                 *run.addresses, temporary.ptr, *numbers]
+        temporary = scratch.buffer(self._arena_bytes) if self._arena_bytes else _NO_BYTES
+        inputs = arrays if self._inputs is None else map(arrays.__getitem__, self._inputs)
+        slots = (*map(_pointer, inputs), *run.addresses, temporary.ptr, *numbers)
         arrays.clear()  # `_note` counts owners, and the caller's list is one
+        made: dict[int, Tensor] = {}
+        if tensors is None:
+            result = self._build(results, leaves, made) if self._looks_first else None
+            fault = self._program.run(slots, before=())
+        else:
+            change = self._change(tensors, run, leaves, made)
+            result = self._build(results, leaves, made) if self._looks_first else None
+            try:
+                fault = self._program.run(slots, before=change.done, undo=change.undone)
+            finally:
+                if not self.done:
+                    self._take_back_notes(change.before, change.noted)
+        if fault is not None:
+            pool.give_back(run)
+            return FAULT
+        if tensors is not None and not self._are_holders:
+            for tensor in tensors.graded:
+                hold_gradient(tensor, tensor._grad)
+            self._are_holders = self._fixed is not None  # the same tensors in every call: once is enough
+        counts["flushes"] += 1
+        counts["plan_hits"] += 1
+        if not self._looks_first:
+            result = self._build(results, leaves, made)
+        pool.give_back(run)
+        return result
+
+    def _change(self, tensors: _Tensors, run: Run, leaves: Leaves, made: dict[int, Tensor]) -> _Change:
+        """What the run changes, made ready."""
+        roots, graded, _, changing, names, restored, restored_names = tensors
+        results, pool = run.arrays, self._pool
         before = tuple([root._array for root in roots])
         moved = run.selected
         if self._large_moved:
             moved = (*moved, *[results[k] for k in self._large_moved])
         noted = self._note(before, moved, pool.idle[-1] if pool.idle else None) if before else ()
-        values = {key: results[k] for key, k in self._wanted}
-        made: dict[int, Tensor] = {}
         versions = [root._changes + times for root, times in zip(roots, self._versions, strict=True)]
         # Set by `before` in one C-level pass: an interrupt comes before all of it, or after the program.
-        news = *moved, *versions, *self._made(results, values, leaves, made), *self._nothing, True
+        news = *moved, *versions, *self._made(results, leaves, made), *self._nothing, True
         undo = map(setattr, restored, restored_names, (*before, *self._lost(graded), False)) if self._can_fail else ()
-        result = self._results.build(values, leaves, made) if self._results.is_new else None
-        try:
-            fault = self._program.run(slots, before=map(setattr, changing, names, news), undo=undo)
-        finally:
-            if not self.done:
-                self._take_back_notes(before, noted)
-        pool.give_back(run)
-        if fault is not None:
-            return FAULT
-        if not self._are_holders:
-            for tensor in graded:
-                hold_gradient(tensor, tensor._grad)
-            self._are_holders = self._fixed is not None  # the same tensors in every call: once is enough
-        counts["flushes"] += 1
-        counts["plan_hits"] += 1
-        return result if self._results.is_new else self._results.build(values, leaves, made)
+        return _Change(before, noted, map(setattr, changing, names, news), undo)
 
     def _find_reused(self, arrays: Sequence[Array], replaced: Sequence[Tensor]) -> dict[int, Array]:
         """The arrays that results lie over, by the number of the result's buffer; gradients that are replaced are lost."""
@@ -199,10 +228,10 @@ class SingleProgramReplay(Commit):
             or (array.node is not node and unlike(array.node, node)) else array
             for gradient, node in zip(gradients, self._nodes, strict=True)]
 
-    def _made(self, results: Sequence[Array], values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[Tensor | None]:
+    def _made(self, results: Sequence[Array], leaves: Leaves, made: dict[int, Tensor]) -> list[Tensor | None]:
         """The new gradients."""
         if self._plain is None:
-            return [None if recipe is None else self._results.tensor(recipe, values, leaves, made) for recipe in self._recipes]
+            return [None if build is None else build(results, leaves, made) for build in self._builders]
         gradients: list[Tensor | None] = []
         for k in self._plain:
             gradient = _new(Tensor)
