@@ -165,6 +165,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.multiprocessing.spawn": (spawning,),
     **{f"torch.distributed{path}": (distributed, processes) for path in ("", ".distributed_c10d")},
     "torch.distributed.fsdp": (distributed.fsdp,),
+    **{f"torch.distributed.pipelining{path}": (distributed.pipelining,) for path in ("", ".schedules", ".stage")},
     "torch.distributed._composable.fsdp": (distributed.fsdp,),
     **{f"torch.distributed.optim{path}": (distributed.optim,) for path in ("", ".zero_redundancy_optimizer")},
     "torch.distributed.device_mesh": (distributed,),

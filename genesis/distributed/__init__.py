@@ -11,7 +11,7 @@ nothing is sent. MPI is not loaded before `init_process_group` finds more.
 >>> genesis.distributed.destroy_process_group()
 """
 
-from genesis.distributed import checkpoint, communication_hooks, fsdp, futures, nn, optim, tensor
+from genesis.distributed import checkpoint, communication_hooks, fsdp, futures, nn, optim, pipelining, tensor
 from genesis.distributed.collectives import (
     ReduceOp, all_gather, all_gather_into_tensor, all_reduce, all_to_all, all_to_all_single, barrier, broadcast, gather,
     monitored_barrier, reduce, reduce_scatter, reduce_scatter_tensor, scatter,
@@ -42,7 +42,7 @@ __all__ = [
     "destroy_process_group", "fsdp", "futures", "gather", "gather_object", "get_backend", "get_global_rank",
     "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "init_device_mesh", "init_process_group",
     "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "isend",
-    "monitored_barrier", "new_group", "nn", "optim", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "monitored_barrier", "new_group", "nn", "optim", "pipelining", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor",
     "scatter", "scatter_object_list", "send", "tensor",
 ]
 

@@ -52,6 +52,7 @@ def test_modules_of_torch_distributed_are_those_of_genesis(tmp_path):
         from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
         from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
         from torch.distributed.optim import ZeroRedundancyOptimizer
+        from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
         from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
         from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 
@@ -63,7 +64,9 @@ def test_modules_of_torch_distributed_are_those_of_genesis(tmp_path):
             (MixedPrecisionPolicy, dist.fsdp.MixedPrecisionPolicy), (DTensor, dist.tensor.DTensor),
             (ZeroRedundancyOptimizer, dist.optim.ZeroRedundancyOptimizer), (Shard, dist.tensor.Shard),
             (Replicate, dist.tensor.Replicate), (distribute_tensor, dist.tensor.distribute_tensor),
-            (ColwiseParallel, parallel.ColwiseParallel), (parallelize_module, parallel.parallelize_module),
+            (PipelineStage, dist.pipelining.PipelineStage), (Schedule1F1B, dist.pipelining.Schedule1F1B),
+            (ScheduleGPipe, dist.pipelining.ScheduleGPipe), (ColwiseParallel, parallel.ColwiseParallel),
+            (parallelize_module, parallel.parallelize_module),
         ) if mine is not theirs])
         """, tmp_path=tmp_path)
     assert printed.strip() == "[]"

@@ -6,7 +6,7 @@ import pytest
 from ranks import HERE, needs_mpi, run_ranks
 
 JOBS = [
-    *[(script, ranks) for script in ("collectives_script.py", "gradients_script.py", "overlap_script.py") for ranks in (2, 3)],
+    *[(f"{checked}_script.py", ranks) for checked in ("collectives", "gradients", "overlap", "pipelining") for ranks in (2, 3)],
     *[(script, ranks) for script in ("data_parallel_script.py", "sharded_script.py", "fsdp_script.py") for ranks in (2, 3, 4)],
     ("hooks_script.py", 2), ("hooks_script.py", 3), ("messages_script.py", 3),
     ("tensor_parallel_script.py", 2), ("tensor_parallel_script.py", 4),
