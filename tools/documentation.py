@@ -28,7 +28,7 @@ MODULES = (
     "genesis.distributed", "genesis.amp", "genesis.utils.data", "genesis.utils.checkpoint", "genesis.utils.tensorboard",
     "genesis.serialization", "genesis.debug", "genesis.profiler", "genesis.testing", "genesis.cuda",
 )
-OF_OPERATIONS = ("genesis", "genesis.nn.functional", "genesis.linalg", "genesis.fft", "genesis.special", "genesis.func")
+OF_OPERATIONS = ("genesis", "genesis.nn", "genesis.nn.functional", "genesis.linalg", "genesis.fft", "genesis.special")
 OUTSIDE = {  # page -> the file that it is
     "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md", "benchmarks.md": "benchmarks/NOTES.md",
     "security.md": "SECURITY.md",
@@ -108,7 +108,9 @@ def reference(name: str) -> str:
     module = importlib.import_module(name)
     parts = [f"# {name}", _markdown(inspect.getdoc(module) or "")]
     for own, thing in _members(module):
-        parts += [f"## {own}", _signature(own, thing), _markdown(inspect.getdoc(thing) or ""), _shapes(thing)]
+        parts += [f"## {own}", _signature(own, thing), _markdown(inspect.getdoc(thing) or "")]
+        if name in OF_OPERATIONS:
+            parts.append(_shapes(thing))
         if inspect.isclass(thing):
             for method, function in sorted(vars(thing).items()):
                 if not method.startswith("_") and inspect.isfunction(function) and function.__doc__:
