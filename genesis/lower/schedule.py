@@ -37,10 +37,11 @@ class Schedule(NamedTuple):
     sums: dict[int, int]
 
 
-def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set[int]]:
+def order(nodes: Sequence[Node], partition: Partition, native: bool) -> tuple[list[Stage], set[int]]:
     """The calls of all groups, in order; neighbours that run the same code on different data become one stage.
 
-    Returns the stages, and the values that a group cannot read where they are: these must be set apart first.
+    With `native`, host operations that have a kernel run it. Returns the stages, and the values that a group cannot read where
+    they are: these must be set apart first.
     """
     stages: list[Stage] = []
     repeats = Repeats(nodes, partition)
@@ -52,7 +53,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
         if group.kind == "contract":
             calls = [_product(nodes, i) for i in group.members]
         elif group.kind in ("host", "collective"):
-            calls = [HostCall(i, tuple(_operand(nodes, j) for j in nodes[i].inputs)) for i in group.members]
+            calls = [_host_call(nodes, i, native) for i in group.members]
         else:
             try:
                 calls = repeats.calls(group)
@@ -75,6 +76,11 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
 def _alike(first: Call, call: Call) -> bool:
     """Whether two calls are of one kernel, and one launch can run both."""
     return isinstance(call, KernelCall) and isinstance(first, KernelCall) and call.kernel.text == first.kernel.text
+
+
+def _host_call(nodes: Sequence[Node], index: int, native: bool) -> HostCall:
+    fails = not (native and PRIMITIVES[nodes[index].op].native)
+    return HostCall(index, tuple(_operand(nodes, i) for i in nodes[index].inputs), fails=fails)
 
 
 def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:

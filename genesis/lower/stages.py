@@ -88,12 +88,13 @@ class HostCall(NamedTuple):
     """An operation that is no kernel: Python computes it by its reference, or a function of the machine's does.
 
     A collective may be two calls: one of the phase "start", after which others read and write in memory what it does not, and
-    one of the phase "wait" (see `overlap_collectives.py`).
+    one of the phase "wait" (see `overlap_collectives.py`). One that no Python has a part in does not fail.
     """
 
     node: int
     operands: tuple[tuple[int, Layout], ...]
     phase: str = ""
+    fails: bool = True
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -162,8 +163,9 @@ def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
 
 def may_fail(call: Call) -> bool:
     """Whether a call may fail, because an index is out of range or Python raises."""
-    return any(isinstance(part, HostCall) or (isinstance(part, KernelCall) and any(
-        word.kind == "fault" for word in part.kernel.words)) for part in parts(call))
+    return any(
+        part.fails if isinstance(part, HostCall) else
+        isinstance(part, KernelCall) and any(word.kind == "fault" for word in part.kernel.words) for part in parts(call))
 
 
 # ---- the cost model: what a stage moves and computes, and how long that takes ----

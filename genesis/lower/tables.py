@@ -288,7 +288,7 @@ RECORDS = {
     "Matrix": Record((_VALUE, _row_of("Layout"), _INTS, _each(_INT, _INT)), Matrix),
     "Product": Record(
         (*[_row_of("Matrix")] * 3, _INTS, _each(_INT, _INT, _INT), _STR, _many(_row_of("KernelCall"))), Product),
-    "HostCall": Record((_VALUE, _many(_each(_VALUE, _row_of("Layout"))), _STR), HostCall),
+    "HostCall": Record((_VALUE, _many(_each(_VALUE, _row_of("Layout"))), _STR, _BOOL), HostCall),
     "Loop": Record((_many(_one_of("KernelCall", "Product")), _INT, _INT, _VALUES, _INT), Loop),
     "Location": Record((_STR, _INT), Location),
     "Schedule": Record(

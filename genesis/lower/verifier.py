@@ -299,8 +299,9 @@ def _tiles(call: Call) -> Tiles:
 
 
 def _may_fail(nodes: Sequence[Node], call: Call) -> bool:
-    return any(isinstance(part, HostCall) or (isinstance(part, KernelCall) and any(
-        word.kind == "fault" for word in part.kernel.words)) for part in parts(call))
+    return any(
+        part.fails or not PRIMITIVES[nodes[part.node].op].native if isinstance(part, HostCall) else
+        isinstance(part, KernelCall) and any(word.kind == "fault" for word in part.kernel.words) for part in parts(call))
 
 
 def _name(nodes: Sequence[Node], call: Call) -> str:

@@ -34,7 +34,7 @@ def _reference(
     return y if bias is None else y + bias[..., None, :]
 
 
-primitive("linear_dynamic", "host", reference=_reference, contiguous=True)
+primitive("linear_dynamic", "host", reference=_reference, contiguous=True, native=True)
 
 
 @composite("linear_dynamic", (), method=False, public=False)

@@ -97,3 +97,27 @@ def test_shapes_that_do_not_fit_are_refused():
         product(x[:, 1:], weight, scale)
     with pytest.raises(ValueError, match=r"want the shape \(4,\)"):
         product(x, weight, scale, bias[1:])
+
+
+def test_a_batch_has_weights_of_its_own():
+    arrays = [operands(5, 19, 6, seed) for seed in range(3)]
+    found = genesis.vmap(lambda *parts: call(OPERATIONS["linear_dynamic"], parts))(
+        *[genesis.tensor(np.stack(parts)) for parts in zip(*arrays, strict=True)])
+    assert all(segment.host is None for segment in plan_for(current_trace()).segments)
+    np.testing.assert_array_equal(found.numpy(), np.stack([by_integers(*parts) for parts in arrays]))
+
+
+def test_what_it_comes_after_is_written_in_place():
+    x, weight, scale, _ = operands(1, 64, 3)
+    parts, cache = [genesis.tensor(part) for part in (weight, scale)], genesis.zeros(2000, 64)
+
+    def step(x):
+        cache[-1:] = x
+        return call(OPERATIONS["linear_dynamic"], (cache[-1:], *parts))
+
+    compiled = genesis.compile(step)
+    for _ in range(3):
+        compiled(genesis.tensor(x)).tolist()
+    place = cache.data_ptr()
+    np.testing.assert_array_equal(compiled(genesis.tensor(2 * x)).numpy(), by_integers(2 * x, weight, scale))
+    assert cache.data_ptr() == place and cache[-1].tolist() == (2 * x[0]).tolist()

@@ -18,6 +18,7 @@ from genesis.codegen.cpu.registers import FLOAT, I8, I16, I32, I64, POINTER, con
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
 from genesis.lower.stages import PARALLEL_COST, HostCall
 from genesis.ops.quantization import LEAST, LEVELS
 from genesis.runtime.kernel_cache import KernelSource
@@ -39,22 +40,27 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
 
 def launches(
     nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
-) -> list[NativeLaunch] | None:
-    """The launches of a call; None for one of a batch, which has weights for each of it."""
-    if len(nodes[call.node].shape) != 2:
-        return None
-    (rows, terms), columns = call.operands[0][1].shape, nodes[call.node].shape[1]
+) -> list[NativeLaunch]:
+    """The two launches of a call; products of a batch, each with weights of its own, are blocks of them."""
+    *batch, rows, columns = nodes[call.node].shape
+    count, terms = numel(batch), call.operands[0][1].shape[-1]
     padded = -(-terms // _chunk()) * _chunk()
-    given = [slots.address(value, layout.offset * nodes[value].dtype.itemsize) for value, layout in call.operands]
-    source, weight, scale, *bias = given
-    integers = slots.workspace(rows * (2 * padded + 4))
-    scales = integers._replace(offset=integers.offset + rows * 2 * padded)
+    room = rows * (2 * padded + 4)
+    workspace = slots.workspace(count * room)
     quantize, product = (addresses[found.symbol] for found in sources(nodes, call))
-    first = Block((source, integers, scales, terms, padded), rows)
-    second = Block((integers, scales, weight, scale, bias[0] if bias else 0, slots.address(call.node), terms, padded, rows,
-                    columns), -(-columns // ITEM))
-    return [NativeLaunch(quantize, [first], threads if rows * terms > PARALLEL_COST else 1),
-            NativeLaunch(product, [second], threads if rows * columns * terms > 3 * PARALLEL_COST else 1)]
+    first, second = [], []
+    for number in range(count):
+        source, weight, scale, *bias = [
+            slots.address(value, (layout.offset + number * numel(layout.shape[len(batch):])) * nodes[value].dtype.itemsize)
+            for value, layout in call.operands]
+        integers = workspace._replace(offset=workspace.offset + number * room)
+        scales = integers._replace(offset=integers.offset + rows * 2 * padded)
+        result = slots.address(call.node, number * rows * columns * 4)
+        first.append(Block((source, integers, scales, terms, padded), rows))
+        second.append(Block((integers, scales, weight, scale, bias[0] if bias else 0, result, terms, padded, rows, columns),
+                            -(-columns // ITEM)))
+    return [NativeLaunch(quantize, first, threads if count * rows * terms > PARALLEL_COST else 1),
+            NativeLaunch(product, second, threads if count * rows * columns * terms > 3 * PARALLEL_COST else 1)]
 
 
 def _lanes() -> int:
