@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import (
     compiling,
+    decoding,
     elementwise,
     first_calls,
     functions,
@@ -27,7 +28,7 @@ from benchmarks.table import draw
 FAMILIES = {
     "elementwise": elementwise, "functions": functions, "operations": operations, "training": training,
     "larger networks": larger_networks, "tracing": tracing, "compiling": compiling, "first calls": first_calls,
-    "memory": memory, "transforms": transforms,
+    "memory": memory, "transforms": transforms, "decoding": decoding,
 }
 
 
