@@ -5,15 +5,19 @@
 In a namespace of its own (`unshare -n`) whose `lo` is made a link of 2 Gbit/s by `tc qdisc add dev lo root tbf rate 2gbit burst
 1mb latency 200ms`, MPICH needs `MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp MPIR_CVAR_NOLOCAL=1`.
 
-Interleaved rounds; the least of each. On rank 0 it prints microseconds a call, milliseconds a step, and ratios.
+Interleaved rounds; the least of each. On rank 0 it prints microseconds a call, milliseconds a step, and ratios. In such a
+namespace it prints the bytes on the wire too, beside the 2(p-1)n that an all_reduce of n bytes over p ranks sends at least.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,9 +46,14 @@ def least(contestants: dict[str, Callable[[], object]], calls: int) -> dict[str,
 
 
 def show(title: str, found: dict[str, float], of: str) -> None:
+    told = ", ".join(f"{name} {1e6 * seconds:.1f} us ({seconds / found[of]:.2f})" for name, seconds in found.items())
+    tell(f"{title}: {told}")
+
+
+def tell(line: str) -> None:
+    """Print a line, on rank 0."""
     if dist.get_rank() == 0:
-        told = ", ".join(f"{name} {1e6 * seconds:.1f} us ({seconds / found[of]:.2f})" for name, seconds in found.items())
-        print(f"{title}: {told}", flush=True)
+        print(line, flush=True)
 
 
 def reductions(nbytes: int, calls: int) -> None:
@@ -59,6 +68,60 @@ def reductions(nbytes: int, calls: int) -> None:
         "no all_reduce": lambda: nothing(x),
     }, calls)
     show(f"all_reduce of {nbytes} bytes", found, "MPI")
+    tell(f"  its launch over raw MPI: {1e6 * (found['genesis'] - found['no all_reduce'] - found['MPI']):.1f} us")
+
+
+def wire(nbytes: int, calls: int) -> None:
+    """What goes over `lo` in an all_reduce, where nothing else does: beside 2(p-1)n."""
+    if os.environ.get("MPIR_CVAR_NOLOCAL") != "1":
+        return
+    program = genesis.compile(lambda x: functional.all_reduce(x))
+    x = genesis.ones(nbytes // 4)
+    for _ in range(3):
+        program(x)
+    MPI.COMM_WORLD.Barrier()
+    before = sent_over_lo()
+    MPI.COMM_WORLD.Barrier()
+    for _ in range(calls):
+        program(x)
+    MPI.COMM_WORLD.Barrier()
+    sent, model = (sent_over_lo() - before) / calls, 2 * (dist.get_world_size() - 1) * nbytes
+    tell(f"bytes on the wire of an all_reduce of {nbytes} bytes: {sent:.0f} ({sent / model:.4f} of 2(p-1)n)")
+
+
+def sent_over_lo() -> int:
+    """The bytes that went out by `lo` in this namespace."""
+    [line] = [line for line in Path("/proc/net/dev").read_text().splitlines() if line.strip().startswith("lo:")]
+    return int(line.split(":")[1].split()[8])
+
+
+def alone() -> None:
+    """A compiled step of a model on one rank, with DistributedDataParallel and without."""
+    groups = [dist.new_group([rank]) for rank in range(dist.get_world_size())]
+    steps: dict[str, Callable[[], object]] = {}
+    for name in ("none", "DistributedDataParallel"):
+        genesis.manual_seed(0)
+        model = network(genesis)
+        wrapped = model if name == "none" else dist.DistributedDataParallel(model, process_group=groups[dist.get_rank()])
+        steps[name] = step_of(genesis, wrapped)
+    show("a step on a single rank", least(steps, 50), "none")
+
+
+def accumulation() -> None:
+    """The bytes of collectives in a step of 4 micro-batches, averaged after each and, by no_sync, after the last alone."""
+    model = dist.DistributedDataParallel(network(genesis))
+    x = genesis.randn(ROWS, WIDTHS[0])
+    dist.barrier()  # the model has been given to all
+    found = []
+    for skipped in (0, 3):
+        before = genesis.debug.stats()["collective_bytes"]
+        for number in range(4):
+            with model.no_sync() if number < skipped else contextlib.nullcontext():
+                model(x).sum().backward()
+        for parameter in model.parameters():
+            parameter.grad.numpy()
+        found.append(genesis.debug.stats()["collective_bytes"] - before)
+    tell(f"bytes of 4 micro-batches: {found[0]}, with no_sync {found[1]} ({found[1] / found[0]:.2f})")
 
 
 def training() -> None:
@@ -70,22 +133,31 @@ def training() -> None:
     steps: dict[str, Callable[[], object]] = {}
     wrappers = torch.nn.parallel.DistributedDataParallel, dist.DistributedDataParallel
     for name, lib, wrap in zip(("PyTorch", "genesis"), (torch, genesis), wrappers, strict=True):
-        layers = [layer for a, b in itertools.pairwise(WIDTHS) for layer in (lib.nn.Linear(a, b), lib.nn.ReLU())]
-        model = wrap(lib.nn.Sequential(*layers[:-1]))
-        optimizer = lib.optim.Adam(model.parameters(), lr=1e-3)
-        x, y = lib.randn(ROWS, WIDTHS[0]), lib.randint(0, WIDTHS[-1], (ROWS,))
-
-        def step(x, y, lib=lib, model=model, optimizer=optimizer):
-            optimizer.zero_grad()
-            loss = lib.nn.functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        run = genesis.compile(step) if lib is genesis else step
-        steps[name] = lambda run=run, x=x, y=y: run(x, y)
+        steps[name] = step_of(lib, wrap(network(lib)))
     show(f"a step of {' '.join(map(str, WIDTHS))}, {ROWS} rows a rank", least(steps, 20), "PyTorch")
     torch.distributed.destroy_process_group()
+
+
+def network(lib: Any) -> Any:
+    """The MLP of a library."""
+    layers = [layer for a, b in itertools.pairwise(WIDTHS) for layer in (lib.nn.Linear(a, b), lib.nn.ReLU())]
+    return lib.nn.Sequential(*layers[:-1])
+
+
+def step_of(lib: Any, model: Any) -> Callable[[], object]:
+    """A step of Adam on a batch; that of genesis is compiled."""
+    optimizer = lib.optim.Adam(model.parameters(), lr=1e-3)
+    x, y = lib.randn(ROWS, WIDTHS[0]), lib.randint(0, WIDTHS[-1], (ROWS,))
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = lib.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = genesis.compile(step) if lib is genesis else step
+    return lambda: run(x, y)
 
 
 def overlap() -> None:
@@ -123,6 +195,9 @@ if __name__ == "__main__":
     reductions(4096, 300)
     reductions(4 << 20, 20)
     reductions(64 << 20, 3)
+    wire(16 << 20, 3)
+    alone()
+    accumulation()
     training()
     overlap()
     dist.destroy_process_group()

@@ -250,6 +250,7 @@ def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
         run.overwriting = slots, [*reused]
     if not plan.collectives:
         return _run_segments(run, plan, trace, slots, bool(reused))
+    counts["collective_bytes"] += plan.collective_bytes
     try:
         return _run_segments(run, plan, trace, slots, bool(reused))
     except BaseException:

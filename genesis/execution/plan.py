@@ -33,8 +33,8 @@ class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
     __slots__ = (
-        "arena_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs", "pool",
-        "read_collectives", "saved", "segments", "sizes", "values", "views",
+        "arena_bytes", "collective_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs",
+        "pool", "read_collectives", "saved", "segments", "sizes", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None) -> None:
@@ -51,6 +51,7 @@ class Plan:
         self.lowered = lowered
         self.collectives = [node for node in lowered.nodes if PRIMITIVES[node.op].kind == "collective"] if GROUPS else []
         self.saved = saved
+        self.collective_bytes = sum([lowered.nodes[i].nbytes for node in self.collectives for i in node.inputs])
         self.read_collectives = expensive.intersection(collectives_of(trace)) if GROUPS else ()  # by backward; not run again
         self.values = (*outputs, *saved)
         self.host_calls: dict[int, BoundCall] = {}

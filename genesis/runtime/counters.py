@@ -9,6 +9,7 @@ counts = {
     "plans_read": 0,  # of these, lowered by an earlier process
     "plan_hits": 0,
     "flushes": 0,
+    "collective_bytes": 0,  # that programs gave to collectives: the operands
     "native_calls": 0,  # programs run
     "graphs_captured": 0,  # stretches of launches that a GPU now begins as one
     "graphs_refused": 0,  # and those that no graph could hold: `genesis.debug.explain` tells why
@@ -29,7 +30,7 @@ def stats() -> dict[str, int]:
     """A copy of every counter.
 
     >>> sorted(stats())[:2]
-    ['compile_microseconds', 'flushes']
+    ['collective_bytes', 'compile_microseconds']
     """
     return dict(counts)
 

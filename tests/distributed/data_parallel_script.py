@@ -99,12 +99,17 @@ def check_no_sync_accumulates_on_each_rank():
     x, y = batch(0)
     mine, wanted = share(x), share(y)
     half = len(mine) // 2
+    dist.barrier()  # the model has been given to all
+    before = genesis.debug.stats()["collective_bytes"]
     with model.no_sync():
         nn.functional.mse_loss(model(mine[:half]), wanted[:half]).backward()
     own = model.module[0].weight.grad.numpy().copy()
+    assert genesis.debug.stats()["collective_bytes"] == before
     nn.functional.mse_loss(alone(mine[:half]), wanted[:half]).backward()
     np.testing.assert_allclose(own, alone[0].weight.grad.numpy(), rtol=1e-5, atol=1e-6)
     nn.functional.mse_loss(model(mine[half:]), wanted[half:]).backward()
+    model.module[0].weight.grad.numpy()
+    assert genesis.debug.stats()["collective_bytes"] == before + sum([p.nbytes for p in model.parameters()])
     alone.zero_grad()
     (2 * nn.functional.mse_loss(alone(x), y)).backward()  # two means of halves
     for a, b in zip(model.parameters(), alone.parameters(), strict=True):
