@@ -24,6 +24,7 @@ plan.read_or_lower = lower  # whatever was lowered here: they change what loweri
 # Every program is verified, and the memory of every run. Who holds it is searched for in the tests of that alone: a search
 # goes through all objects.
 verified_program.VERIFY[0], verified_program.SEARCHES[0] = True, 0
+gc.set_threshold(50_000, 20, 20)  # cycles are searched for less often than by default, which took a tenth of the time
 
 
 def pytest_addoption(parser):
