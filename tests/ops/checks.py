@@ -105,12 +105,18 @@ def check_reference(name):
 
 
 def check_gradients(name):
-    """First and second derivatives as finite differences' along random directions, in float64; the second ones by references."""
+    """First and second derivatives as finite differences', in float64; the second ones by the references of their graphs."""
     for sample in gradient_samples(name):
         function, inputs = _of_leaves(name, sample)
-        gradcheck(function, inputs, fast_mode=True)
+        _differences_agree(gradcheck, function, inputs)
         with genesis.eager():  # no kernels, which thousands of graphs that run once would take minutes to compile
-            gradgradcheck(function, inputs, fast_mode=True)
+            _differences_agree(gradgradcheck, function, inputs)
+
+
+def _differences_agree(check, function, inputs):
+    """Along a random direction, or, as large numbers may cancel out along one, everywhere."""
+    if not check(function, inputs, fast_mode=True, raise_exception=False):
+        check(function, inputs)
 
 
 def check_batches(name):
