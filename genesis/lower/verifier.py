@@ -143,7 +143,7 @@ class _Program:
 
     def run(self, number: int, stage: Stage) -> None:
         """A stage: its calls run side by side."""
-        beside: list[tuple[Span, bool]] = []
+        beside: dict[tuple[str, int], list[tuple[Span, bool]]] = {}  # by their memory: a step writes to hundreds
         for call in stage:
             self.launch = f"stage {number}, {_name(self.nodes, call)}"
             if self.overwritten is not None and _may_fail(self.nodes, call):
@@ -155,9 +155,10 @@ class _Program:
                 raise self.fail(missing[0], "has no place in memory")
             own = [(self.spans[value], writes, value) for value, writes in {(each.value, each.writes) for each in found}]
             for span, writes, value in own:
-                if any((writes or wrote) and span.overlaps(other) for other, wrote in beside):
+                if any((writes or wrote) and span.overlaps(other) for other, wrote in beside.get(span.memory, ())):
                     raise self.fail(value, "is touched by a call beside this one, and one of them writes there")
-            beside += [(span, writes) for span, writes, _ in own]
+            for span, writes, _ in own:
+                beside.setdefault(span.memory, []).append((span, writes))
             scratch = self._scratch_of(call)
             if len(inside) > 1 or isinstance(call, Loop):
                 self._check_tiles(call, scratch)
@@ -165,7 +166,8 @@ class _Program:
                 self._run_part(part, touched, isinstance(call, Loop))
             for span, value in scratch:
                 self._displace(span, value)
-        given = [value for value in self.lowered.inputs if any(wrote and span == self.spans[value] for span, wrote in beside)]
+        given = [value for value in self.lowered.inputs if any(
+            wrote and span == self.spans[value] for span, wrote in beside.get(self.spans[value].memory, ()))]
         self.overwritten = given[0] if given else self.overwritten
 
     def _run_part(self, part: Call, touched: Sequence[Footprint], in_loop: bool) -> None:

@@ -8,7 +8,7 @@ import genesis
 from tests.tolerances import assert_close
 
 SETTINGS = [
-    {"lr": 0.1}, {"lr": 0.5, "history_size": 3}, {"line_search_fn": "strong_wolfe"},
+    {"lr": 0.1, "max_iter": 8}, {"lr": 0.5, "history_size": 3}, {"line_search_fn": "strong_wolfe"},
     {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 7}, {"line_search_fn": "strong_wolfe", "lr": 30.0},
     {"line_search_fn": "strong_wolfe", "max_eval": 4},
 ]
