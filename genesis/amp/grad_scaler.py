@@ -81,6 +81,8 @@ class GradScaler:
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of `optimizer`'s parameters by the scale, as clipping wants them; `step` does it otherwise.
 
+        Of parameters of which ranks have parts, an overflow on one rank is one on all of them.
+
         Raises RuntimeError a second time before `update`, after `step`, and where nothing was scaled; ValueError for
         float16 gradients, which are too short to be divided.
         """
@@ -99,6 +101,9 @@ class GradScaler:
             raise ValueError("GradScaler.unscale_: gradients are float16; keep the parameters float32 and use autocast")
         with recording(False) as again, again:
             (overflow,) = update_all(gradients, "unscale", 1 / self._scale)
+            shardings = [p.sharding for p in parameters if hasattr(p, "sharding")]  # ranks have parts: all step, or none
+            for sharding in {getattr(each, "group", each): each for each in shardings}.values():
+                overflow = sharding.norm_of_all(overflow.to(float32), math.inf) > 0
         self._overflowed[optimizer] = overflow
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:

@@ -118,6 +118,22 @@ def check_mixed_precision():
     np.testing.assert_allclose(result.detach().numpy(), alone(share(batch(0)[0])).detach().numpy(), atol=0.1)
 
 
+def check_an_overflow_on_one_rank_is_one_on_all():
+    plan = {"0": dist.tensor.parallel.ColwiseParallel()}
+    for model in (divided(), dist.tensor.parallel.parallelize_module(nn.Sequential(nn.Linear(4, 12)), None, plan)):
+        optimizer, scaler = genesis.optim.SGD(model.parameters(), lr=0.5), genesis.amp.GradScaler()
+        scaler.scale(genesis.ones(()))
+        before = [p.detach().numpy().copy() for p in model.parameters()]
+        for number, moves in enumerate((0.0, 0.5)):
+            for p in model.parameters():
+                p.grad = genesis.full(p.shape, float("inf") if rank() == number == 0 else scaler.get_scale())
+            scaler.step(optimizer)
+            scaler.update()
+            assert scaler.get_scale() == 32768.0
+            for p, old in zip(model.parameters(), before, strict=True):
+                equal(p, old - np.float32(moves), exact=True)
+
+
 def check_whole_state_is_saved_and_loaded():
     model, alone = divided(), plain()
     trained(alone, parts=lambda x: x, steps=2)
