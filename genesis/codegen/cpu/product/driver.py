@@ -14,7 +14,9 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.packing import Ahead, Region, emit_copy, emit_packing, firsts, strip_elements
+from genesis.codegen.cpu.product.packing import (
+    Ahead, Region, emit_copy, emit_packing, emit_turning, firsts, strip_elements,
+)
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, emit_tile
 from genesis.codegen.cpu.registers import I1, I64, POINTER, FunctionPointer
 from genesis.codegen.cpu.vectors import counted
@@ -59,7 +61,8 @@ class _Driver:
         # Tiles of a third, two thirds and all of the rows, of one and two vectors, so that edges of a matrix waste little.
         self.tiles = {(rows, v): emit_tile(self.module, tile, rows, v) for rows in tile.heights for v in range(1, VECTORS + 1)}
         self.copy = emit_copy(self.module, tile)
-        self.packing = {turned: emit_packing(self.module, tile, turned=turned) for turned in (False, True)}
+        self.packing = {size: emit_packing(self.module, tile, size) for size in {tile.rows, tile.columns}}
+        self.turning = emit_turning(self.module, tile)
         kind = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
         self.function = ir.Function(self.module, kind, name)
         self.first, self.end, words, self.worker = self.function.args
@@ -141,7 +144,7 @@ class _Driver:
         pitch = b.add(self.word["depth"], I64(self.tile.lanes))
         with b.if_then(b.not_(lies)), b.if_else(turned) as (strips, lines):
             with strips:
-                self._pack_strips(source, distance, rows, along, target, self.tile.rows)
+                self._pack_strips(source, distance, rows, along, target, self.tile.rows, I64(CHUNK))
             with lines:
                 b.call(self.copy, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
         length = strip_elements(self.tile, self.tile.rows, k, b)
@@ -155,26 +158,25 @@ class _Driver:
         end = self._least(b.add(column, I64(size)), last)
         with b.if_else(b.icmp_signed("!=", self.word["b_transposed"], I64(0))) as (far, near):
             with near:
-                self._pack_strips(right.matrix, distance, (column, end), along, target, size)
+                self._pack_strips(right.matrix, distance, (column, end), along, target, size, k)
             with far:
                 start = self._element(right.matrix, b.add(b.mul(column, distance), k_first))
                 for first in firsts(self.tile, size):
-                    b.call(self.packing[True], [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
+                    b.call(self.turning, [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
 
     def _pack_strips(
         self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,
-        size: int,
+        size: int, terms: ir.Value,
     ) -> None:
-        """Pack strips of `size` adjacent lines, whose elements lie `distance` apart."""
+        """Pack strips of `size` adjacent lines, whose elements lie `distance` apart, so many terms of k of each at a time."""
         b, (k_first, k) = self.builder, along
         pitch = strip_elements(self.tile, size, k, b)
-        with counted(b, I64(0), k, CHUNK) as chunk, counted(b, lines[0], lines[1], size) as line:
+        with counted(b, I64(0), k, terms) as chunk, counted(b, lines[0], lines[1], size) as line:
             start = self._element(source, b.add(b.mul(b.add(k_first, chunk), distance), line))
             place = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
             strip = self._element(target, place)
-            left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), I64(CHUNK))
-            for first in firsts(self.tile, size):
-                b.call(self.packing[False], [start, distance, left, I64(first), length, strip, I64(size)])
+            left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), terms)
+            b.call(self.packing[size], [start, distance, left, length, strip])
 
     def _ahead(
         self, operand: _Operand, block: Sequence[ir.Value], k_first: ir.Value, steps: ir.Value, wanted: ir.Value

@@ -48,36 +48,49 @@ def emit_copy(module: ir.Module, tile: Tile) -> ir.Function:
     return function
 
 
-def emit_packing(module: ir.Module, tile: Tile, *, turned: bool) -> ir.Function:
+def emit_packing(module: ir.Module, tile: Tile, size: int) -> ir.Function:
+    """`void (source, distance, lines, k, target)`: a strip of `size` adjacent lines, of which there are `lines`; from one k to
+    the next it is `distance`.
+    """
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, POINTER])
+    function = ir.Function(module, kind, f"pack_{size}")
+    function.linkage = "internal"
+    source, distance, lines, k, target = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    lanes = Lanes(builder, tile.lanes)
+    masks = [(first, lanes.first_lanes(builder.sub(lines, I64(first)))) for first in firsts(tile, size)]
+    with counted(builder, I64(0), k) as at:
+        start, place = builder.mul(at, distance), builder.mul(at, I64(size))
+        for first, mask in masks:  # all of a cache line at once: lines a page apart, of which few fit, would be read again
+            at_source, at_target = (lanes.element_pointer(pointer, builder.add(index, I64(first)), tile.dtype)
+                                    for pointer, index in ((source, start), (target, place)))
+            # The excess of a long vector is overwritten by the next element's.
+            lanes.store(lanes.load(at_source, tile.dtype, mask), at_target, tile.dtype)
+    builder.ret_void()
+    return function
+
+
+def emit_turning(module: ir.Module, tile: Tile) -> ir.Function:
     """`void (source, distance, lines, first, k, target, size)`: one vector of lines, from `first` on, of a strip of `size`
-    lines, of which there are `lines`. `distance` is from line to line if `turned`, else from one k to the next.
+    lines, of which there are `lines`, `distance` apart.
     """
     kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, I64, POINTER, I64])
-    function = ir.Function(module, kind, f"pack_{'turned' if turned else 'plain'}")
+    function = ir.Function(module, kind, "pack_turned")
     function.linkage = "internal"
     source, distance, lines, first, k, target, size = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
-
-    def store(value: ir.Value, at: ir.Value) -> None:  # the excess of a long vector is overwritten by the next element's
-        lanes.store(value, lanes.element_pointer(target, builder.add(builder.mul(at, size), first), tile.dtype), tile.dtype)
-
-    if turned:
-        starts, last = [], builder.sub(lines, I64(1))
-        for n in range(tile.lanes):
-            line = builder.add(first, I64(n))
-            present = builder.select(builder.icmp_signed("<", line, last), line, last)
-            starts.append(lanes.element_pointer(source, builder.mul(present, distance), tile.dtype))
-        with counted(builder, I64(0), k, tile.lanes) as at:
-            mask = lanes.first_lanes(builder.sub(k, at))
-            vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
-            for n, vector in enumerate(transposed(builder, vectors)):
-                store(vector, builder.add(at, I64(n)))
-    else:
-        mask = lanes.first_lanes(builder.sub(lines, first))
-        with counted(builder, I64(0), k) as at:
-            place = builder.add(builder.mul(at, distance), first)
-            store(lanes.load(lanes.element_pointer(source, place, tile.dtype), tile.dtype, mask), at)
+    starts, last = [], builder.sub(lines, I64(1))
+    for n in range(tile.lanes):
+        line = builder.add(first, I64(n))
+        present = builder.select(builder.icmp_signed("<", line, last), line, last)
+        starts.append(lanes.element_pointer(source, builder.mul(present, distance), tile.dtype))
+    with counted(builder, I64(0), k, tile.lanes) as at:
+        mask = lanes.first_lanes(builder.sub(k, at))
+        vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
+        for n, vector in enumerate(transposed(builder, vectors)):
+            place = builder.add(builder.mul(builder.add(at, I64(n)), size), first)
+            lanes.store(vector, lanes.element_pointer(target, place, tile.dtype), tile.dtype)
     builder.ret_void()
     return function
 
