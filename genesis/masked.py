@@ -2,7 +2,8 @@
 
 `mask` holds bools and broadcasts to the input; None is a mask that is true everywhere. With `dtype` the input is converted
 first. What the mask leaves out counts as the identity of the operation, so no gradient goes there; the results of what is
-left out wholly are those of the identity: 0 of sums, infinities of extremes, NaN of means.
+left out wholly are those of the identity: 0 of sums, infinities of extremes, NaN of means. Sums, products, extremes and means
+of sparse tensors are sparse; all but sums want a mask there.
 
 >>> x, mask = genesis.tensor([[1.0, 2.0, 3.0]]), genesis.tensor([True, False, True])
 >>> genesis.masked.mean(x, 1, mask=mask), genesis.masked.softmax(x * 0, 1, mask=mask)
@@ -17,7 +18,9 @@ from genesis.functions.comparison import iinfo
 from genesis.ir.dtypes import DType, bool_, float32
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.ir.sparse_layouts import SparseLayout
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
@@ -50,6 +53,13 @@ def _counted(input: Tensor, mask: Tensor | None, dim: Axes, keepdim: bool) -> Te
     return whole.expand(input.shape).sum(dim, keepdim)
 
 
+def _of_sparse(name: str, input: Tensor, dim: Axes, keepdim: bool, dtype: DType | None, mask: Tensor | None) -> Tensor:
+    """The rule that sparse tensors have for it."""
+    assert isinstance(input, CompositeTensor)
+    settings = {"keepdim": keepdim, "dtype": dtype, "mask": mask}
+    return input.computed(f"masked.{name}", (input, dim), settings)  # type: ignore[no-any-return]
+
+
 def _zero(dtype: DType) -> float:
     return 0
 
@@ -66,6 +76,9 @@ def _greatest(dtype: DType) -> float | bool:
     return True if dtype is bool_ else float("inf") if dtype.is_floating_point else iinfo(dtype).max
 
 
+IDENTITIES: dict[str, Identity] = {"sum": _zero, "prod": _one, "amax": _least, "amin": _greatest, "mean": _zero}
+
+
 # ---- what is an operation of elements left out ----
 
 
@@ -73,6 +86,8 @@ def _reduction(name: str, identity: Identity, doc: str) -> Callable[..., Tensor]
     def reduce(
         input: Tensor, dim: Axes = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
     ) -> Tensor:
+        if isinstance(input.layout, SparseLayout):
+            return _of_sparse(name, input, dim, keepdim, dtype, mask)
         x = _filled(name, input, mask, identity(dtype or input.dtype), dtype)
         axes = tuple(range(x.ndim)) if dim is None and name == "logsumexp" else dim
         found = call(OPERATIONS[name], (x, axes, keepdim))
@@ -123,6 +138,8 @@ def mean(
 
     Raises ValueError for integers, without a floating `dtype`.
     """
+    if isinstance(input.layout, SparseLayout):
+        return _of_sparse("mean", input, dim, keepdim, dtype, mask)
     if (dtype or input.dtype).category < 2:
         raise ArgumentError(f"mean: wants a floating tensor or dtype, got {(dtype or input.dtype).name}")
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _counted(input, mask, dim, keepdim)

@@ -11,7 +11,7 @@ import numpy as np
 
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.functions.random_draws import drawn, drawn_by_host
+from genesis.functions.random_draws import alike, drawn, drawn_by_host
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError
@@ -168,26 +168,24 @@ def rand_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **placing: Unpack[Placing],
 ) -> Tensor:
-    """`rand` of the shape and dtype, and on the device, of `input`.
+    """`rand` of the shape and dtype, and on the device, of `input`; of a sparse one, for its elements.
 
     >>> genesis.rand_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    dtype, device = dtype or input.dtype, device or input.device
-    return rand(input.shape, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
+    return alike(rand, input, placing, dtype, device, generator=generator, requires_grad=requires_grad)
 
 
 def randn_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **placing: Unpack[Placing],
 ) -> Tensor:
-    """`randn` of the shape and dtype, and on the device, of `input`.
+    """`randn` of the shape and dtype, and on the device, of `input`; of a sparse one, for its elements.
 
     >>> genesis.randn_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    dtype, device = dtype or input.dtype, device or input.device
-    return randn(input.shape, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
+    return alike(randn, input, placing, dtype, device, generator=generator, requires_grad=requires_grad)
 
 
 def randint_like(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from genesis.functions.creation import Placing
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
+from genesis.ir.sparse_layouts import SparseLayout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
-from genesis.runtime.devices import CPU, Device
+from genesis.runtime.devices import CPU, Device, DeviceLike
 from genesis.runtime.rng import Generator
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, call_on
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import numbers_drawn, refuse
@@ -27,6 +32,18 @@ def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
 
 def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
+
+
+def alike(
+    draw: AnyFunction, input: Tensor, placing: Placing, dtype: DType | None, device: DeviceLike, **settings: Any
+) -> Tensor:
+    """What `draw` gives for the shape, dtype and device of `input`; of a sparse one, other elements in its places."""
+    settings |= {"dtype": dtype or input.dtype, "device": device or input.device}
+    kind = input.layout
+    if isinstance(input, CompositeTensor) and isinstance(kind, SparseLayout) and placing.get("layout") in (None, kind):
+        elements = draw(input.derived_part.shape, **settings)
+        return input.to(elements.device).with_elements(elements)  # type: ignore[no-any-return]
+    return draw(input.shape, **settings, **placing)  # type: ignore[no-any-return]
 
 
 def drawn(

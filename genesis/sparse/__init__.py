@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
+from genesis.sparse import masked_reductions as _masked
 from genesis.sparse import methods as _methods
 from genesis.sparse import printing as _printing
 from genesis.sparse.creation import spdiags
@@ -61,5 +62,5 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | No
     return input.sum(dim, dtype=dtype)
 
 
-_installed = _methods, _printing  # what they define is methods of tensors
+_installed = _masked, _methods, _printing  # what they define is methods and rules of tensors
 replayable_module(__name__)

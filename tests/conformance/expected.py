@@ -62,12 +62,7 @@ FAILURES = {f"operators {kind}": _SOME.get(f"operators {kind}", {}) for kind in 
 MODULE_KINDS = ("build", "repr", "values", "gradients", "copies", "state", "moves", "compile", "errors")
 FAILURES |= {f"modules {kind}": {} for kind in MODULE_KINDS}
 
-MASKED = "masked reductions take dense tensors"
-FAILURES["sparse values"] = {
-    **dict.fromkeys([f"masked.{name}.csr" for name in ("sum", "prod", "amax", "amin", "mean")], MASKED),
-    **dict.fromkeys([f"masked.{name}.coo" for name in ("sum", "prod", "amax", "amin")], MASKED),
-    **dict.fromkeys([f"randn_like.{layout}" for layout in ("csr", "csc", "bsr", "bsc")], "random numbers are dense"),
-}
+FAILURES["sparse values"] = {}
 FAILURES["nested values"] = {
     "index_put": "nested tensors are not written to by positions",
 }
