@@ -10,6 +10,7 @@ import numpy as np
 
 import genesis
 from benchmarks.measure import Bar, Result, Settings, compare
+from benchmarks.networks import gpt
 from benchmarks.peers import eager, torch
 
 __all__ = ["run"]
@@ -67,7 +68,7 @@ def _call(library: Any, model: Any, rows: int) -> Callable[[], Any]:
 
 
 def _gpt(library: Any, depth: int, width: int, heads: int, length: int, words: int, rows: int) -> Any:
-    """The model; a call computes the token at the last place of the cache."""
+    """The model; a call computes the token at the last place of a full cache."""
     nn = library.nn
 
     class Attention(nn.Module):  # type: ignore[misc, name-defined]
@@ -84,25 +85,4 @@ def _gpt(library: Any, depth: int, width: int, heads: int, length: int, words: i
             a = nn.functional.scaled_dot_product_attention(q, self.keys, self.values)
             return self.out(a.transpose(1, 2).reshape(rows, 1, width))
 
-    class Block(nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.before, self.attention, self.between = nn.LayerNorm(width), Attention(), nn.LayerNorm(width)
-            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
-
-        def forward(self, x: Any) -> Any:
-            x = x + self.attention(self.before(x))
-            return x + self.mlp(self.between(x))
-
-    class GPT(nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
-            self.blocks, self.last = nn.Sequential(*(Block() for _ in range(depth))), nn.LayerNorm(width)
-            self.head = nn.Linear(width, words, bias=False)
-
-        def forward(self, tokens: Any) -> Any:
-            x = self.words(tokens) + self.places.weight[-1]
-            return self.head(self.last(self.blocks(x)))[:, 0]
-
-    return GPT().eval()
+    return gpt(nn, depth, width, heads, length, words, Attention).eval()

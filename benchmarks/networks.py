@@ -136,8 +136,10 @@ def _transformer(settings: Settings, random: np.random.Generator) -> Network:
     )
 
 
-def gpt(nn: Any, depth: int, width: int, heads: int, length: int, vocabulary: int) -> Any:
-    """A model whose output has a row for each token."""
+def gpt(
+    nn: Any, depth: int, width: int, heads: int, length: int, vocabulary: int, attention: Callable[[], Any] | None = None
+) -> Any:
+    """A model whose output has a row for each token, with an `attention` of its own if that is given."""
     class Attention(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
@@ -152,7 +154,8 @@ def gpt(nn: Any, depth: int, width: int, heads: int, length: int, vocabulary: in
     class Block(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
-            self.before, self.attention, self.between = nn.LayerNorm(width), Attention(), nn.LayerNorm(width)
+            self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.attention = (attention or Attention)()
             self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
         def forward(self, x: Any) -> Any:

@@ -23,7 +23,8 @@ from tools.shapes_of_examples import shapes_in_examples
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "genesis", "genesis.nn", "genesis.nn.functional", "genesis.nn.init", "genesis.nn.utils", "genesis.optim",
-    "genesis.optim.lr_scheduler", "genesis.autograd", "genesis.func", "genesis.linalg", "genesis.fft", "genesis.special",
+    "genesis.optim.lr_scheduler", "genesis.ao.quantization", "genesis.ao.nn.quantized.dynamic", "genesis.autograd",
+    "genesis.func", "genesis.linalg", "genesis.fft", "genesis.special",
     "genesis.signal", "genesis.sparse", "genesis.nested", "genesis.masked", "genesis.random", "genesis.distributions",
     "genesis.distributed", "genesis.amp", "genesis.utils.data", "genesis.utils.checkpoint", "genesis.utils.tensorboard",
     "genesis.serialization", "genesis.debug", "genesis.profiler", "genesis.testing", "genesis.cuda",

@@ -13,6 +13,7 @@ import genesis
 from genesis import nn
 from genesis.ao.nn.quantized import dynamic
 from genesis.ao.quantization import default_dynamic_qconfig, quantize_dynamic
+from genesis.as_torch.finder import look_up
 
 
 def model():
@@ -134,3 +135,9 @@ def test_it_is_replayed_mapped_and_exported(tmp_path):
     assert genesis.load_program(tmp_path / "model.genesis")(x).tolist() == wanted
     with pytest.raises(genesis.ExportError, match=r"linear_dynamic at .*test_quantize_dynamic.py:\d+ has no form in ONNX"):
         genesis.onnx.export(found, (x,), tmp_path / "model.onnx")
+
+
+def test_it_has_pytorchs_names():
+    assert all(look_up(f"torch.{path}", "quantize_dynamic") is quantize_dynamic for path in ("quantization", "ao.quantization"))
+    assert all(look_up(f"torch.{path}nn.quantized.dynamic", "Linear") is dynamic.Linear for path in ("", "ao."))
+    assert look_up("torch", "qint8") is genesis.int8
