@@ -13,7 +13,7 @@ train: .venv/train
 	$(BIN)/python examples/train_digits.py
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 lint: .venv/test
 	$(BIN)/ruff check genesis tests tools benchmarks examples

@@ -35,11 +35,11 @@ def planned():
     """Collects the programs that are run inside, which NumPy computes."""
     programs, begin = [], execute._begin
 
-    def collected(trace):
+    def collected(trace, *source):
         if handles := execute.held_arrays(trace):
             programs.append(lowered(trace, handles))
         trace.eager = True
-        return begin(trace)
+        return begin(trace, *source)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(execute, "_begin", collected)
