@@ -95,9 +95,11 @@ class Entry:
 
     def _single_replay(self) -> SingleProgramReplay | None:
         """The fast way, if the call is one program that fits, and takes no longer than an interrupt may wait."""
-        if len(self._steps) != 1 or not self._steps[0].is_plain or not self._steps[0].program.is_single:
+        if len(self._steps) != 1 or not self._steps[0].program.is_single:
             return None
         step = self._steps[0]
+        if any(one.copied for one in step.inputs):  # nobody else would own the copies while the program runs
+            return None
         program = step.program.plan.segments[0].program
         assert program is not None
         if sum(program.seconds()) > 1e-9 * PATIENCE:
@@ -145,6 +147,8 @@ class Entry:
                 for k, source in only.slots:
                     scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
                         settings, leaves, start, source)
+                if not only.is_plain:  # in the same list: the caller's is not to own what dies
+                    arrays[:] = [self._input(one, arrays, {}) for one in only.inputs]
                 began = timeline.spans is not None and timeline.start()
                 result = single.replay(arrays, scalars, leaves)
                 if began:
