@@ -170,6 +170,7 @@ def main() -> None:
     training = train(step, rounds, options.steps, held_out_loss)
     if is_first:
         report(training, "held-out loss", "nats a character", f"{BATCH}x{LENGTH}", options.picture)
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -43,10 +43,13 @@ def available_processors() -> int:
 
 # The first worker alone, with the five passes: an MLP's first step with an empty cache 0.64 to 0.40 s, a GPT's 2.5 to 1.6.
 MODULES_PER_NEW_WORKER = 18  # measured: a worker starts in the time of 18 small compiles
+FEW = 3  # modules, for which no process is worth while
 MOST_WORKERS = 7
 
 
 class CompileWorker:
+    started = 0  # in this process
+
     def __init__(self) -> None:
         program = str(Path(numba_compiler.__file__))
         self._process = subprocess.Popen(
@@ -58,6 +61,7 @@ class CompileWorker:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
         self._greeted = False
+        CompileWorker.started += 1
 
     @property
     def is_ready(self) -> bool:
@@ -112,7 +116,7 @@ def _workers_for(modules: int) -> list[CompileWorker]:
     if not sys.executable or hasattr(sys, "frozen"):  # an embedded or frozen executable does not run scripts
         return []
     try:
-        worth = max(modules // MODULES_PER_NEW_WORKER, "numba" not in sys.modules)
+        worth = max(modules // MODULES_PER_NEW_WORKER, modules > FEW and not CompileWorker.started)
         wanted = min(worth, available_processors() - 1, MOST_WORKERS)
         while len(_workers) < wanted:
             _workers.append(CompileWorker())

@@ -16,7 +16,7 @@ class Names(FunctionMode):
 
 
 def test_operators_methods_and_functions_come_to_the_innermost_mode():
-    x = genesis.ones(2, 2)
+    x, before = genesis.ones(2, 2), dict(OVERRIDES)
     with Names() as outer:
         with Names() as inner:
             y = x + 1
@@ -28,7 +28,7 @@ def test_operators_methods_and_functions_come_to_the_innermost_mode():
     expected = [genesis.add, genesis.exp, genesis.sum, genesis.softmax, genesis.reshape, genesis.nn.functional.linear]
     assert inner.seen == expected and outer.seen == [*expected, genesis.mul]
     x + 1
-    assert len(outer.seen) == len(expected) + 1 and not OVERRIDES
+    assert len(outer.seen) == len(expected) + 1 and before == OVERRIDES
 
 
 def test_a_mode_takes_the_place_of_a_call():

@@ -100,7 +100,7 @@ ALONE = {"neg", "abs", "sign", "bitwise_not"}
 def elementwise():
     for dtype in (genesis.float32, genesis.float64, genesis.bfloat16):
         x, y = normal(9).to(dtype), normal(9).to(dtype)
-        for row in FLOATS[: 1 if dtype is genesis.bfloat16 else None]:
+        for row in FLOATS[{genesis.float32: slice(None), genesis.float64: slice(1, 3), genesis.bfloat16: slice(1)}[dtype]]:
             yield [getattr(genesis, name)(x) for name in row.split()]
         for row in PAIRS:
             yield [getattr(genesis, name)(x, y) for name in row.split()]
@@ -150,10 +150,6 @@ def usual():
     yield genesis.zeros(9, 4, dtype=genesis.float16).index_add(0, where, genesis.ones(4, 4, dtype=genesis.float16)),
 
 
-OPTIMIZERS = [("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}), ("RMSprop", {"centered": True}),
-              ("AdamW", {"weight_decay": 0.1})]
-
-
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_of_all_kinds_compile_for_each_architecture_without_spills(architecture):
     with planned() as programs:
@@ -171,8 +167,9 @@ def operations():
 
 
 def training_steps():
-    for network, (optimizer, settings) in zip(networks(Settings(quick=True)), OPTIMIZERS, strict=True):
-        training(network, optimizer, **settings)
+    _, _, images, transformer = networks(Settings(quick=True))
+    training(images, "RMSprop", centered=True)
+    training(transformer, "AdamW", weight_decay=0.1)
 
 
 @pytest.mark.parametrize("compute", [operations, training_steps])
