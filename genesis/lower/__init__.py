@@ -72,7 +72,7 @@ def lower(
     _check(graph)
     while True:  # a value that no index map reaches is copied, and fusion begins anew: it may now choose other groups
         partition = fuse(graph.nodes, graph.outputs, target, scalars)
-        stages, unreachable = order(graph.nodes, partition, target.sequential_tiles is None)
+        stages, unreachable = order(graph.nodes, partition, target.native)
         if not unreachable:
             break
         graph = force_materialized(graph, unreachable)

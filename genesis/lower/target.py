@@ -23,6 +23,7 @@ class Target(NamedTuple):
     unroll: bool = True  # whether vectors take apart the few neighbours that they step over, and go through tiles across them
     strided: bool = False  # whether products take operands of any strides, windows too, and of 16 bits
     crossing: bool = True  # whether a pass over rows sums columns too, kept beside it
+    native: bool = True  # whether host operations that have a kernel run it
     speeds: Speeds | None = None  # if it is not this host
 
     def at_work(self, threads: int) -> Speeds:

@@ -48,7 +48,8 @@ def target_of(capability: tuple[int, int]) -> Target:
     Column sums are kernels of their own: in a pass over rows each team would update sums in memory at every point, which is
     slower than reading the rows once more.
     """
-    return Target(WIDE, SEQUENTIAL_TILES, unroll=False, strided=True, crossing=False, speeds=speeds_of(capability))
+    return Target(
+        WIDE, SEQUENTIAL_TILES, unroll=False, strided=True, crossing=False, native=False, speeds=speeds_of(capability))
 
 
 def assemble(
