@@ -62,7 +62,7 @@ class ProgramCost(NamedTuple):
         return shortened([*head, *refusal_summary(self.refusals), *self.splits[:2]], whole, detail)
 
     def __repr__(self) -> str:
-        return self.text()
+        return self.text() or "nothing is pending"
 
 
 def kernels(*tensors: Tensor) -> ProgramCost:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, TypeVar
 
+from genesis.debug.summary import graph_summary, shortened
 from genesis.ir.graph import Node, format_nodes
 from genesis.lower.rewriting import live_nodes
 from genesis.tensor.dispatch import array_of
@@ -49,7 +50,8 @@ class Provenance(NamedTuple):
 
 
 class RecordedGraph:
-    """Nodes of a trace, with the user's lines. Prints as text, one node a line.
+    """Nodes of a trace, with the user's lines. Prints as text, one node a line; a long one as a summary, `text(detail=True)`
+    has all.
 
     Attributes:
         nodes: the trace's nodes.
@@ -86,11 +88,22 @@ class RecordedGraph:
             return ""
         return line_name(self.lines[index], short=True)
 
+    def text(self, detail: bool | None = None) -> str:
+        """All nodes, or a summary of them; by default whichever is fit for the length.
+
+        >>> x = genesis.ones(2)
+        >>> for _ in range(50):
+        ...     x = x * x
+        >>> print(genesis.debug.graph(x).text(detail=False).splitlines()[0])
+        52 values: 50 computed, 1 view, 1 constant, 0 inputs of 0 B
+        """
+        returned = [f"return {', '.join(f'%{i}' for i in sorted(self.outputs))}"] if self.outputs else []
+        whole = [*format_nodes(self.nodes, self.indices, self.note).splitlines(), *returned]
+        head = graph_summary(self.nodes, self.indices, self.lines, self.modules, self.phases)
+        return shortened([*head, *[line if len(line) < 100 else f"{line[:100]} .." for line in returned]], whole, detail)
+
     def __repr__(self) -> str:
-        text = format_nodes(self.nodes, self.indices, self.note)
-        if self.outputs:
-            text += f"\nreturn {', '.join(f'%{i}' for i in sorted(self.outputs))}"
-        return text or "nothing is pending"
+        return self.text() or "nothing is pending"
 
     def to_networkx(self) -> Any:
         """A networkx.DiGraph: an edge from each input to its consumer; nodes carry op, shape, dtype, attrs and line.

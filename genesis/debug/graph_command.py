@@ -83,4 +83,5 @@ def _text(flushed: Flushed, stage: str) -> str:
             f"{k.name}: {', '.join(k.ops)}\n  reads {', '.join(k.reads)}\n  writes {', '.join(k.writes)}\n{k.source}"
             for k in program.kernels
         )
-    return repr({"trace": flushed.graph, "lowered": program.graph, "program": program}[stage])
+    shown = {"trace": flushed.graph, "lowered": program.graph, "program": program}[stage]
+    return shown.text(detail=True)

@@ -80,7 +80,7 @@ def _program(
         "number": number, "runs": runs, "ms": 1e3 * sum(seconds),
         "nodes": nodes, "scopes": [*scopes], "lines": [*lines],
         "launches": [_launch(graph, launch, seconds) for launch in launches],
-        "instructions": repr(program or graph).splitlines(),
+        "instructions": (program or graph).text(detail=True).splitlines(),
     }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple, Self
 
 from genesis.debug.graph import Provenance, RecordedGraph
+from genesis.debug.summary import counted, graph_summary, shortened
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
 from genesis.ir.annotations import Key
@@ -16,6 +17,7 @@ from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.listing import listing
 from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, estimate, parts
+from genesis.runtime.installation import readable
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import current_trace
@@ -53,7 +55,7 @@ class Launch(NamedTuple):
 
 
 class LoweredProgram:
-    """What a plan runs. Prints as its instruction list.
+    """What a plan runs. Prints as its instruction list; a long one as a summary, `text(detail=True)` has all.
 
     Attributes:
         kernels: a KernelView per kernel, in the order they first run.
@@ -86,8 +88,21 @@ class LoweredProgram:
         self.sources = list(dict.fromkeys(source for texts in sources_of(plan).values() for source in texts))
         self.refused = refused_by(plan)
 
+    def text(self, detail: bool | None = None) -> str:
+        """All instructions, or a summary of them; by default whichever is fit for the length."""
+        whole = "\n".join([*self.instructions, f"arena: {self.arena_bytes} bytes"]).splitlines()
+        kinds = Counter(text.split()[0] for text in self.instructions)
+        names = {"product": "product", "kernel": "kernel", "loop": "loop", "host": "host call", "native": "native call"}
+        calls = ", ".join(counted(count, names.get(kind, kind)) for kind, count in kinds.most_common())
+        often = Counter(launch.kernel for launch in self.launches if launch.kernel).most_common(1)
+        head = [f"{counted(len(self.instructions), 'instruction')}: {calls}; arena of {readable(self.arena_bytes)}"]
+        head += [f"{counted(len(self.kernels), 'kernel')} of different code, {name} runs {count} times" for name, count in often]
+        graph = self.graph
+        head += graph_summary(graph.nodes, graph.indices, graph.lines, graph.modules, graph.phases)
+        return shortened(head, whole, detail)
+
     def __repr__(self) -> str:
-        return "\n".join([*self.instructions, f"arena: {self.arena_bytes} bytes"])
+        return self.text()
 
     def _kernel(self, name: str, calls: Sequence[KernelCall]) -> KernelView:
         nodes = self.graph.nodes

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from genesis.ir.graph import Node, format_node
 from genesis.lower.stages import Estimate
+from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.installation import readable
 from genesis.runtime.speeds import speeds
 from genesis.runtime.team import get_num_threads
+from genesis.tracing.source_line import line_name
 
 Line = tuple[str, int]  # file, line
 LONG = 40  # lines of detail from which on a summary is printed in their place
 FURTHEST = 3
+_MOST = 6  # operations, lines or modules that a summary of a graph names
+_SAME_VALUE = ("variable", "detach", "with_value")
 _LAUNCH = 5e-6  # seconds: what takes less is mostly its launch
 
 
@@ -56,7 +62,7 @@ def time_summary(programs: Sequence[Sequence[Spent]], measured: bool = True) -> 
         kinds[stage.text.split()[0]] += stage.seconds
     shares = ", ".join(f"{kind} {seconds / total:.0%}" for kind, seconds in sorted(kinds.items(), key=lambda item: -item[1]))
     took = "took" if measured else "by the cost model"
-    lines = [f"{_counted(len(programs), 'program')}, {_counted(len(stages), 'stage')}, {took} {total * 1e3:.3f} ms: {shares}"]
+    lines = [f"{counted(len(programs), 'program')}, {counted(len(stages), 'stage')}, {took} {total * 1e3:.3f} ms: {shares}"]
     chosen = sorted(stages, key=lambda stage: -(stage.lost if measured else stage.seconds))[:FURTHEST]
     lines.append("furthest from what the machine can do:" if measured else "longest:")
     for stage in chosen:
@@ -91,8 +97,51 @@ def refusal_summary(refusals: Sequence[str]) -> list[str]:
     for refusal in refusals:
         reasons[refusal.rpartition(": ")[2]] += 1
     most = sorted(reasons.items(), key=lambda item: -item[1])[:2]
-    return [f"{_counted(len(refusals), 'fusion')} refused: " + "; ".join(f"{count} as {reason}" for reason, count in most)]
+    return [f"{counted(len(refusals), 'fusion')} refused: " + "; ".join(f"{count} as {reason}" for reason, count in most)]
 
 
-def _counted(count: int, what: str) -> str:
+def graph_summary(
+    nodes: Sequence[Node], indices: Sequence[int], lines: Mapping[int, Line], modules: Mapping[int, str],
+    phases: Mapping[int, str],
+) -> list[str]:
+    """How many values, of which phases and operations; which lines and modules have most of them, and which are largest.
+
+    Inputs, constants and views are counted apart from what is computed.
+    """
+    kinds = {i: _kind(nodes[i]) for i in indices}
+    read = [i for i in indices if kinds[i] == "input"]
+    computed = [i for i in indices if kinds[i] not in ("input", "source", "view")]
+    found, apart = Counter(phases[i] for i in computed if i in phases), Counter(kinds.values())
+    rows = [f"{counted(len(indices), 'value')}: {len(computed)} computed{f' ({_most(found)})' if found else ''}, "
+            f"{counted(apart['view'], 'view')}, {counted(apart['source'], 'constant')}, "
+            f"{counted(len(read), 'input')} of {readable(sum(nodes[i].nbytes for i in read))}"]
+    for title, names in (
+        ("operations", (nodes[i].op for i in computed)),
+        ("lines with most", (line_name(lines[i], short=True) for i in computed if i in lines)),
+        ("modules with most", (modules[i] for i in computed if modules.get(i))),
+    ):
+        most = _most(Counter(names))
+        rows += [f"{title}: {most}"] if most else []
+    rows.append("largest:")
+    for i in sorted(computed, key=lambda i: -nodes[i].nbytes)[:FURTHEST]:
+        place = " ".join(filter(None, (line_name(lines[i], short=True) if i in lines else "", modules.get(i))))
+        rows.append(f"  {readable(nodes[i].nbytes):>9}  {format_node(i, nodes[i]):.80}  {place}".rstrip())
+    return rows
+
+
+def _kind(node: Node) -> str:
+    """The kind of a primitive, of which inputs and what passes its operand on are told apart."""
+    if node.op == "input" or node.op in _SAME_VALUE:
+        return "input" if node.op == "input" else "view"
+    return PRIMITIVES[node.op].kind
+
+
+def _most(found: Counter[str]) -> str:
+    """The names that occur most, each with its number, and how many more there are."""
+    named = ", ".join(f"{name} {count}" for name, count in found.most_common(_MOST))
+    return f"{named}, and {len(found) - _MOST} more" if len(found) > _MOST else named
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things: "1 stage", "2 stages"."""
     return f"{count} {what}{'s' * (count != 1)}"

@@ -48,3 +48,21 @@ def test_the_stages_that_lose_most_come_first_with_a_reason():
     assert why(host) == "Python computes it" and "launch" in why(stage("kernel d", 1e-6))
     assert why(stage("product e", 1e-3, flops=10**9)).startswith("1000.0 of ")
     assert why(stage("kernel f", 1e-3, nbytes=10**7)).startswith("10.0 of ")
+
+
+def test_a_graph_and_its_program_begin_with_what_is_in_them():
+    layers = genesis.nn.Sequential(*[genesis.nn.Linear(4, 4) for _ in range(12)])
+    genesis.synchronize()
+    y = layers(genesis.ones(2, 4))
+    graph, program = genesis.debug.graph(y), genesis.debug.program(y)
+    lines = repr(graph).splitlines()
+    assert lines[0].startswith(f"{len(graph)} values: ") and "24 inputs of " in lines[0] and len(lines) <= 12
+    assert lines[1] == "operations: matmul 12, add 12" and lines[2].startswith("lines with most: test_summary.py:")
+    assert lines[3].startswith("modules with most: Sequential.0 2, ") and lines[3].endswith(", and 6 more")
+    assert lines[-2].startswith("return %") and lines[-1] == f"{len(graph) + 1} lines of detail: text(detail=True)"
+    assert len(graph.text(detail=True).splitlines()) == len(graph) + 1
+    counts = program.text(detail=False).splitlines()[:2]
+    assert counts[0].startswith(f"{len(program.instructions)} instructions: 12 products, ") and "arena of" in counts[0]
+    assert counts[1].startswith(f"{len(program.kernels)} kernel")
+    few = genesis.debug.graph(layers[0](genesis.ones(2, 4)))
+    assert few.text() == few.text(detail=True) != few.text(detail=False)
