@@ -83,5 +83,6 @@ def _text(flushed: Flushed, stage: str) -> str:
             f"{k.name}: {', '.join(k.ops)}\n  reads {', '.join(k.reads)}\n  writes {', '.join(k.writes)}\n{k.source}"
             for k in program.kernels
         )
-    shown = {"trace": flushed.graph, "lowered": program.graph, "program": program}[stage]
-    return shown.text(detail=True)
+    if stage == "program":
+        return program.text(detail=True)
+    return (flushed.graph if stage == "trace" else program.graph).text(detail=True)

@@ -96,7 +96,8 @@ class LoweredProgram:
         calls = ", ".join(counted(count, names.get(kind, kind)) for kind, count in kinds.most_common())
         often = Counter(launch.kernel for launch in self.launches if launch.kernel).most_common(1)
         head = [f"{counted(len(self.instructions), 'instruction')}: {calls}; arena of {readable(self.arena_bytes)}"]
-        head += [f"{counted(len(self.kernels), 'kernel')} of different code, {name} runs {count} times" for name, count in often]
+        codes = counted(len(self.kernels), "kernel")
+        head += [f"{codes} of different code, {name} runs {counted(count, 'time')}" for name, count in often]
         graph = self.graph
         head += graph_summary(graph.nodes, graph.indices, graph.lines, graph.modules, graph.phases)
         return shortened(head, whole, detail)

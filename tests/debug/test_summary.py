@@ -62,7 +62,7 @@ def test_a_graph_and_its_program_begin_with_what_is_in_them():
     assert lines[-2].startswith("return %") and lines[-1] == f"{len(graph) + 1} lines of detail: text(detail=True)"
     assert len(graph.text(detail=True).splitlines()) == len(graph) + 1
     counts = program.text(detail=False).splitlines()[:2]
-    assert counts[0].startswith(f"{len(program.instructions)} instructions: 12 products, ") and "arena of" in counts[0]
+    assert counts[0].startswith(f"{len(program.launches)} instructions: 13 kernels, 12 products; arena of ")
     assert counts[1].startswith(f"{len(program.kernels)} kernel")
     few = genesis.debug.graph(layers[0](genesis.ones(2, 4)))
     assert few.text() == few.text(detail=True) != few.text(detail=False)
