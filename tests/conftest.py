@@ -7,6 +7,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+import genesis
 from genesis.capture.record.traced_call import modes
 from genesis.execution import plan, verified_program
 from genesis.execution.flush import FLUSH_HOOKS, flush
@@ -62,6 +63,13 @@ def _nothing_is_left_behind():
     before = _process_state()
     yield
     assert _process_state() == before
+
+
+@pytest.fixture
+def by_references():
+    """For tests of formulas over rows, each of which is compiled elsewhere: no kernels, which run once here."""
+    with genesis.eager():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from genesis.ir.dtypes import DType
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.rows import formula
 
-primitive("cast", "elementwise", grad=lambda g, y, x: cast(g, x.dtype), reference=lambda node, x: x.astype(node.dtype.numpy))
+
+def _cast(node: Node, x: np.ndarray) -> np.ndarray:
+    """`x` in the node's dtype: of complex numbers the real part, but whether they are zero is asked of both."""
+    is_narrowed = np.iscomplexobj(x) and not node.dtype.is_complex and node.dtype.numpy != np.bool_
+    return (x.real if is_narrowed else x).astype(node.dtype.numpy)
+
+
+primitive("cast", "elementwise", grad=lambda g, y, x: cast(g, x.dtype), reference=_cast)
 primitive("detach", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
 primitive("with_value", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,
           emit=lambda k, old, new: new, cost=0)

@@ -77,6 +77,7 @@ def test_results_are_pytorchs(name, given):
     assert_close(got, want, name, scale=2)
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize("low", [genesis.bfloat16, genesis.float16], ids=lambda d: d.name)
 @pytest.mark.parametrize("name", [name for name, row in OPERATIONS.items() if row.autocast in ("low", "float32")])
 def test_arguments_are_taken_in_the_dtype_of_the_policy(name, low):

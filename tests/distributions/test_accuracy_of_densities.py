@@ -108,6 +108,7 @@ def test_divergences_of_near_distributions_have_the_digits_of_float32(name):
     close(found, wanted)
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize(("name", "number"), KEYS)
 def test_gradients_of_densities_are_torchs(name, number):
     given = {key: np.asarray(x, np.float64) for key, x in CASES[name][number].items() if not isinstance(x, int)}

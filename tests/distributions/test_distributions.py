@@ -29,6 +29,7 @@ def test_all_names_are_there():
         "Distribution", "ExponentialFamily", "Independent", "MixtureSameFamily", "TransformedDistribution"}
 
 
+@pytest.mark.usefixtures("by_references")
 @ids
 def test_moments_densities_and_shapes_are_torchs(name, number):
     p, q = case(name, number)
@@ -76,6 +77,7 @@ def test_densities_of_float32_are_torchs(name, number):
     same("log_prob", reference.log_prob(x.double()).float(), found, 1e-5)
 
 
+@pytest.mark.usefixtures("by_references")
 @ids
 def test_samples_have_their_moments(name, number):
     genesis.manual_seed(number)

@@ -39,6 +39,7 @@ def test_every_pair_is_registered():
     assert {(p.__name__, q.__name__) for p, q in ours.kl._KL_REGISTRY} >= {*PAIRS}
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize(("left", "right"), [pair for pair in PAIRS if pair[0] not in OF_BASES])
 def test_divergences_are_torchs(left, right):
     for a, b in ((0, 1), (1, 0)):

@@ -33,7 +33,7 @@ WRITES = {
 SMALL = [shape for shape in SHAPES if np.prod(shape) <= 6]
 EXAMPLES = int(os.environ.get("GENESIS_FUZZ", "0"))
 FUNCTIONS = settings(
-    max_examples=EXAMPLES or 40, deadline=None, derandomize=not EXAMPLES, database=None,
+    max_examples=EXAMPLES or 20, deadline=None, derandomize=not EXAMPLES, database=None,
     suppress_health_check=list(HealthCheck), phases=[Phase.generate, *([Phase.shrink] if EXAMPLES else [])],
 )
 

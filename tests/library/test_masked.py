@@ -40,6 +40,7 @@ def both(name, array, given, keywords, mask):
     return found
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients_are_torchs(name, mask):

@@ -33,6 +33,7 @@ def leaves(result):
 NAMES = [name for name, row in sorted(OPERATIONS.items()) if (name in LAYOUT_RULES or numbers_of(row)) and name not in INTERNAL]
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize("name", [name for name in NAMES if function_named(name)])
 def test_a_number_may_be_a_tensor(name):
     function, row = function_named(name), OPERATIONS[name]

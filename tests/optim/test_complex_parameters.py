@@ -41,6 +41,7 @@ def assert_same(ours, theirs, name, dtype):
         np.testing.assert_allclose(x.detach().numpy(), t.detach().numpy(), rtol=tolerance, atol=tolerance / 10)
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
 def test_a_complex_parameter_is_moved_as_its_parts(name, settings):
     ours, theirs = parameters("complex128")
