@@ -215,7 +215,8 @@ def compare(table, dtype, shape):
     # All of ours before the first is looked at: they are one program, which is a third of the kernels to compile. Other tests
     # compile the rows in every dtype.
     with contextlib.nullcontext() if dtype in COMPILED else genesis.eager():
-        ours = [evaluate(text.replace("x.size", "x.numel()").replace("!= bool", "!= genesis_bool"), xp, names) for text in listed]
+        texts = [text.replace("x.size", "x.numel()").replace("!= bool", "!= genesis_bool") for text in listed]
+        ours = [evaluate(text, xp, names) for text in texts]
     with np.errstate(all="ignore"):
         for expression, mine in zip(listed, ours, strict=True):
             assert_alike(mine, evaluate(expression, Numpy(), arrays), expression)
