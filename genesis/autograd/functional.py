@@ -128,7 +128,7 @@ def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -
             raise TypeError(f"{name}: input {i} is {x.dtype.name}; derivatives are taken by floating tensors alone")
     points = [enter(x, create_graph) for x in listed]
     with recording(True) as again, again:
-        result = func(*[handle(point) for point in points])
+        result = func(*map(handle, points, listed))
     return points, _listed(name, "outputs", result), result
 
 

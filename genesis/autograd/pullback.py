@@ -19,6 +19,7 @@ from genesis.ir.graph import Graph
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.batch import NotBatchedError, batch
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
@@ -34,9 +35,23 @@ def enter(x: Tensor, follow: bool) -> Tensor:
         return call(OPERATIONS["clone"], (source,))
 
 
-def handle(point: Tensor) -> Tensor:
-    """A tensor with the value of a point for the function to use, which may overwrite it without moving the point."""
-    return tensor_of(array_of(point), True)
+def handle(point: Tensor, given: Tensor) -> Tensor:
+    """A tensor with the value of a point for the function to use, which may overwrite it without moving the point.
+
+    It lies by itself, row by row; what goes by the storage of the `given` one has to know how that lies.
+    """
+    result = tensor_of(array_of(point), True)
+    result._lay_as = lies_as(given)
+    return result
+
+
+def lies_as(x: Tensor) -> Layout:
+    """How `x` lies in its storage, or, where that is a copy, how what it was copied from lay."""
+    copied = (x if x._base is None else x._base)._lay_as
+    at = x._layout or contiguous_layout(x.shape)
+    if copied is None:
+        return at
+    return at._replace(offset=at.offset + copied.offset) if copied.is_contiguous else copied
 
 
 def constant(x: Tensor) -> Tensor:

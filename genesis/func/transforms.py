@@ -233,7 +233,7 @@ class _Call:
         self.arguments = args[argnums] if isinstance(argnums, int) else tuple([args[place] for place in places])
         leaves = [_floating(name, leaf) for leaf in leaves_of(self.arguments)]
         self.points = [enter(leaf, follow) for leaf in leaves]
-        given = with_leaves([args[place] for place in places], iter([handle(point) for point in self.points]))
+        given = with_leaves([args[place] for place in places], map(handle, self.points, leaves))
         replaced = [*args]
         for place, argument in zip(places, given, strict=True):
             replaced[place] = argument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from genesis.autograd.pullback import batched
+from genesis.autograd.pullback import batched, lies_as
 from genesis.execution.eager import together
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.replayable import replayable_module
@@ -54,7 +54,8 @@ def _mapped(func: AnyFunction, in_dims: Tree, out_dims: Tree, args: Tree, kwargs
     if len(extents) != 1 or 0 in extents:
         raise ValueError(f"vmap: the mapped axes have the extents {sorted(extents)}; want a single one, not 0")
     pairs = [(call(OPERATIONS["clone"], (x[0],)), x) for x in stacked if x is not None]
-    first = iter([tensor_of(array_of(one), one.requires_grad) for one, _ in pairs])
+    mapped = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
+    first = iter([_example(one, x, dim) for (one, _), (x, dim) in zip(pairs, mapped, strict=True)])
     result = func(*with_leaves(args, iter([x if s is None else next(first) for x, s in zip(leaves, stacked, strict=True)])),
                   **kwargs)
     outputs = [call(OPERATIONS["clone"], (_tensor(y, "returned"),)) for y in leaves_of(result)]
@@ -63,6 +64,13 @@ def _mapped(func: AnyFunction, in_dims: Tree, out_dims: Tree, args: Tree, kwargs
         raise RuntimeError("vmap: the function looked at a value, but it runs once for all examples; use genesis.where")
     places = _spread(out_dims, result, "out_dims")
     return with_leaves(result, iter([y.movedim(0, place) for y, place in zip(found, places, strict=True)]))
+
+
+def _example(one: Tensor, x: Tensor, dim: int) -> Tensor:
+    """The first example `one` as the function gets it: lies by itself, where those of `x` lie side by side along `dim`."""
+    result = tensor_of(array_of(one), one.requires_grad)
+    result._lay_as = lies_as(x.select(dim, 0))
+    return result
 
 
 def _stacked(x: Tree, dim: int) -> Tensor:

@@ -69,6 +69,7 @@ class Tensor(Methods):
     _hooks: dict[int, AnyFunction] | None = None  # a leaf's; those of results are the trace's
     _post_hooks: dict[int, AnyFunction] | None = None
     _node_hooks: Any = None
+    _lay_as: Layout | None = None  # an argument of a transform, which is a copy: how what the caller gave lies in its storage
     _stands_for: Any = None  # a leaf for a part of another: that one, and a function from this one's gradient to its
     _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
 

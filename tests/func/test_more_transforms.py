@@ -1,5 +1,7 @@
 """Derivatives that are asked for again, modules stacked, axes moved by a pattern: results are torch's."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -65,3 +67,47 @@ def test_axes_move_as_the_pattern_says(pattern, lengths):
 def test_patterns_that_do_not_fit_are_refused(pattern):
     with pytest.raises(ValueError, match="rearrange: "):
         genesis.func.rearrange(genesis.zeros(2, 3, 4), pattern)
+
+
+VIEWS = {
+    "whole": lambda b: b, "beginning": lambda b: b[:2], "further on": lambda b: b[1:], "turned": lambda b: b.t(),
+    "columns": lambda b: b[:, 1:], "repeated": lambda b: b[0].expand(4, 4),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("offset", [None, 0, 1])
+@pytest.mark.parametrize("transform", [
+    lambda lib, f, x: lib.func.vmap(f)(x), lambda lib, f, x: lib.func.vmap(f, in_dims=1)(x),
+    lambda lib, f, x: lib.func.jvp(f, (x,), (x,))[0], lambda lib, f, x: lib.func.vjp(lambda y: lib.func.vmap(f)(y[1:]), x)[0],
+    lambda lib, f, x: lib.func.grad(lambda y: f(y[0]).sum())(x), lambda lib, f, x: lib.autograd.functional.jacobian(f, x),
+])
+def test_as_strided_reads_what_pytorch_reads_or_raises(transform, offset, name):
+    def of(lib):
+        return transform(lib, lambda row: row.as_strided((2,), (1,), offset) ** 2, VIEWS[name](lib.arange(12.0).view(3, 4)))
+
+    try:
+        have = of(genesis)
+    except RuntimeError as error:
+        assert re.search("lies by itself|exceed a storage", str(error))
+    else:
+        np.testing.assert_array_equal(have.numpy(), of(torch).numpy())
+
+
+@pytest.mark.parametrize("offset", [None, 0, 1])
+def test_as_strided_of_an_argument_that_lies_by_itself_is_taken(offset):
+    for lib in (genesis, torch):
+        x = lib.arange(12.0).view(3, 4)
+        rows = lib.func.vmap(lambda row: row.as_strided((2,), (2,), offset))(x[:2])
+        start = offset or 0
+        assert rows.tolist() == [[start, start + 2.0], [start + 4.0, start + 6.0]]
+
+
+def test_as_strided_in_a_compiled_transform_goes_by_each_calls_argument():
+    compiled = genesis.compile(lambda x: genesis.func.vjp(lambda y: y.as_strided((2,), (1,), 0), x)[0])
+    x = genesis.arange(12.0).view(3, 4)
+    for _ in range(3):
+        assert compiled(x[:2]).tolist() == [0, 1]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="lies by itself"):
+            compiled(x[1:])

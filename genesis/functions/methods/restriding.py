@@ -48,6 +48,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     root = input if input._base is None else input._base
     if input.dtype is not root.dtype:
         raise RuntimeError(f"as_strided: a {input.dtype.name} view of {root.dtype.name} storage; clone() it first")
+    _need_own_storage("as_strided", root, storage_offset)
     own = input.layout
     at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
     whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()
@@ -56,6 +57,19 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     result._seen = seen_by(result, root)
     result._detached = result._within = input._detached
     return result
+
+
+def _need_own_storage(name: str, root: Tensor, offset: int | None) -> None:
+    """An argument of a transform is a copy: its elements are where the caller's are only if those lie row by row."""
+    at = root._lay_as
+    if at is None:
+        return
+    if offset is not None:
+        refuse(f"{name} at a given offset, of a transform's argument")  # guards leave open at which offset that lies
+    if not (at.is_contiguous and (offset is None or not at.offset)):
+        raise RuntimeError(
+            f"{name}: an argument of a transform that the caller gave as a view, with strides {at.strides} from {at.offset}, "
+            "whose storage is not followed here; want one that lies by itself, such as a clone()")
 
 
 def _storage(root: Tensor, input: Tensor) -> Tensor:
@@ -82,6 +96,7 @@ def as_strided_scatter(
             [0., 1.]])
     """
     own, root = input.layout, input if input._base is None else input._base
+    _need_own_storage("as_strided_scatter", root, storage_offset)
     offset = own.offset if storage_offset is None else storage_offset
     at = _strided("as_strided_scatter", size, stride, offset, root.numel())
     if src.shape != at.shape:
