@@ -176,7 +176,11 @@ def format_nodes(nodes: Sequence[Node], indices: Sequence[int] | None = None, no
 
 
 class VerificationError(AssertionError):
-    """A pass left a graph that breaks the IR's rules."""
+    """A pass left a graph that breaks the IR's rules; `index` is the node's position, where one is to blame."""
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        super().__init__(message)
+        self.index = index
 
 
 def verify(nodes: Sequence[Node], outputs: Iterable[int]) -> None:

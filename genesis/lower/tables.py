@@ -93,7 +93,7 @@ def verify_layouts(nodes: Sequence[Node]) -> None:
             (*batch, m, k), (*other, terms, n) = shapes
             fits = (batch, k, node.shape) == (other, terms, (*batch, m, n))
         if not fits:
-            raise VerificationError(f"{format_node(index, node)} does not fit its inputs of {shapes}")
+            raise VerificationError(f"{format_node(index, node)} does not fit its inputs of {shapes}", index)
 
 
 class _Writer:

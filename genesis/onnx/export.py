@@ -13,11 +13,15 @@ from onnx import helper, numpy_helper
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
+from genesis.onnx.dynamic_axes import DynamicAxes, dynamic_of
+from genesis.onnx.dynamic_sizes import DynamicSizes
 from genesis.onnx.layouts import places_of, steps_of
 from genesis.onnx.operators import BITWISE, ELEMENTWISE, LOGICAL, REDUCTIONS, SAME, Operator, operator_of
 from genesis.ops.layout import Layout
 from genesis.shipping import ExportedProgram, ExportError
 from genesis.shipping import export as exported
+from genesis.shipping.dynamic import Formula
+from genesis.shipping.export import Dynamic
 from genesis.shipping.graph_of_call import short
 
 OPSET = 18
@@ -27,28 +31,42 @@ _LARGE = 1 << 30  # bytes of state from which on it lies beside the file, for a 
 def export(
     model: AnyFunction | ExportedProgram, args: Sequence[Any] | Any = (), f: str | os.PathLike[str] | None = None, *,
     kwargs: Mapping[str, Any] | None = None, input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None, dynamic_axes: None = None, dynamic_shapes: None = None, **ignored: Any,
+    output_names: Sequence[str] | None = None, dynamic_axes: DynamicAxes | None = None, dynamic_shapes: Dynamic | None = None,
+    **ignored: Any,
 ) -> Any:
     """An ONNX model (a `ModelProto`) of a module, a function or an exported program; written to the file `f` if it is given.
 
     Args:
         model: what is exported as by `genesis.export`, with example arguments `args` and `kwargs`; or a program.
         input_names, output_names: names in the place of those of the arguments, and of output_0, ..
+        dynamic_axes: the axes whose size may vary, by the names of inputs: `{"x": {0: "batch"}}`, or `{"x": [0]}`.
+        dynamic_shapes: the same as `dynamic` of `genesis.export`: by argument, with `Dim`s or names.
 
-    Sizes are those of the examples; `dynamic_axes` and `dynamic_shapes` are refused with ValueError. Convolutions and
-    max pooling are operators of ONNX's; all else is what genesis makes of an operation, in the operators of opset 18.
+    Other sizes are those of the examples; an exported program has its own. Convolutions and max pooling are operators of
+    ONNX's; all else is what genesis makes of an operation, in the operators of opset 18.
 
-    Raises ExportError, with the user's line, for what ONNX has no form for.
+    Raises ExportError, with the user's line, for what ONNX has no form for, and for numbers that follow from dynamic sizes by
+    no polynomial, as `genesis.export` does.
 
     >>> import genesis
     >>> model = export(lambda x: (x @ x.T).relu(), genesis.ones(2, 3))
     >>> [node.op_type for node in model.graph.node]
     ['Transpose', 'Reshape', 'MatMul', 'Relu', 'Identity']
     """
-    if dynamic_axes or dynamic_shapes:
-        raise ValueError("onnx.export: sizes are those of the examples; dynamic_axes and dynamic_shapes want None")
-    arguments = args if isinstance(args, tuple | list) else (args,)
-    program = model if isinstance(model, ExportedProgram) else exported(model, *arguments, **(kwargs or {}))
+    if dynamic_axes and dynamic_shapes:
+        raise ValueError("onnx.export: dynamic_axes and dynamic_shapes say the same; want one of them")
+    if isinstance(model, ExportedProgram):
+        if dynamic_axes or dynamic_shapes:
+            raise ValueError("onnx.export: the program has its own dynamic sizes; say them where it is exported")
+        program = model
+    else:
+        arguments, options = args if isinstance(args, tuple | list) else (args,), kwargs or {}
+        if dynamic_axes:
+            dynamic_shapes = dynamic_of(dynamic_axes, model, arguments, options, input_names, output_names)
+        program = exported(model, *arguments, dynamic=dynamic_shapes, **options)
+    empty = [dim.__name__ for dim in program.sizes.dims if dim.min < 1]
+    if empty:
+        raise ValueError(f"onnx.export: {empty[0]} may be 0, which a shape in ONNX takes for another thing; want a min of 1")
     graph = program.graph
     if graph.written:
         raise ExportError(f"onnx.export: {', '.join(graph.written)} would be written over; call eval() first")
@@ -76,9 +94,11 @@ class _Model:
         self._names: dict[int, str] = {}
         self._operators: list[Any] = []
         self._constants: list[Any] = []
+        self._sizes = program.sizes
+        self._dynamic = DynamicSizes(graph, program.sizes, names, self._add, self._constant)
         self._inputs = [
-            helper.make_tensor_value_info(name, self._type(dtype, None), shape)
-            for name, (shape, dtype) in zip(names, graph.leaves, strict=True)]
+            helper.make_tensor_value_info(name, self._type(dtype, None), self._dynamic.shape(number))
+            for number, (name, (_, dtype)) in enumerate(zip(names, graph.leaves, strict=True))]
         self._calls = self._whole_calls()
         live = self._live()
         for one in graph.inputs:
@@ -91,15 +111,16 @@ class _Model:
         for index in sorted(live):
             if index not in self._names:
                 whole = self._calls.get(index)
-                self._names[index] = self._call(*whole) if whole else self._node(index, self._nodes[index])
+                node = program.sizes.varying(index, self._nodes[index])
+                self._names[index] = self._call(*whole) if whole else self._node(index, node)
 
     def model(self, results: Sequence[str]) -> Any:
         """The whole."""
         outputs = []
         for name, index in zip(results, self._graph.outputs, strict=True):
             self._operators.append(helper.make_node("Identity", [self._names[index]], [name]))
-            node = self._nodes[index]
-            outputs.append(helper.make_tensor_value_info(name, self._type(node.dtype, index), node.shape))
+            kind, shape = self._type(self._nodes[index].dtype, index), self._dynamic.result_shape(index)
+            outputs.append(helper.make_tensor_value_info(name, kind, shape))
         graph = helper.make_graph(self._operators, "genesis", self._inputs, outputs, self._constants)
         return helper.make_model(
             graph, producer_name="genesis", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
@@ -141,7 +162,7 @@ class _Model:
         return self._add(op, [self._names[index] for index in operands], **attributes)
 
     def _node(self, index: int, node: Node) -> str:
-        """The name of a node's value."""
+        """The name of a node's value; numbers of the node that follow from sizes are Formulas."""
         x = [self._names[i] for i in node.inputs]
         op, attrs = node.op, node.attrs
         if op in ELEMENTWISE:
@@ -158,20 +179,31 @@ class _Model:
         rule = _RULES.get(op)
         if rule is None:
             raise ExportError(f"onnx.export: {op}{self._at(index)} has no form in ONNX that genesis knows")
+        if op not in _OF_SIZES and _varies(attrs):
+            raise ExportError(f"onnx.export: {op}{self._at(index)} has no form in ONNX where a dynamic size decides on it")
         return rule(self, index, node, x)
 
     def _view(self, index: int, node: Node, x: list[str]) -> str:
-        base = self._nodes[node.inputs[0]].shape
-        for step in steps_of(base, _layout(node)):
-            x = [self._add(step.op, [*x, *map(self._constant, step.operands)], **dict(step.attributes))]
+        base = self._sizes.varying(node.inputs[0], self._nodes[node.inputs[0]]).shape
+        varies = _varies((base, node.shape, node.attrs))
+        steps = self._dynamic.steps(index) if varies else steps_of(base, _layout(node))
+        if steps is None:  # elements one by one
+            flat = self._add("Reshape", [x[0], self._constant(np.array([-1], np.int64))])
+            return self._add("Gather", [flat, self._dynamic.places(node.attrs)], axis=0)
+        for step in steps:
+            operands = [self._dynamic.vector(one) if varies else self._constant(one) for one in step.operands]
+            x = [self._add(step.op, [*x, *operands], **dict(step.attributes))]
         return x[0]
 
     def _put(self, index: int, node: Node, x: list[str]) -> str:
         flat = self._constant(np.array([-1], np.int64))
         whole, part = (self._add("Reshape", [one, flat]) for one in x)
-        places = self._constant(places_of(_layout(node)).reshape(-1))
+        if _varies(node.attrs):
+            places = self._add("Reshape", [self._dynamic.places(node.attrs), flat])
+        else:
+            places = self._constant(places_of(_layout(node)).reshape(-1))
         written = self._add("ScatterElements", [whole, places, part], axis=0)
-        return self._add("Reshape", [written, self._constant(np.array(node.shape, np.int64))])
+        return self._add("Reshape", [written, self._dynamic.vector(node.shape)])
 
     def _matmul(self, index: int, node: Node, x: list[str]) -> str:
         return self._add("MatMul", x)
@@ -185,7 +217,7 @@ class _Model:
     def _check_index(self, index: int, node: Node, x: list[str]) -> str:
         if not node.attrs["wrap"]:
             return x[0]
-        zero, extent = (self._constant(np.array(n, node.dtype.numpy)) for n in (0, node.attrs["extent"]))
+        zero, extent = (self._constant_value(n, node, index) for n in (0, node.attrs["extent"]))
         return self._add("Where", [self._add("Less", [x[0], zero]), self._add("Add", [x[0], extent]), x[0]])
 
     def _argmax(self, index: int, node: Node, x: list[str]) -> str:
@@ -195,14 +227,19 @@ class _Model:
         return self._add("ArgMax" if node.op == "argmax" else "ArgMin", x, axis=axes[0], keepdims=0)
 
     def _constant_value(self, value: Any, node: Node, index: int) -> str:
-        self._type(node.dtype, index)
+        kind = self._type(node.dtype, index)
+        if isinstance(value, Formula):
+            return self._dynamic.scalar(value, kind)
         return self._constant(np.array(value, node.dtype.numpy))
 
     def _iota(self, index: int, node: Node, x: list[str]) -> str:
+        if _varies(node.shape):
+            return self._add("Cast", [self._dynamic.range(node.shape[0])], to=self._type(node.dtype, index))
         return self._constant_value(range(node.shape[0]), node, index)
 
     def _scalar(self, index: int, node: Node, x: list[str]) -> str:
-        return self._constant_value(self._graph.numbers[node.attrs["slot"]], node, index)
+        slot = node.attrs["slot"]
+        return self._constant_value(self._sizes.formulas.get((-1, slot), self._graph.numbers[slot]), node, index)
 
     def _cast(self, index: int, node: Node, x: list[str]) -> str:
         return self._add("Cast", x, to=self._type(node.dtype, index))
@@ -226,10 +263,19 @@ class _Model:
         return f" at {line}" if line else ""
 
 
+def _varies(value: Any) -> bool:
+    """Whether a number in a shape or among attributes follows from sizes."""
+    if isinstance(value, Formula):
+        return True
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
+    return any(map(_varies, items))
+
+
 def _layout(node: Node) -> Layout:
     return Layout(node.attrs["shape"], node.attrs["strides"], node.attrs["offset"])
 
 
+_OF_SIZES = {"view", "put", "check_index", "scalar"}  # rules of nodes whose attributes may follow from sizes
 _RULES = {
     "view": _Model._view, "put": _Model._put, "matmul": _Model._matmul, "cat": _Model._cat, "gather": _Model._gather,
     "check_index": _Model._check_index, "argmax": _Model._argmax, "argmin": _Model._argmax, "iota": _Model._iota,

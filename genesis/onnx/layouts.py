@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ops.layout import Layout
+from genesis.shipping.dynamic import Formula, fitted
+
+Point = tuple[int, ...]  # a choice of sizes
 
 
 class Step(NamedTuple):
-    """An operator on the step before: its name, constant operands, attributes."""
+    """An operator on the step before: its name, constant operands, attributes. Some operands' numbers may be Formulas."""
 
     op: str
-    operands: tuple[np.ndarray, ...] = ()
+    operands: tuple[Any, ...] = ()
     attributes: tuple[tuple[str, Any], ...] = ()
+
+    def at(self, point: Point) -> Step:
+        """The step at a choice of sizes."""
+        operands = [[n.at(point) if isinstance(n, Formula) else n for n in one] for one in self.operands]
+        return Step(self.op, tuple(np.array(one, np.int64) for one in operands), self.attributes)
 
 
 def steps_of(base: Shape, layout: Layout) -> list[Step]:
@@ -34,6 +42,60 @@ def steps_of(base: Shape, layout: Layout) -> list[Step]:
     plain = tuple(extent if axis in kept else 1 for axis, extent in enumerate(shape))
     found.append(_reshape(plain))
     return found if plain == shape else [*found, Step("Expand", (np.array(shape, np.int64),))]
+
+
+def steps_at_sizes(
+    grid: Sequence[Point], ends: Sequence[Point], view: Callable[[Point], tuple[Shape, Layout]]
+) -> list[Step] | None:
+    """The operators that give a view whose base and layout follow from sizes; None if they are not the same ones at all.
+
+    They are those at the sizes of the `grid`, and give the right elements at the `ends` of the ranges too, where an extent of 1
+    may have steps of another kind.
+    """
+    found = [steps_of(*view(point)) for point in grid]
+    if any(step.op == "Gather" for step in found[0]) or any(_kinds(steps) != _kinds(found[0]) for steps in found):
+        return None
+    made = []
+    for same in zip(*found, strict=True):
+        operands = [_varying(grid, columns) for columns in zip(*(step.operands for step in same), strict=True)]
+        if None in operands:
+            return None
+        made.append(Step(same[0].op, tuple(operands), same[0].attributes))
+    return made if all(_agree([step.at(point) for step in made], *view(point)) for point in (*grid, *ends)) else None
+
+
+def _kinds(steps: Sequence[Step]) -> list[Any]:
+    return [(step.op, step.attributes, [len(one) for one in step.operands]) for step in steps]
+
+
+def _as_lists(steps: Sequence[Step]) -> list[Any]:
+    return [(step.op, step.attributes, [one.tolist() for one in step.operands]) for step in steps]
+
+
+def _varying(grid: Sequence[Point], columns: Sequence[np.ndarray]) -> list[int | Formula] | None:
+    """The numbers of an operand, of which those that differ follow by formulas."""
+    numbers = [[int(n) for n in values] for values in zip(*columns, strict=True)]
+    formulas = [values[0] if len({*values}) == 1 else fitted(grid, values) for values in numbers]
+    return None if None in formulas else formulas  # type: ignore[return-value]
+
+
+def _agree(steps: Sequence[Step], base: Shape, layout: Layout) -> bool:
+    """Whether steps give the elements of a view."""
+    if _as_lists(steps) == _as_lists(steps_of(base, layout)):
+        return True
+    x = np.arange(numel(base)).reshape(base)
+    try:
+        for step in steps:
+            x = _NUMPY[step.op](x, *step.operands, **dict(step.attributes))
+    except (ValueError, IndexError):
+        return False
+    return np.array_equal(x, places_of(layout))
+
+
+_NUMPY: dict[str, Callable[..., np.ndarray]] = {
+    "Reshape": lambda x, shape: x.reshape(shape), "Transpose": lambda x, perm: x.transpose(perm), "Expand": np.broadcast_to,
+    "Slice": lambda x, starts, ends, axes, steps: x[tuple(map(slice, starts, ends, steps))],
+}
 
 
 def places_of(layout: Layout) -> np.ndarray:

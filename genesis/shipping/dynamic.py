@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from genesis.ir.graph import Node
@@ -56,9 +57,11 @@ def _root(value: Fraction) -> float:
 _KINDS: dict[str, Callable[[Fraction], Any]] = {
     "int": int, "float": float, "inverse": lambda value: 1 / float(value), "root": _root,
     "inverse root": lambda value: 1 / _root(value),
+    "inverse root, as a power": lambda value: float(value) ** -0.5,  # which rounds otherwise
 }
 _UNDONE: dict[str, Callable[[Any], float]] = {
-    "float": lambda v: v, "inverse": lambda v: 1 / v, "root": lambda v: v * v, "inverse root": lambda v: 1 / (v * v)}
+    "float": lambda v: v, "inverse": lambda v: 1 / v, "root": lambda v: v * v, "inverse root": lambda v: 1 / (v * v),
+    "inverse root, as a power": lambda v: 1 / (v * v)}
 
 
 class Sizes:
@@ -107,10 +110,13 @@ class Sizes:
                     scalars[number] = formula.at(sizes)
                 continue
             one = nodes[index]
-            values = iter([formulas[k].at(sizes) if k in formulas else v for k, v in enumerate(numbers_of(one))])
-            shape = tuple(_filled(one.shape, values))
-            made[index] = Node(one.op, one.inputs, {k: _filled(v, values) for k, v in one.attrs.items()}, shape, one.dtype)
+            made[index] = _with_numbers(
+                one, [formulas[k].at(sizes) if k in formulas else v for k, v in enumerate(numbers_of(one))])
         return made, scalars
+
+    def varying(self, index: int, node: Node) -> Node:
+        """A node of the graph with a Formula in the place of each number that follows from sizes."""
+        return _with_numbers(node, [self.formulas.get((index, k), v) for k, v in enumerate(numbers_of(node))])
 
     def __str__(self) -> str:
         return "dynamic: " + ", ".join(
@@ -134,7 +140,12 @@ def samples(dims: Sequence[Dim], examples: Sequence[int]) -> tuple[list[tuple[in
 
 def fitted(grid: Sequence[tuple[int, ...]], values: Sequence[Any]) -> Formula | None:
     """The formula that has these values at these sizes; None if there is none."""
-    kinds = ["int"] if all(type(value) is int for value in values) else [*_UNDONE]
+    return _fitted((*grid,), (*values,), all(type(value) is int for value in values))
+
+
+@lru_cache(1 << 12)  # the layers of a model have the same numbers
+def _fitted(grid: tuple[tuple[int, ...], ...], values: tuple[Any, ...], exact: bool) -> Formula | None:
+    kinds = ["int"] if exact else [*_UNDONE]
     degrees = [*itertools.product(*[range(len({point[k] for point in grid})) for k in range(len(grid[0]))])]
     for kind in kinds:
         try:
@@ -171,6 +182,13 @@ def _solved(rows: list[list[Fraction]], wanted: list[Fraction]) -> list[Fraction
 def numbers_of(node: Node) -> list[int | float]:
     """The extents and the numbers among a node's attributes, in order."""
     return [*_numbers(node.shape), *[number for value in node.attrs.values() for number in _numbers(value)]]
+
+
+def _with_numbers(node: Node, numbers: Sequence[Any]) -> Node:
+    """The node with others in the place of its numbers."""
+    values = iter(numbers)
+    shape = tuple(_filled(node.shape, values))
+    return Node(node.op, node.inputs, {name: _filled(value, values) for name, value in node.attrs.items()}, shape, node.dtype)
 
 
 def structure_of(node: Node) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from genesis.shipping.dynamic import Dim, Formula, Sizes, fitted, numbers_of, sa
 from genesis.shipping.exported_program import ExportedProgram
 from genesis.shipping.graph_of_call import CallGraph, ExportError, graph_of_call, short
 from genesis.tensor.handle import Tensor
+from genesis.tracing.source_line import error_line, line_name
 from genesis.tracing.state import recording
 
 Arguments = tuple[tuple[Any, ...], Options]
@@ -74,11 +75,11 @@ def export(fn: AnyFunction, *examples: Any, dynamic: Dynamic | None = None, **na
         return args, kwargs
 
     grid, check = samples(dims, example)
-    formulas = _formulas(fn, arguments, graph, dims, grid)
+    graph, formulas = _formulas(fn, arguments, graph, dims, grid)
     program = ExportedProgram(graph, Sizes(dims, axes, example, formulas))
     state = dict(program.state_dict)
     for point in check:
-        _check(program, fn, arguments(point), point)
+        _check(program, _graph_at(fn, arguments, point, dims).computed, arguments(point), point)
         program.state_dict.update(state)  # which the call may have written over
     return program
 
@@ -86,12 +87,17 @@ def export(fn: AnyFunction, *examples: Any, dynamic: Dynamic | None = None, **na
 def _named(graph: CallGraph, fn: AnyFunction) -> CallGraph:
     """The graph with the names of the arguments that came by position."""
     _, ((_, items), _) = graph.arguments
+    return graph._replace(names=argument_names(fn, len(items)))
+
+
+def argument_names(fn: AnyFunction, count: int) -> list[str]:
+    """What the first `count` arguments by position are called."""
     try:
         parameters = [*inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters.values()]
     except (TypeError, ValueError):
         parameters = []
     plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return graph._replace(names=[plain[k] if k < len(plain) else f"argument_{k}" for k in range(len(items))])
+    return [plain[k] if k < len(plain) else f"argument_{k}" for k in range(count)]
 
 
 def _axes(
@@ -149,10 +155,13 @@ def _resized(tensor: Tensor, sizes: Mapping[int, int]) -> Tensor:
 def _formulas(
     fn: AnyFunction, arguments: Callable[[tuple[int, ...]], Arguments], graph: CallGraph, dims: Sequence[Dim],
     grid: Sequence[tuple[int, ...]],
-) -> dict[tuple[int, int], Formula]:
-    """How the numbers of the graph, which is that of the first sizes, follow from the sizes."""
-    columns = [_columns(graph)]
-    columns += [_columns(_alike(graph, graph_of_call(fn, *arguments(point)), point, dims)) for point in grid[1:]]
+) -> tuple[CallGraph, dict[tuple[int, int], Formula]]:
+    """The graph, which is that of the first sizes, with those of its calls whose settings hold at all sizes; and how its
+    numbers follow from the sizes."""
+    others = [_alike(graph, _graph_at(fn, arguments, point, dims), point, dims) for point in grid[1:]]
+    calls = [call for call, *same in zip(graph.calls, *(other.calls for other in others), strict=False)
+             if all(one == call for one in same)]
+    columns = [_columns(one) for one in (graph, *others)]
     formulas: dict[tuple[int, int], Formula] = {}
     for place, value in columns[0].items():
         values = [column[place] for column in columns]
@@ -161,15 +170,29 @@ def _formulas(
             if formula is None:
                 raise ExportError(_no_formula(graph, place, grid, values, dims))
             formulas[place] = formula
-    return formulas
+    return graph._replace(calls=calls), formulas
 
 
-def _check(program: ExportedProgram, fn: AnyFunction, arguments: Arguments, point: tuple[int, ...]) -> None:
+def _graph_at(
+    fn: AnyFunction, arguments: Callable[[tuple[int, ...]], Arguments], point: tuple[int, ...], dims: Sequence[Dim]
+) -> CallGraph:
+    """The graph at other sizes. Raises ExportError, with the user's line, where the function fails at these."""
+    try:
+        return graph_of_call(fn, *arguments(point))
+    except ExportError:
+        raise
+    except Exception as problem:
+        line, sizes = error_line(problem), ", ".join(f"{dim.__name__}={size}" for dim, size in zip(dims, point, strict=True))
+        at = f" at {line_name(line, short=True)}" if line else ""
+        raise ExportError(f"export: with {sizes} the function fails{at}: {problem}; want no size of the examples in it, "
+                          "or Dims whose `min` and `max` leave such sizes out") from problem
+
+
+def _check(program: ExportedProgram, wanted: Sequence[Tensor], arguments: Arguments, point: tuple[int, ...]) -> None:
     """Raise ExportError unless the program computes at other sizes what the function does.
 
     The function's own graph may be another one there: with a size of 1 there is nothing to expand.
     """
-    wanted = graph_of_call(fn, *arguments).computed
     with recording(False) as again, again:
         found = [leaf for leaf in leaves_of(program(*arguments[0], **arguments[1])) if isinstance(leaf, Tensor)]
     if len(found) != len(wanted) or not all(map(_are_close, found, wanted)):

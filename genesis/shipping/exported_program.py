@@ -101,7 +101,10 @@ class ExportedProgram:
             try:
                 verify_layouts(nodes)
             except VerificationError as problem:
-                raise ExportError(f"the program has no form for {self.sizes.told(sizes)}: {problem}") from problem
+                after = (short(line) for line in self.graph.lines[problem.index or 0 :] if line)  # a view has its reader's
+                raise ExportError(
+                    f"export: the program has no form for {self.sizes.told(sizes)} at {next(after, 'its results')}: {problem}; "
+                    "want Dims whose `min` and `max` leave such sizes out") from problem
             found = self._variants[sizes] = Variant(nodes, numbers, [*self.graph.outputs, *self.graph.written.values()])
         return found
 

@@ -32,6 +32,16 @@ def user_line(depth: int = 2) -> tuple[CodeType | None, int]:
     return None, 0
 
 
+def error_line(problem: BaseException) -> tuple[str, int] | None:
+    """File and line of the innermost frame outside genesis that an error went through below where it was caught."""
+    found, trace = None, problem.__traceback__
+    while trace is not None:
+        if not _inside[trace.tb_frame.f_code.co_filename]:
+            found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    return found
+
+
 def line_name(line: tuple[str, int], short: bool = False) -> str:
     """A file and line as people read them: `path/model.py:7`, of which `short` leaves the path away, or `Cell In[7]:1`."""
     file, number = line

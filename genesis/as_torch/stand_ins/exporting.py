@@ -44,9 +44,12 @@ def load(f: str | os.PathLike[str], **ignored: Any) -> ExportedProgram:
     return load_program(f)
 
 
-def export_onnx(model: Any, args: Any = (), f: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+def export_onnx(
+    model: Any, args: Any = (), f: str | os.PathLike[str] | None = None, *, dynamic_shapes: Any = None, **options: Any
+) -> Any:
     """`genesis.onnx.export`; what says how PyTorch is to export is ignored."""
-    return genesis.onnx.export(model, args, f, **options)  # the package onnx is imported when it is asked for
+    export_model = genesis.onnx.export  # the package onnx is imported when it is asked for
+    return export_model(model, args, f, dynamic_shapes=_dims_alone(dynamic_shapes), **options)
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from genesis.capture.record.profile_hook import restore
 from genesis.execution.flush import flush_all
 from genesis.ir.replayable import replayable
 from genesis.tracing.state import thread_state
@@ -42,7 +43,7 @@ def handlers_apart() -> Iterator[None]:
                 if trace.closed is BUSY:
                     trace.closed = False
             thread_state.recorder = recorder
-            sys.setprofile(watch)
+            restore(watch)
 
     try:
         if threading.current_thread() is threading.main_thread():

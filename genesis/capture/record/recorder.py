@@ -17,6 +17,7 @@ import numpy as np
 
 from genesis.capture.guards.python_state import Guards
 from genesis.capture.record.origins import users_frame
+from genesis.capture.record.profile_hook import restore
 from genesis.capture.record.records import InputSource, Program, Refusal, Settings, Source, SplitError, State, signed
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
@@ -126,7 +127,7 @@ class Recorder:
             try:
                 return build(graph)
             finally:
-                sys.setprofile(watch)
+                restore(watch)
 
         return unseen
 

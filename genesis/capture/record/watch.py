@@ -19,6 +19,7 @@ from genesis.capture.guards.known_functions import is_known_function, is_known_m
 from genesis.capture.guards.opcodes import names_in
 from genesis.capture.guards.python_state import UNKNOWN, Guards
 from genesis.capture.record.origins import LIBRARY, origin_of, origins
+from genesis.capture.record.profile_hook import restore
 from genesis.ir.annotations import Options
 from genesis.ir.replayable import is_replayable
 from genesis.optim.lr_scheduler import LRScheduler
@@ -51,7 +52,7 @@ class Watch:
         sys.setprofile(self._see)
 
     def __exit__(self, *problem: object) -> None:
-        sys.setprofile(self._before)
+        restore(self._before)
 
     def _see(self, frame: FrameType, event: str, argument: object) -> None:
         if self._away is None:  # nearly all events are of no interest, and the hook runs at each
