@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from genesis.capture.record.profile_hook import restore
 from genesis.execution.flush import flush_all
 from genesis.ir.replayable import replayable
+from genesis.runtime.profile_hook import profile_hook
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY
 
@@ -29,7 +29,7 @@ def handlers_apart() -> Iterator[None]:
 
     @replayable
     def apart(number: int, frame: FrameType | None) -> None:
-        recorder, watch = thread_state.recorder, sys.getprofile()
+        recorder, put_back = thread_state.recorder, profile_hook()
         opened = [trace for trace in thread_state.traces.values() if not trace.closed]
         sys.setprofile(None)
         thread_state.recorder = None
@@ -43,7 +43,7 @@ def handlers_apart() -> Iterator[None]:
                 if trace.closed is BUSY:
                     trace.closed = False
             thread_state.recorder = recorder
-            restore(watch)
+            put_back()
 
     try:
         if threading.current_thread() is threading.main_thread():

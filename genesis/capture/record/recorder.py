@@ -17,7 +17,6 @@ import numpy as np
 
 from genesis.capture.guards.python_state import Guards
 from genesis.capture.record.origins import users_frame
-from genesis.capture.record.profile_hook import restore
 from genesis.capture.record.records import InputSource, Program, Refusal, Settings, Source, SplitError, State, signed
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
@@ -31,6 +30,7 @@ from genesis.optim.optimizer import Optimizer
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.devices import META
+from genesis.runtime.profile_hook import profile_hook
 from genesis.runtime.references import is_sole_owner
 from genesis.tensor.dispatch import array_of, laid_in_root
 from genesis.tensor.handle import Tensor, tensor_of
@@ -122,12 +122,12 @@ class Recorder:
     def unwatched(self, build: Callable[[Graph], T]) -> Callable[[Graph], T]:
         """`build`, a definition, run without the watch: thousands of calls, and none is the user's code."""
         def unseen(graph: Graph) -> T:
-            watch = sys.getprofile()
+            put_back = profile_hook()
             sys.setprofile(None)
             try:
                 return build(graph)
             finally:
-                restore(watch)
+                put_back()
 
         return unseen
 

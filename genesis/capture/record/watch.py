@@ -19,10 +19,10 @@ from genesis.capture.guards.known_functions import is_known_function, is_known_m
 from genesis.capture.guards.opcodes import names_in
 from genesis.capture.guards.python_state import UNKNOWN, Guards
 from genesis.capture.record.origins import LIBRARY, origin_of, origins
-from genesis.capture.record.profile_hook import restore
 from genesis.ir.annotations import Options
 from genesis.ir.replayable import is_replayable
 from genesis.optim.lr_scheduler import LRScheduler
+from genesis.runtime.profile_hook import profile_hook
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number, plain
 
@@ -46,13 +46,14 @@ class Watch:
         self._fresh: dict[int, object] = {}  # objects that the call itself makes
         self._made: set[CodeType] = set()  # the code of functions that the call makes
         self._away: FrameType | None = None  # a scheduler's step: it will be taken anew, so nothing in it counts
-        self._before = sys.getprofile()
+        # The user's profiler sees `__enter__` begin and `__exit__` end, and nothing between.
+        self._begin, self._end = functools.partial(sys.setprofile, self._see), profile_hook()
 
     def __enter__(self) -> None:
-        sys.setprofile(self._see)
+        self._begin()
 
     def __exit__(self, *problem: object) -> None:
-        restore(self._before)
+        self._end()
 
     def _see(self, frame: FrameType, event: str, argument: object) -> None:
         if self._away is None:  # nearly all events are of no interest, and the hook runs at each

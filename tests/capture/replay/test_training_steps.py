@@ -1,6 +1,5 @@
 """A compiled training step leaves what the uncompiled one leaves, to the bit, and is one native call."""
 
-import cProfile
 
 import numpy as np
 import pytest
@@ -247,17 +246,3 @@ def test_a_copy_of_what_numpy_sees_is_made_by_each_call(size):
         load(source[::2])
         assert w[:3].tolist() == [call, call + 2, call + 4] and w._version == call
     assert load.entries[0].replays == 2
-
-
-def test_the_profiler_of_the_standard_library_goes_on():
-    compiled = genesis.compile(lambda x: (x * 2).sum())
-    profile = cProfile.Profile()
-    profile.enable()
-    try:
-        values = [compiled(genesis.ones(3)).item() for _ in range(3)]
-        after = len("counted")
-    finally:
-        profile.disable()
-    called = {entry.code for entry in profile.getstats()}
-    assert values == [6.0] * 3 and after == 7 and compiled.entries
-    assert any("built-in method builtins.len" in str(code) for code in called)
