@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -41,7 +40,7 @@ class Spent(NamedTuple):
     @property
     def place(self) -> str:
         """The first line and module."""
-        line = "".join(f"{os.path.basename(name)}:{number}" for name, number in self.lines[:1])
+        line = "".join(line_name(line, short=True) for line in self.lines[:1])
         return " ".join(filter(None, (line, *self.modules[:1])))
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 
 from genesis.profiler.measured import Measured
 from genesis.profiler.tables import Text, summary
+from genesis.runtime.notebook import cell_name
 
 CONTEXT = 2  # lines without a time that are shown before and after one with
 
@@ -21,7 +22,7 @@ def annotate(measured: Measured, file: str | None = None, whole: bool = False) -
                 if site.line is not None:
                     times[site.line[0]][site.line[1]][site.is_gradient] += seconds * fraction
     chosen = [name for name in times if file is None or os.path.realpath(name) == os.path.realpath(file)
-              or os.path.basename(name) == file]
+              or file in (os.path.basename(name), cell_name(name))]
     if file is not None and not chosen:
         raise ValueError(f"annotate: no time was measured for lines of {file!r}; there is some for "
                          f"{', '.join(map(os.path.basename, times)) or 'none'}")
@@ -29,7 +30,7 @@ def annotate(measured: Measured, file: str | None = None, whole: bool = False) -
     total = sum(sum(map(sum, lines.values())) for lines in times.values()) or 1.0
     text = summary(measured)
     for name in chosen:
-        text += ["", f"{name}: {sum(map(sum, times[name].values())) / total:.1%} of the time of kernels",
+        text += ["", f"{cell_name(name) or name}: {sum(map(sum, times[name].values())) / total:.1%} of the time of kernels",
                  f"{'share':>6} {'forward ms':>11} {'backward':>10}"]
         text += _lines(name, times[name], total, whole)
     return Text("\n".join(text))

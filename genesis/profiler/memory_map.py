@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from genesis.profiler.measured import Measured, ProgramRuns
 from genesis.profiler.tables import Text
 from genesis.runtime.installation import readable
+from genesis.tracing.source_line import line_name
 
 ROWS, WIDTH, LARGEST = 24, 40, 12  # of the drawing; and how many values are listed
 
@@ -107,7 +107,7 @@ def _values(program: ProgramRuns) -> list[Held]:
             "input": (0, last, "input"), "output": (stages[0], last, "result"), "arena": (stages[0], stages[-1], "temporary"),
         }[place.kind]
         site, node = program.sites.get(value), nodes[value]
-        line = f"{os.path.basename(site.line[0])}:{site.line[1]}" if site and site.line else ""
+        line = line_name(site.line, short=True) if site and site.line else ""
         found.append(Held(first, until, node.nbytes, kind, f"{node.dtype.name}{list(node.shape)}", line,
                           site.module if site else ""))
     return found
@@ -119,5 +119,5 @@ def _lines(program: ProgramRuns, stage: int) -> str:
     if not shares:
         return ""
     site = max(shares, key=lambda share: share.fraction).site
-    line = f"{os.path.basename(site.line[0])}:{site.line[1]}" if site.line else ""
+    line = line_name(site.line, short=True) if site.line else ""
     return f"{line} {site.module}".strip() + " (backward)" * site.is_gradient

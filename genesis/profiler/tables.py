@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from genesis.profiler.measured import Measured, ProgramRuns
 from genesis.profiler.sites import Site, StageInfo
 from genesis.runtime.speeds import ROUND, speeds
 from genesis.runtime.team import get_num_threads
+from genesis.tracing.source_line import line_name
 from genesis.tune import measure
 
 BY = ("line", "module", "kernel", "operation")
@@ -100,7 +100,7 @@ def _parts(stage: StageInfo, by: str) -> Iterable[tuple[object, str, float, floa
 def name_of(site: Site, by: str) -> str:
     """What a site is called among lines, modules or operations."""
     if by == "line":
-        return f"{os.path.basename(site.line[0])}:{site.line[1]}" if site.line else "(no line)"
+        return line_name(site.line, short=True) if site.line else "(no line)"
     if by == "module":
         return site.module or "(no module)"
     return (site.operation or "(none)") + " (backward)" * site.is_gradient

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,9 +15,11 @@ from genesis.ir.shapes import Shape
 from genesis.nn.module import Module
 from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of, map_tree
+from genesis.runtime.notebook import cell_name
 from genesis.shipping.trees import Spec, described
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.source_line import line_name
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.trace import Array, CallLine, line_of
 
@@ -147,7 +148,7 @@ class _Joined:
 
     def _add(self, node: Node, line: Line = None) -> int:
         self.nodes.append(node)
-        self.lines.append(line)
+        self.lines.append((cell_name(line[0]) or line[0], line[1]) if line else None)  # a file is read where there are no cells
         return len(self.nodes) - 1
 
     # ---- programs ----
@@ -283,7 +284,7 @@ def _at(line: Line) -> str:
 
 def short(line: Line) -> str:
     """File and line, as listings show them."""
-    return f"{os.path.basename(line[0])}:{line[1]}" if line else ""
+    return line_name(line, short=True) if line else ""
 
 
 def _names_of(module: Module | None) -> dict[int, tuple[str, str]]:

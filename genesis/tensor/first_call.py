@@ -38,6 +38,9 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         for tensor in tensors_in([*arguments, *(attributes or {}).values()]):
             refuse_stored(operation.name, tensor.dtype)
     _refuse_complex(operation, [*arguments, *(attributes or {}).values()])
+    if any(isinstance(argument, Value) for argument in (*arguments, *(attributes or {}).values())):
+        raise ArgumentTypeError(f"{operation.name}: takes tensors, got a Value of a graph; in the definition of an operation "
+                                f'want the row, genesis.ops.OPERATIONS["{operation.name}"]')
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 

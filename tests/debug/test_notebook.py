@@ -36,7 +36,12 @@ def test_lines_are_those_of_cells_and_our_frames_are_folded_away():
         "def f(z):\n    return z @ z\n\nf(x)",
         "%xmode Verbose\nf(x)",
         "1 / 0",
+        "genesis.export(lambda z: z * 2, x)",
+        "with genesis.profiler.profile() as p:\n    value = x.sin().sum().item()\np.table(by='line')",
+        "p.annotate('Cell In[7]')",
     )
+    program, table, source = found["values"][5:]
+    assert "# Cell In[6]:1" in program and "Cell In[7]:2" in table and "Cell In[7]: 100.0%" in source and "x.sin()" in source
     graph = found["values"][1]
     assert "Cell In[2]:1" in graph and "Cell In[2]:3" in graph and "ipython" not in graph
     folded, verbose, others = found["said"]

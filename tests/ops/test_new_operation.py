@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.functions.methods.table import install_row
-from genesis.ops.registry import OPERATIONS, PRIMITIVES
+from genesis.functions.methods.table import function_of, install_row
+from genesis.ops.registry import OPERATIONS, PRIMITIVES, composite
 from genesis.ops.rows import unary
 from genesis.tensor.handle import Tensor
 from tests.ops.checks import check_gradients, check_reference
@@ -41,3 +41,12 @@ def test_a_row_is_fused_with_its_neighbours(softsign):
     x = genesis.tensor(np.linspace(-3, 3, 1000))
     y = (x * 2 + 1).soft_sign_of() - 0.25
     assert len(genesis.debug.program(y).kernels) == 1
+
+
+def test_a_definition_that_calls_a_function_of_tensors_is_told_of_the_row():
+    row = composite("sine_of", method=False)(lambda x: genesis.sin(x))
+    try:
+        with pytest.raises(TypeError, match=r'sin: takes tensors, got a Value .* the row, genesis.ops.OPERATIONS\["sin"\]'):
+            function_of(row)(genesis.ones(3))
+    finally:
+        del OPERATIONS["sine_of"]
