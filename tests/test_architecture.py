@@ -1,11 +1,11 @@
 """The floors of the house: imports run downwards only, at the top of a file, and never to what only tests may use."""
 
 import ast
+import functools
 from collections import Counter
 from pathlib import Path
 
 import networkx
-import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "genesis"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -56,6 +56,12 @@ def floor_of(module: str) -> int:
     return FLOORS.index((module + ".").split(".")[1])
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt | ast.Call]]:
     """Every import, those for types alone and those by `import_module` or `LazyNames` among them."""
     found: list[tuple[str, ast.stmt | ast.Call]] = []
@@ -83,7 +89,7 @@ def test_every_folder_has_a_floor():
 
 def imported_modules(path: Path) -> set[str]:
     """The modules of genesis that a file imports; a package on the way to a module of it does not count."""
-    named = [name for name, _ in imports_of(ast.parse(path.read_text())) if name in MODULES]
+    named = [name for name, _ in imports_of(tree_of(path)) if name in MODULES]
     return {name for name in named if not any(other.startswith(name + ".") for other in named)} - {module_name(path)}
 
 
@@ -92,35 +98,34 @@ def test_no_import_closes_a_circle():
     assert [sorted(circle) for circle in networkx.strongly_connected_components(arrows) if len(circle) > 1] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_imports_run_downwards(path):
-    own = floor_of(module_name(path))
-    for name in imported_modules(path):
-        assert floor_of(name) <= own, f"{module_name(path)} imports {name}, which stands above it"
+def test_imports_run_downwards():
+    assert [f"{module_name(path)} imports {name}, which stands above it" for path in FILES for name in imported_modules(path)
+            if floor_of(name) > floor_of(module_name(path))] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_imports_stand_at_the_top(path):
-    tree = ast.parse(path.read_text())
-    top = {id(statement) for statement in tree.body}
-    for branch in (s for s in tree.body if isinstance(s, ast.If)):
-        top |= {id(statement) for statement in branch.body}  # `if TYPE_CHECKING:`
-    place = path.relative_to(PACKAGE.parent).as_posix()
-    for name, statement in imports_of(tree):
-        if not any(place == file and name.startswith(prefix) for file, prefix in DEFERRED):
-            assert id(statement) in top, f"{place}:{statement.lineno} hides an import of {name}"
+def test_imports_stand_at_the_top():
+    hidden = []
+    for path in FILES:
+        tree, place = tree_of(path), path.relative_to(PACKAGE.parent).as_posix()
+        top = {id(statement) for statement in tree.body}
+        for branch in (s for s in tree.body if isinstance(s, ast.If)):
+            top |= {id(statement) for statement in branch.body}  # `if TYPE_CHECKING:`
+        hidden += [
+            f"{place}:{statement.lineno} hides an import of {name}" for name, statement in imports_of(tree)
+            if id(statement) not in top and not any(place == file and name.startswith(prefix) for file, prefix in DEFERRED)
+        ]
+    assert hidden == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_nothing_for_tests_alone_is_imported(path):
-    names = {name.partition(".")[0] for name, _ in imports_of(ast.parse(path.read_text()))}
-    assert names.isdisjoint(FORBIDDEN)
+def test_nothing_for_tests_alone_is_imported():
+    assert [f"{module_name(path)} imports {name}" for path in FILES for name, _ in imports_of(tree_of(path))
+            if name.partition(".")[0] in FORBIDDEN] == []
 
 
 def test_modes_of_gradients_are_entered_twice():
     """`with recording(..) as again, again`: an interrupt may cut one exit short, and nothing else would switch back."""
     for path in FILES:
-        for statement in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.With)):
+        for statement in (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.With)):
             contexts = [ast.unparse(item.context_expr) for item in statement.items]
             for n, item in enumerate(statement.items):
                 if contexts[n].partition("(")[0] in ("recording", "no_grad", "enable_grad", "set_grad_enabled", "entered"):
