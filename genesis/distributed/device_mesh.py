@@ -20,7 +20,7 @@ def init_device_mesh(
 ) -> DeviceMesh:
     """All ranks, in a mesh of a shape: neighbours along the last axis are neighbours in the job. Every rank calls it.
 
-    Raises ValueError for another device than "cpu", and for a shape of more or fewer ranks than there are.
+    Raises ValueError for a device whose tensors do not communicate, and for a shape of more or fewer ranks than there are.
 
     >>> genesis.distributed.init_process_group()
     >>> mesh = genesis.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "tensor"))
@@ -38,7 +38,7 @@ class DeviceMesh:
     """Ranks in a grid, of which this is one; a group for each axis. Every rank of the job makes it.
 
     Args:
-        device_type: "cpu".
+        device_type: "cpu", or "cuda" where the ranks' GPUs communicate (see `init_process_group`).
         mesh: the ranks, as nested lists or a tensor of integers, each once.
         mesh_dim_names: names of the axes, by which `mesh["name"]` takes the line of this rank.
 
@@ -48,8 +48,9 @@ class DeviceMesh:
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
         ranks = np.asarray(mesh.numpy() if isinstance(mesh, Tensor) else mesh)
         size = world().size()
-        if device_type != "cpu":
-            raise ArgumentError(f"DeviceMesh: device_type is {device_type!r}; want 'cpu'")
+        if device_type != "cpu" and not (device_type == "cuda" and (size == 1 or world().handle.gpu is not None)):
+            hint = "; GPUs communicate after init_process_group('nccl')" * (device_type == "cuda")
+            raise ArgumentError(f"DeviceMesh: device_type is {device_type!r}; want 'cpu'{hint}")
         if ranks.ndim == 0 or ranks.dtype.kind not in "iu" or len({*ranks.flat}) < ranks.size or not (
                 ranks.min(initial=size) >= 0 and ranks.max(initial=-1) < size):
             raise ArgumentError(f"DeviceMesh: {ranks.tolist()}; want different ranks of 0 to {size - 1} along one axis or more")

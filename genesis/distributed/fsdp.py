@@ -109,7 +109,7 @@ def fully_shard(
         mesh: the ranks: a process group, or what has one as `get_group()`; all ranks if left out.
         reshard_after_forward: None or False: whole parameters stay until the last operation that reads them, in backward, has
             run. They are not gathered again for it, so True and numbers of ranks are refused.
-        offload_policy: accepted as PyTorch's, of no effect: tensors are on the CPU.
+        offload_policy: accepted as PyTorch's, of no effect.
         mp_policy: what it computes with.
         ignored_params: parameters that stay whole.
 

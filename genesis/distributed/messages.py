@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.distributed import mpi
+from genesis.distributed.nn import functional
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_group_rank, group_of, root_of, synchronize
 from genesis.distributed.work import Message
 from genesis.execution.flush import flush_all
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.collectives import CollectiveError
+from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
@@ -22,7 +24,11 @@ from genesis.tracing.state import recording
 
 
 def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Message:
-    """Begin to send `tensor` to rank `dst`. What it holds now is sent; it may be changed at once."""
+    """Begin to send `tensor` to rank `dst`. What it holds now is sent; it may be changed at once.
+
+    Raises ValueError for a tensor on a GPU: see `batch_isend_irecv`.
+    """
+    _check_on_host("isend", tensor)
     own, there = _other("isend", group, dst, group_dst)
     values = tensor.detach().numpy().copy()
     request = own.comm.Isend([_bytes_of(values), mpi.library().BYTE], there, tag)
@@ -32,8 +38,9 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
 def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Message:
     """Begin to receive from rank `src`, from any if it is left out, into `tensor`, which holds it once `wait` has returned.
 
-    Raises CollectiveError then if what came is of another size.
+    Raises CollectiveError then if what came is of another size; ValueError now for a tensor on a GPU.
     """
+    _check_on_host("irecv", tensor)
     library = mpi.library()
     own, there = _other("irecv", group, src, group_src, library.ANY_SOURCE)
     source = "any rank" if there == library.ANY_SOURCE else f"rank {own.ranks[there]}"
@@ -53,15 +60,27 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Send `tensor` to rank `dst`, and wait until it is on its way."""
-    if group is not NON_GROUP_MEMBER:
+    """Send `tensor` to rank `dst`, and wait until it is on its way. One on a GPU is recorded, as `nn.functional.send` is."""
+    if group is NON_GROUP_MEMBER:
+        return
+    if array_of(tensor).device.memory.is_host:
         isend(tensor, dst, group, tag, group_dst).wait()
+    else:
+        functional.send(tensor.detach(), _peer("send", group, dst, tag, group_dst), group)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Receive `tensor` from rank `src`, from any if it is left out; returns the sender's rank among all."""
+    """Receive `tensor` from rank `src`, from any if it is left out; returns the sender's rank among all.
+
+    For one on a GPU, `src` has to be given. It is recorded, as `nn.functional.recv` is.
+    """
     if group is NON_GROUP_MEMBER:
         return -1
+    if not array_of(tensor).device.memory.is_host:
+        peer = _peer("recv", group, src, tag, group_src)
+        with recording(False) as again, again:
+            write(detach(tensor), functional.recv(tensor.detach(), peer, group))
+        return peer
     message = irecv(tensor, src, group, tag, group_src)
     message.wait()
     return message.source
@@ -79,7 +98,11 @@ class P2POp(NamedTuple):
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Message]:
-    """Begin all of several messages, in any order on each rank. Raises ValueError for what is no P2POp of isend or irecv."""
+    """Begin all of several messages, in any order on each rank. Raises ValueError for what is no P2POp of isend or irecv.
+
+    Tensors are on the CPU. Between GPUs there are `send` and `recv`, in the order of the script, and
+    `nn.functional.sendrecv`, where two ranks give each other something.
+    """
     if not p2p_op_list or any(not isinstance(each, P2POp) or each.op not in (isend, irecv) for each in p2p_op_list):
         raise ArgumentError("batch_isend_irecv: want a list of P2POp(isend or irecv, ..), one at least")
     return [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
@@ -175,6 +198,20 @@ def _other(
     if there == own.rank() or not 0 <= there < own.size():
         raise ArgumentError(f"{name}: rank {there} of the group; want another one of its {own.size()} ranks")
     return own, there
+
+
+def _check_on_host(name: str, tensor: Tensor) -> None:
+    device = array_of(tensor).device
+    if not device.memory.is_host:
+        raise ArgumentError(f"{name}: the tensor is on {device}; want one on cpu, or send, recv or nn.functional.sendrecv")
+
+
+def _peer(name: str, group: Any, rank: int | None, tag: int, group_rank: int | None) -> int:
+    """The other's rank among all, of a message between GPUs."""
+    own = group_of(group)
+    if tag or (rank is None and group_rank is None):
+        raise ArgumentError(f"{name}: tag {tag}, rank {rank}; want tag 0 and the other's rank for tensors on a GPU")
+    return own.ranks[root_of(own, rank, group_rank)]
 
 
 def _bytes_of(values: np.ndarray) -> np.ndarray:

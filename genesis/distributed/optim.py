@@ -133,7 +133,8 @@ class _Part:
         for kind in dict.fromkeys([tensor.dtype for part in self._members for tensor in part]):
             alike = [[tensor for tensor in part if tensor.dtype is kind] for part in self._members]
             own = alike[self.group.rank()]
-            flat = joined(own) if own else filled(0, (0,), kind)
+            [first, *_] = [tensor for part in alike for tensor in part]
+            flat = joined(own) if own else filled(0, (0,), kind, first.device)
             sizes = tuple([sum([tensor.numel() for tensor in part]) for part in alike])
             whole = collective(rows.all_gather, flat, sizes, self.group.number)
             put([tensor for part in alike for tensor in part], whole)

@@ -13,14 +13,15 @@ import numpy as np
 
 from genesis.distributed import mpi
 from genesis.distributed.ending import end_job
+from genesis.distributed.gpus import connect, disconnect, uses_nccl
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable
 from genesis.runtime.collectives import GROUPS, WORLD, Collective, Group, Library
+from genesis.runtime.cuda import nccl
 from genesis.runtime.team import share_processors
 
 TIMEOUT = datetime.timedelta(minutes=30)
-BACKENDS = ("mpi", "gloo", "cpu:gloo", "cpu:mpi")  # one and the same: MPI
 
 
 class ProcessGroup:
@@ -44,6 +45,8 @@ class ProcessGroup:
             self._comparing = comparing
         self.handle = Group(number, place, self.ranks, table, *handles, timeout, _world.neighbours, explain)
         GROUPS[number] = self.handle
+        if comm is not None and _world.uses_gpus:
+            connect(self.handle, self.control, _world.device_id, _world.place)
 
     @property
     def number(self) -> int:
@@ -68,7 +71,9 @@ class _World:
     def __init__(self) -> None:
         self.group: ProcessGroup | None = None
         self.others: list[ProcessGroup] = []
-        self.neighbours = 1  # ranks on this machine
+        self.neighbours, self.place = 1, 0  # ranks on this machine, and which of them this one is
+        self.backend, self.uses_gpus = "mpi", False
+        self.device_id: object = None
         self.is_watched = False  # what ends the process ends the job
 
 
@@ -97,8 +102,12 @@ def is_mpi_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """False: GPUs of several processes do not communicate yet."""
-    return False
+    """Whether NCCL can be loaded, by which GPUs communicate. Tests play it; no GPU has run it.
+
+    >>> isinstance(genesis.distributed.is_nccl_available(), bool)
+    True
+    """
+    return nccl.is_installed()
 
 
 def is_gloo_available() -> bool:
@@ -123,12 +132,15 @@ def init_process_group(
     """Begin to work together with the other ranks that `mpiexec` started; without it this process is the only rank.
 
     Args:
-        backend: None, "mpi" or "gloo", all of which are MPI.
-        init_method, store, group_name, pg_options, device_id: ignored; the launcher knows who belongs together.
+        backend: "mpi" or "gloo", both of which are MPI, for tensors on the CPU; so is None. "nccl" or "cpu:mpi,cuda:nccl" have
+            tensors on each rank's GPU communicate too, by NCCL; those on the CPU go by MPI then as well.
+        device_id: the rank's GPU, a device or its number, for NCCL; that of the rank's number on its machine if left out.
+        init_method, store, group_name, pg_options: ignored; the launcher knows who belongs together.
         timeout: how long a collective waits for other ranks: a timedelta or seconds; 30 minutes if left out.
         world_size, rank: if given, what they must be.
 
-    Raises RuntimeError if it was called before or MPI does not load, ValueError for another backend, rank or size.
+    Raises RuntimeError if it was called before, or on all ranks if MPI, NCCL or a GPU is missing on one; ValueError for another
+    backend, rank or size.
 
     >>> genesis.distributed.init_process_group()
     >>> genesis.distributed.get_rank(), genesis.distributed.get_world_size()
@@ -137,8 +149,7 @@ def init_process_group(
     """
     if _world.group is not None:
         raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
-    if backend is not None and str(backend).lower() not in BACKENDS:
-        raise ArgumentError(f"init_process_group: there is no backend {backend!r}; want 'mpi', or None")
+    uses_gpus = uses_nccl(backend)
     several = mpi.launched_ranks() > 0
     comm = mpi.library().COMM_WORLD.Dup() if several else None
     size, own = (comm.size, comm.rank) if comm is not None else (1, 0)
@@ -147,10 +158,12 @@ def init_process_group(
             f"init_process_group: this is rank {own} of {size}, not rank {rank} of {world_size}; mpiexec -n says how many")
     if comm is not None:
         local = comm.Split_type(mpi.library().COMM_TYPE_SHARED)
-        _world.neighbours = local.size
+        _world.neighbours, _world.place = local.size, local.rank
         share_processors(local.size)
         mpi.unlink_shared_memory()
         local.Free()
+    _world.backend = ("nccl" if str(backend).lower() == "nccl" else "cpu:mpi,cuda:nccl") if uses_gpus else "mpi"
+    _world.uses_gpus, _world.device_id = uses_gpus, device_id
     _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
     WORLD[:] = [_world.group.handle]
     if size > 1 and not _world.is_watched:
@@ -199,9 +212,9 @@ def get_world_size(group: Any = None) -> int:
 
 @replayable
 def get_backend(group: Any = None) -> str:
-    """What ranks communicate by: "mpi"."""
+    """What ranks communicate by: "mpi", "nccl" or "cpu:mpi,cuda:nccl"."""
     group_of(group)
-    return "mpi"
+    return _world.backend
 
 
 @replayable
@@ -288,6 +301,7 @@ def destroy_process_group(group: Any = None) -> None:
     closing = [found, *_world.others] if found is _world.group else [found]
     for each in closing:
         each.handle.close()
+        disconnect(each.handle)
         _world.others = [other for other in _world.others if other is not each]
     if found is _world.group:
         _world.group = None

@@ -120,7 +120,7 @@ def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
     return {handle.index: handle.memory for handle in handles if handle.memory is not None}
 
 
-def flush(trace: Trace, run: Run | None = None) -> None:
+def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> None:
     """Compute every pending value of `trace` that somebody holds, by `run` if who calls knows what that takes.
 
     Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
@@ -132,12 +132,12 @@ def flush(trace: Trace, run: Run | None = None) -> None:
     takes the flush up again. What a hook raises comes after the flush.
 
     A signal handler or finalizer that comes in between reads such values by `realize`, which computes them apart; for it,
-    `flush` itself raises RuntimeError.
+    `flush` itself raises RuntimeError. Collectives of other traces come first, unless it `is_in_turn`.
     """
     with LOCK:
         if trace.done:
             return
-        if GROUPS and collectives_of(trace):
+        if GROUPS and not is_in_turn and collectives_of(trace):
             flush_collectives(trace)
         if trace.closed is BUSY:
             raise RuntimeError(
@@ -180,10 +180,14 @@ def flush_all() -> None:
 
 
 def flush_collectives(but: Trace | None = None) -> None:
-    """Flush this thread's traces with collectives in them, other than `but`: they come before what runs now."""
+    """Flush this thread's traces with collectives in them, other than `but`: they come before what runs now.
+
+    Collectives of several devices are in one order that way, the same on all ranks: before one is recorded, those of other
+    devices run.
+    """
     for trace in unflushed():
         if trace is not but and collectives_of(trace):
-            flush(trace)
+            flush(trace, is_in_turn=True)
 
 
 def _compute(trace: Trace, run: Run | None) -> BaseException | None:

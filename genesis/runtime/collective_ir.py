@@ -35,6 +35,7 @@ WORDS = 10 + 2 * (1 + ARGUMENTS)
 ENTRY_WORDS = 3 + WORDS
 STARTS, AWAITS = 1, 2  # how
 DIFFERENT, LATE, REFUSED, UNUSABLE = 1, 2, 3, 4  # the flags of faults
+FAILED = 5  # that of what a GPU's library refused, or found failed
 
 # A rank that waits sleeps for 50 us at a time: at once where ranks are more than processors, after a millisecond otherwise. (A
 # blocking wait of MPI's takes a processor for as long as it lasts.) It does not yield: on a machine that does other things too,

@@ -14,7 +14,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -81,11 +81,21 @@ class Launched(NamedTuple):
         return (self.state, how, self.entry, *self.rest)
 
 
+class GpuEngine(Protocol):
+    """What a group's GPUs communicate by; `problem` is what it said when it failed."""
+
+    problem: str
+
+    def close(self, is_broken: bool) -> None:
+        """End it, for good."""
+
+
 class Group:
     """Processes that communicate: their ranks in the whole job, which of them this one is, and MPI's handles.
 
     `neighbours` are how many of the job's ranks share this machine. `explain` is asked for the reason of a failure: (what
-    failed, with the user's line; the flag; its value; whom it is with, if not with all) -> the text.
+    failed, with the user's line; the flag; its value; whom it is with, if not with all) -> the text. `gpu` is what the ranks'
+    GPUs communicate by, if they do.
     """
 
     def __init__(
@@ -94,6 +104,7 @@ class Group:
     ) -> None:
         self.number, self.rank, self.ranks, self.size = number, rank, tuple(ranks), len(ranks)
         self.explain = explain
+        self.gpu: GpuEngine | None = None
         self._library, self._handle = library, handle
         self._state = array("q", [0]) * ir.STATE_WORDS
         self._status = ctypes.create_string_buffer(library.status_bytes + 64)
@@ -134,27 +145,43 @@ class Group:
         self._state[ir.BROKEN] = self._state[ir.BROKEN] or flag
         libc.pthread_cond_broadcast(condition)
         libc.pthread_mutex_unlock(mutex)
+        if self.gpu is not None:
+            self.gpu.close(flag != -1)
 
     def blocks(
         self, what: Collective, dtype: np.dtype, operand: Address, result: Address, nbytes: tuple[int, int], site: int,
         keep: list[object],
     ) -> list[Launched]:
         """The blocks of a collective, one after the other, on memory of `nbytes` (the operand's, the result's)."""
-        blocks: list[Launched] = []
-        known = self._library.functions
-        for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep)):
-            compared = [] if number else self._compared(what)
-            entry = array("q", [0]) * ir.ENTRY_WORDS
-            keep.append(entry)
-            into, source, size = (result, operand, min(nbytes)) if copied else (self._at(0), self._at(0), 0)
-            words = (*arguments, self._at(ir.REQUEST))
-            words += (0,) * (ir.ARGUMENTS - len(words))
-            if not known[function]:
-                raise CollectiveError(f"{what.op}: this MPI has no MPI_{function}; want one of version 4")
-            blocks.append(Launched(self._at(0), entry.buffer_info()[0], (
-                len(compared), site, FAULT, into, source, size, known[function], *words,
-                *self._comparison(what, compared, keep))))
-        return blocks
+        return [
+            self._launched(what, function, arguments, (result, operand, min(nbytes)) if copied else (), not number, site, keep)
+            for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep))]
+
+    def _launched(
+        self, what: Collective, function: str, arguments: tuple[Address, ...], copy: tuple[Address, ...], compares: bool,
+        site: int, keep: list[object],
+    ) -> Launched:
+        compared = self._compared(what) if compares else []
+        entry = array("q", [0]) * ir.ENTRY_WORDS
+        keep.append(entry)
+        address = self._library.functions[function]
+        if not address:
+            raise CollectiveError(f"{what.op}: this MPI has no MPI_{function}; want one of version 4")
+        words = (*arguments, self._at(ir.REQUEST))
+        words += (0,) * (ir.ARGUMENTS - len(words))
+        return Launched(self._at(0), entry.buffer_info()[0], (
+            len(compared), site, FAULT, *(copy or (self._at(0), self._at(0), 0)), address, *words,
+            *self._comparison(what, compared, keep)))
+
+    def meeting(self, what: Collective) -> Callable[[], tuple[int, int]]:
+        """What waits until all ranks that a collective concerns are about to do it: returns the flag and value of a fault."""
+        keep: list[object] = []
+        if what.op == "exchange":
+            nothing = self._at(0), 0, self._library.dtypes["uint8"], what.root, _MOVING
+            call: tuple[str, tuple[Address, ...]] = "Isendrecv", (*nothing, *nothing, self._comparing)
+        else:
+            call = "Ibarrier", (self._handle,)
+        return functools.partial(self._done, self._launched(what, *call, (), True, 0, keep), keep)
 
     def attend(self) -> None:
         """Have a thread see to it that MPI goes on while others compute, where threads may ask it at once."""
@@ -168,30 +195,37 @@ class Group:
         """Do it now, on arrays in row-major order. Raises CollectiveError."""
         keep: list[object] = [operand, result]
         places = operand.ctypes.data, result.ctypes.data
-        fault = (ctypes.c_int64 * 4)()
-        kernel = _kernel()
         for each in self.blocks(what, operand.dtype, *places, (operand.nbytes, result.nbytes), 0, keep):
-            block = each.block(ir.STARTS | ir.AWAITS)
-            words = array("q", [_signed(ctypes.addressof(fault) if word is FAULT else word) for word in block])  # type: ignore[arg-type]
-            keep.append(words)
-            try:
-                fault[0] = AGAIN
-                while fault[0] == AGAIN:  # handlers of signals run in between
-                    fault[0] = 0
-                    with team.lock:
-                        kernel(0, 1, words.buffer_info()[0], 0)
-            except BaseException:
-                self.close(ir.UNUSABLE, keep)
-                raise
-            if fault[0]:
-                raise self.failure(what, "", fault[0], fault[2], keep)
+            flag, value = self._done(each, keep)
+            if flag:
+                raise self.failure(what, "", flag, value, keep)
+
+    def _done(self, launched: Launched, keep: list[object]) -> tuple[int, int]:
+        """Launch it, and wait; the flag and the value of a fault."""
+        fault = (ctypes.c_int64 * 4)()
+        block, kernel = launched.block(ir.STARTS | ir.AWAITS), _kernel()
+        words = array("q", [_signed(ctypes.addressof(fault) if word is FAULT else word) for word in block])  # type: ignore[arg-type]
+        try:
+            fault[0] = AGAIN
+            while fault[0] == AGAIN:  # handlers of signals run in between
+                fault[0] = 0
+                with team.lock:
+                    kernel(0, 1, words.buffer_info()[0], 0)
+        except BaseException:
+            self.close(ir.UNUSABLE, keep, words, fault)
+            raise
+        if fault[0]:
+            self._kept += words, fault
+        return fault[0], fault[2]
 
     def failure(self, what: Collective, line: str, flag: int, value: int, *kept: object) -> CollectiveError:
         """What to say of a collective that failed, of the user's `line`. The group is of no use afterwards."""
         was_usable = self.is_usable
         self.close(flag, *kept)
-        return CollectiveError(
-            self.explain(f"{what.op} {what.said}{line}".rstrip(), flag if was_usable else ir.UNUSABLE, value, what.between))
+        said = f"{what.op} {what.said}{line}".rstrip()
+        if flag == ir.FAILED and self.gpu is not None:
+            return CollectiveError(f"rank {self.ranks[self.rank]}: {said}: {self.gpu.problem}")
+        return CollectiveError(self.explain(said, flag if was_usable else ir.UNUSABLE, value, what.between))
 
     def _compared(self, what: Collective) -> list[tuple[int, int]]:
         """The numbers that have to be the same on all ranks that know them, with their negatives: a digest; of an all_to_all,

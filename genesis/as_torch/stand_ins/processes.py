@@ -6,7 +6,8 @@ from typing import Any
 
 import genesis
 from genesis.as_torch.stand_ins.settings import no
-from genesis.distributed.process_group import BACKENDS, is_available
+from genesis.distributed.gpus import ENGINES
+from genesis.distributed.process_group import is_available, is_nccl_available
 from genesis.runtime.devices import Device
 
 is_torchelastic_launched = is_ucc_available = is_xccl_available = no
@@ -14,7 +15,8 @@ is_torchelastic_launched = is_ucc_available = is_xccl_available = no
 
 def is_backend_available(backend: str) -> bool:
     """Whether `init_process_group` takes this backend."""
-    return is_available() and backend.lower() in BACKENDS
+    name = backend.lower()
+    return is_available() and name in ENGINES and (name != "nccl" or is_nccl_available())
 
 
 class Accelerator:

@@ -23,8 +23,12 @@ from genesis.lower.kernel import Kernel, KernelArg
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import Call, HostCall, Loop, Product
 from genesis.lower.target import SequentialTiles, Target
+from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.collectives import GROUPS, Collective
 from genesis.runtime.cuda import SIMULATED
+from genesis.runtime.cuda.collective import CollectiveProgram
 from genesis.runtime.cuda.gpu import Loaded
+from genesis.runtime.cuda.nccl import Communicator
 from genesis.runtime.cuda.program import FAULT, CudaLaunch, CudaProgram, CudaWord, Scalar
 from genesis.runtime.devices import Device
 from genesis.runtime.uninterrupted import uninterrupted
@@ -73,9 +77,14 @@ def assemble(
         steps += assembly.stage(nodes, stage)
         numbers += [number] * (len(steps) - len(numbers))
         for call in stage:
-            if isinstance(call, HostCall):
+            if not isinstance(call, HostCall):
+                continue
+            if PRIMITIVES[nodes[call.node].op].kind != "collective":
                 end()
                 segments.append(Segment(None, call))
+            elif call.phase != "wait":  # the stream's order waits
+                end()
+                segments.append(Segment(assembly.collective(nodes, call), None, (number,)))
     end()
     return segments, schedule.arena_bytes + assembly.slots.workspace_bytes
 
@@ -88,7 +97,7 @@ class _Assembly:
         self.memory = device.memory
 
     def stage(self, nodes: Sequence[Node], calls: Sequence[Call]) -> list[CudaLaunch]:
-        """The launches of a stage; host calls have none."""
+        """The launches of a stage; host calls and collectives have none."""
         kernels = [call for call in calls if isinstance(call, KernelCall)]
         steps = [step for group in self.alike(kernels) for step in self.kernels(group)] if kernels else []
         for call in calls:
@@ -160,6 +169,18 @@ class _Assembly:
         launches, partial_bytes = steps_of(matrices, dtype.name, self.memory.gpu.processors, stored.name, adds)
         pointers["partial"] = self.slots.workspace(partial_bytes)
         return [self._product_launch(each, pointers) for each in launches]
+
+    def collective(self, nodes: Sequence[Node], call: HostCall) -> CollectiveProgram:
+        """What other processes compute too: a program of its own, which no graph holds."""
+        [(value, layout)] = call.operands
+        node = nodes[call.node]
+        at, size = node.attrs, node.dtype.itemsize
+        group = GROUPS[at["group"]]
+        assert isinstance(group.gpu, Communicator), "checked where the tensor came in"
+        return CollectiveProgram(
+            group, group.gpu, Collective.of(node.op, at), node.dtype, call.node,
+            self.slots.address(value, layout.offset * size), self.slots.address(call.node),
+            min(layout.shape[0] * size, node.nbytes))
 
     def _product_launch(self, launch: ProductLaunch, pointers: Mapping[str, CudaWord]) -> CudaLaunch:
         function, native = self._loaded(launch.function.name, partial(getattr, launch, "function"))

@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.distributed.process_group import get_group_rank, group_of
-from genesis.ir.errors import ArgumentError
+from genesis.execution.flush import flush_collectives
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
 from genesis.ops import messages
 from genesis.ops.registry import OPERATIONS, Operation
-from genesis.runtime.devices import CPU
+from genesis.runtime.collectives import GROUPS
+from genesis.runtime.cuda.nccl import Communicator, refusal
+from genesis.runtime.devices import CPU, Device
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
@@ -109,11 +112,31 @@ def _is_recorded(tensor: Tensor) -> bool:
 
 
 def collective(row: Operation, tensor: Tensor, *arguments: Any) -> Tensor:
-    """What a row of `genesis.ops.collective` makes of a tensor of the CPU. Raises ValueError for one that is elsewhere."""
+    """What a row of `genesis.ops.collective` makes of a tensor on the CPU, or on this rank's GPU where the group has NCCL.
+
+    Raises ValueError for one that is elsewhere, TypeError for what NCCL cannot reduce.
+    """
     device = array_of(tensor).device
     if device is not CPU:
-        raise ArgumentError(f"{row.name}: the tensor is on {device}; want one on cpu")
+        check_place(row.name, device, arguments[-1])
+        reduce = next((setting for setting in arguments if isinstance(setting, str)), "")
+        if reduce in rows.REDUCTIONS and GROUPS[arguments[-1]].size > 1 and (said := refusal(tensor.dtype, reduce)):
+            raise ArgumentTypeError(f"{row.name}: {said}")
+    flush_collectives(thread_state.traces.get(device.name))
     return call(row, (tensor, *arguments))  # type: ignore[no-any-return]
+
+
+def check_place(name: str, device: Device, number: int) -> None:
+    """Raise ValueError for a device whose tensors the ranks of a group cannot communicate."""
+    group, memory = GROUPS[number], device.memory
+    if group.size == 1 and device.type == "cuda":
+        return
+    if not isinstance(group.gpu, Communicator):
+        hint = "; GPUs communicate after init_process_group('nccl')" * (device.type == "cuda")
+        raise ArgumentError(f"{name}: the tensor is on {device}; want one on cpu{hint}")
+    if memory is not group.gpu.memory:
+        own = f"cuda:{group.gpu.memory.gpu.index}"
+        raise ArgumentError(f"{name}: the tensor is on {device}; want one on {own}, this rank's device_id, or cpu")
 
 
 replayable_module(__name__)

@@ -148,6 +148,9 @@ class Gpu(Protocol):
         that fails, and submits no more.
         """
 
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of another library returns, which finds this GPU as the one to use."""
+
     def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
         """The commands with marks between them, and a function that gives the seconds of each after they have run."""
 

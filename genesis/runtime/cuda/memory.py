@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from genesis.runtime.memory import Loan, MemoryStats
 
 CHUNK = 4 << 20  # bytes of a pinned buffer; larger copies alternate between two, so that host and GPU copy at the same time
 ALIGNMENT = 64
+SPIN, NAP = 0.001, 0.0001  # seconds of waiting without a pause, and of a pause then, where waits are watched
 STATISTICS = ("held", "peak", "reserved", "peak_reserved", "blocks", "segments", "retries", "shortages")
 
 
@@ -20,6 +23,7 @@ class GpuMemory:
     """Blocks of a GPU's memory for owners. See `runtime.memory.DeviceMemory`.
 
     As in the host's pool, an owner's death only queues its loan: a destructor that ran Python could lose an interrupt.
+    `watches` are asked while somebody waits, and told for how many seconds: what other processes have a part in may never end.
     """
 
     is_host = False
@@ -31,6 +35,7 @@ class GpuMemory:
         self._loans: dict[int, Loan] = {}
         self._ended: deque[Loan] = deque()
         self._pinned = _Pinned(gpu)
+        self.watches: list[Callable[[float], None]] = []
 
     # ---- blocks ----
 
@@ -114,7 +119,21 @@ class GpuMemory:
 
     def synchronize(self) -> None:
         """Wait until all that was asked for so far is done. Raises RuntimeError if some of it failed."""
-        self.gpu.wait(self.mark())
+        self.wait(self.mark())
+
+    def wait(self, mark: Mark) -> None:
+        """Wait until the work before a mark is done. Raises what `watches` raise."""
+        if not self.watches:
+            self.gpu.wait(mark)
+            return
+        began, waited = time.monotonic(), 0.0
+        while True:
+            for watch in self.watches:
+                watch(waited)
+            if self.gpu.has_passed(mark):
+                return
+            time.sleep(0 if waited < SPIN else NAP)
+            waited = time.monotonic() - began
 
     def wait_for(self, stream: int) -> None:
         """Wait for another library's stream; not during a capture, which that would invalidate."""
@@ -127,7 +146,7 @@ class GpuMemory:
             return self.gpu.mark(timed, sleeping)
 
     def _received(self, part: np.ndarray, piece: np.ndarray, mark: Mark) -> None:
-        self.gpu.wait(mark)
+        self.wait(mark)
         part[:] = piece
 
 

@@ -187,6 +187,10 @@ class RealGpu(Gpu):
             [(status,)] = islice(again, len(done), len(done) + 1)
             raise LaunchError(f"CUDA: a launch failed: {said(status)}", len(done))
 
+    def call(self, function: AnyFunction, *arguments: Any) -> Any:
+        with self._context:
+            return function(*arguments)
+
     def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
         with self._context:
             events = [self._event(timed=True) for _ in range(len(commands) + 1)]

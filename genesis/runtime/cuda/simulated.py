@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -122,6 +123,9 @@ class SimulatedGpu(Gpu):
             except RuntimeError as problem:
                 raise LaunchError(str(problem), number, isinstance(problem, LaunchError)) from problem
         after()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
 
     def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
         times: list[float] = []

@@ -1,0 +1,223 @@
+"""NCCL, loaded by ctypes: what ranks do with tensors on their GPUs, as calls on the stream that their programs run on.
+
+NCCL wants a call captured into a graph on all ranks or on none. Which addresses a program has seen before, and so has a graph
+for, is each rank's own matter: no call is captured, and programs are divided there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import operator
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from genesis.ir.dtypes import DType, bool_, uint8
+from genesis.runtime.collectives import Collective
+from genesis.runtime.cuda.gpu import Command, Mark, UnavailableError
+from genesis.runtime.cuda.memory import GpuMemory
+from genesis.runtime.installation import install_command
+
+LIBRARY = "libnccl.so.2"
+GRACE = 2.0  # seconds for what was begun to end before the rest is given up
+Call = tuple[str, tuple[int, ...]]  # a function and its arguments, without those that all calls have: communicator, stream
+Functions = Mapping[str, Callable[..., int]]
+
+
+class UniqueId(ctypes.Structure):
+    """What the ranks of a communicator find each other by."""
+
+    _fields_ = [("internal", ctypes.c_byte * 128)]
+
+
+_POINTER, _INT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+_END = _POINTER, _POINTER  # the communicator and the stream
+SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "GetUniqueId": (ctypes.POINTER(UniqueId),),
+    "CommInitRank": (ctypes.POINTER(_POINTER), _INT, UniqueId, _INT),
+    "CommAbort": (_POINTER,), "CommDestroy": (_POINTER,),
+    "CommGetAsyncError": (_POINTER, ctypes.POINTER(_INT)),
+    "GetErrorString": (_INT,), "GetLastError": (_POINTER,),
+    "GroupStart": (), "GroupEnd": (),
+    "AllReduce": (_POINTER, _POINTER, _SIZE, _INT, _INT, *_END),
+    "Reduce": (_POINTER, _POINTER, _SIZE, _INT, _INT, _INT, *_END),
+    "ReduceScatter": (_POINTER, _POINTER, _SIZE, _INT, _INT, *_END),
+    "Broadcast": (_POINTER, _POINTER, _SIZE, _INT, _INT, *_END),
+    "AllGather": (_POINTER, _POINTER, _SIZE, _INT, *_END),
+    "Send": (_POINTER, _SIZE, _INT, _INT, *_END),
+    "Recv": (_POINTER, _SIZE, _INT, _INT, *_END),
+}
+TEXTS = "GetErrorString", "GetLastError"  # which return text, the others a status
+SUCCESS, IN_PROGRESS = 0, 7  # ncclResult_t
+TYPES = {  # ncclDataType_t; others move as bytes
+    "int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5, "float16": 6, "float32": 7, "float64": 8,
+    "bfloat16": 9,
+}
+REDUCTIONS = {"sum": 0, "prod": 1, "max": 2, "min": 3}  # ncclRedOp_t
+_PARTS = {"complex64": "float32", "complex128": "float64"}  # two numbers each, which are added one by one
+
+
+@functools.cache
+def library() -> Functions:
+    """The functions by their names, without "nccl". Raises UnavailableError where NCCL is missing, or too old."""
+    wheels = importlib.util.find_spec("nvidia")
+    folders = [*(wheels.submodule_search_locations or ())] if wheels else []
+    found = [path for folder in folders if (path := Path(folder, "nccl", "lib", LIBRARY)).exists()]
+    try:
+        return functions_of(ctypes.CDLL(str(found[0]) if found else LIBRARY))
+    except OSError as problem:
+        raise UnavailableError(f"NCCL cannot be loaded ({problem}); install it: {install_command('nccl')}") from problem
+    except AttributeError as problem:
+        raise UnavailableError(f"this NCCL is too old ({problem}); want 2.19 or newer") from problem
+
+
+def functions_of(loaded: Any) -> Functions:
+    """The functions of a loaded library, which check what they are given."""
+    found = {name: getattr(loaded, f"nccl{name}") for name in SIGNATURES}
+    for name, function in found.items():
+        function.argtypes, function.restype = SIGNATURES[name], _POINTER if name in TEXTS else _INT
+    return found
+
+
+def is_installed() -> bool:
+    """Whether NCCL can be loaded."""
+    try:
+        library()
+    except UnavailableError:
+        return False
+    return True
+
+
+def unique_id(functions: Functions) -> bytes:
+    """What the ranks of a new communicator are to be given. Raises UnavailableError."""
+    made = UniqueId()
+    status = functions["GetUniqueId"](ctypes.byref(made))
+    if status:
+        raise UnavailableError(f"NCCL: ncclGetUniqueId failed: {_said(functions, status, None)}")
+    return bytes(made)
+
+
+def refusal(dtype: DType, reduce: str) -> str:
+    """Why NCCL cannot reduce tensors of a dtype so; empty if it can."""
+    kind = uint8 if dtype is bool_ else dtype.compute
+    if reduce != "avg" and reduce not in REDUCTIONS:
+        return f"NCCL has no {reduce}; want sum, prod, min, max or avg"
+    if kind.name in TYPES or (kind.name in _PARTS and reduce in ("sum", "avg")):
+        return ""
+    return f"NCCL has no {reduce} of {kind.name}; want another dtype" + ", or sum or avg" * (kind.name in _PARTS)
+
+
+def calls_of(what: Collective, dtype: str, itemsize: int, rank: int, operand: int, result: int) -> list[Call]:
+    """The calls of a collective, on operands in row-major order. Those of several begin and end a group."""
+    op, root, own = what.op, what.root, rank == what.root
+    if what.reduce:
+        parts = 1 + (dtype in _PARTS)
+        kind, step, reduction = TYPES[_PARTS.get(dtype, dtype)], itemsize, REDUCTIONS[what.reduce]
+        if op == "all_reduce":
+            return [("AllReduce", (operand, result, what.sends[0] * parts, kind, reduction))]
+        if op == "reduce_to":
+            return [("Reduce", (operand, result, what.sends[0] * parts, kind, reduction, root))]
+        if len({*what.sends}) == 1:
+            return [("ReduceScatter", (operand, result, what.receives[0] * parts, kind, reduction))]
+        return _grouped([("Reduce", (operand + start * step, result, count * parts, kind, reduction, other))
+                         for other, start, count in _spans(what.sends)])
+    kind, parts = (TYPES[dtype], 1) if dtype in TYPES else (TYPES["uint8"], itemsize)
+    if op == "broadcast_from":
+        return [("Broadcast", (operand, result, what.sends[0] * parts, kind, root))]
+    if op == "all_gather" and len({*what.receives}) == 1:
+        return [("AllGather", (operand, result, what.sends[0] * parts, kind))]
+    if op == "all_gather":
+        return _grouped([
+            ("Broadcast", (operand if other == rank else result + start * itemsize, result + start * itemsize, count * parts,
+                           kind, other)) for other, start, count in _spans(what.receives)])
+    sends, receives = _spans(what.sends), _spans(what.receives)
+    if op == "exchange":
+        sends, receives = [(root, 0, what.sends[0])], [(root, 0, what.receives[0])]
+    elif op == "gather_to":
+        sends, receives = [(root, 0, what.sends[0])], receives if own else []
+    elif op == "scatter_from":
+        sends, receives = sends if own else [], [(root, 0, what.receives[0])]
+    return _grouped([
+        (name, (address + start * itemsize, count * parts, kind, other))
+        for name, address, spans in (("Send", operand, sends), ("Recv", result, receives)) for other, start, count in spans
+        if count])
+
+
+def _spans(counts: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Each rank, its first element, and how many it has, for those that have some."""
+    return [(rank, start, count) for rank, (start, count) in enumerate(zip(accumulate(counts, initial=0), counts, strict=False))
+            if count]
+
+
+def _grouped(calls: list[Call]) -> list[Call]:
+    return [("GroupStart", ()), *calls, ("GroupEnd", ())] if calls else []
+
+
+class Communicator:
+    """Ranks that communicate from GPU to GPU; that of `memory` is this rank's.
+
+    `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so.
+    """
+
+    def __init__(self, memory: GpuMemory, functions: Functions, ident: bytes, size: int, rank: int) -> None:
+        self.memory, self.rank, self.problem, self.lost = memory, rank, "", ""
+        self.latest: tuple[Collective, Mark] | None = None  # what may be under way, and the mark behind it
+        self._functions, self._handle = functions, ctypes.c_void_p()
+        status = memory.gpu.call(
+            functions["CommInitRank"], ctypes.byref(self._handle), size, UniqueId.from_buffer_copy(ident), rank)
+        if status:
+            raise UnavailableError(f"NCCL: ncclCommInitRank failed: {_said(functions, status, None)}")
+
+    def commands(self, what: Collective, dtype: str, itemsize: int, operand: int, result: int) -> list[Command]:
+        """The calls of a collective on memory at these addresses."""
+        end = self._handle, self.memory.gpu.stream
+        return [functools.partial(self._functions[name], *arguments, *(end if arguments else ()))
+                for name, arguments in calls_of(what, dtype, itemsize, self.rank, operand, result)]
+
+    def submit(self, commands: Sequence[Command]) -> bool:
+        """Have NCCL begin; whether it did. The memory's lock is held."""
+        # One pass of C code, in which no interrupt comes: a group that was begun is ended.
+        failed = [status for status in self.memory.gpu.call(_all, commands) if status not in (SUCCESS, IN_PROGRESS)]
+        if failed:
+            self.problem = f"NCCL says: {_said(self._functions, failed[0], self._handle)}"
+        return not failed
+
+    def has_failed(self) -> bool:
+        """Whether something that was begun failed, on this rank or, as NCCL found out, on another."""
+        state = ctypes.c_int()
+        status = self._functions["CommGetAsyncError"](self._handle, ctypes.byref(state)) or state.value
+        if status not in (SUCCESS, IN_PROGRESS):
+            self.problem = f"NCCL says: {_said(self._functions, status, self._handle)}"
+        return bool(self.problem)
+
+    def close(self, is_broken: bool) -> None:
+        """End it. What was begun has a moment to end by itself if something failed, and is given up then."""
+        if not self._handle:
+            return
+        if is_broken:
+            deadline = time.monotonic() + GRACE
+            while self._is_under_way() and time.monotonic() < deadline and not self.has_failed():
+                time.sleep(0.001)
+            if self._is_under_way():
+                assert self.latest is not None
+                self.lost = (f"values on cuda:{self.memory.gpu.index} may be wrong: {self.latest[0].op} {self.latest[0].said} "
+                             "was given up; begin the job again")
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        self.memory.gpu.call(self._functions["CommAbort" if is_broken else "CommDestroy"], handle)
+
+    def _is_under_way(self) -> bool:
+        return self.latest is not None and not self.memory.gpu.has_passed(self.latest[1])
+
+
+def _all(commands: Sequence[Command]) -> list[int]:
+    return [*map(operator.call, commands)]
+
+
+def _said(functions: Functions, status: int, handle: object) -> str:
+    """NCCL's text for a status, and what it said last."""
+    texts = [functions["GetErrorString"](status), functions["GetLastError"](handle)]
+    return ": ".join([ctypes.string_at(text).decode(errors="replace").strip() for text in texts if text])

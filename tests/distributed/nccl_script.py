@@ -1,0 +1,248 @@
+"""Collectives of tensors on simulated GPUs, by an NCCL that the host plays, against those of MPI. Run by `test_nccl.py`."""
+
+import numpy as np
+from checks import given, raises, run
+from played_nccl import REMOTE, PlayedNccl
+
+import genesis
+import genesis.distributed as dist
+from genesis import nn
+from genesis.distributed import gpus
+from genesis.distributed.nn import functional
+from genesis.runtime.cuda import memory_of
+from genesis.runtime.cuda.nccl import functions_of
+
+PLAYED = PlayedNccl()
+FUNCTIONS = functions_of(PLAYED)
+
+
+def rank():
+    return dist.get_rank()
+
+
+def size():
+    return dist.get_world_size()
+
+
+def on_both(function, *tensors):
+    """What `function` gives on the CPU, which has to be what it gives on the GPU; and what NCCL was called for."""
+    wanted = function(*tensors)
+    wanted = [part.tolist() for part in wanted]
+    PLAYED.taken()
+    found = [part.tolist() for part in function(*[tensor.cuda() for tensor in tensors])]
+    assert found == wanted, (found, wanted)
+    genesis.cuda.synchronize()
+    dist.barrier()  # what nobody looks at has come too
+    return PLAYED.taken()
+
+
+def in_place(function, *arguments):
+    def call(tensor):
+        tensor = tensor.clone()
+        function(tensor, *arguments)
+        return [tensor]
+    return call
+
+
+def mine(shape, dtype=np.float32):
+    return genesis.tensor(given(rank(), shape, dtype))
+
+
+def check_reductions_by_their_numbers():
+    dtypes = {"float32": ("float32", 1), "float64": ("float64", 1), "int8": ("int8", 1), "int64": ("int64", 1)}
+    for number, op in enumerate(("sum", "prod", "max", "min")):
+        for name, (kind, parts) in dtypes.items():
+            calls = on_both(in_place(dist.all_reduce, op), mine(3, name))
+            assert calls == [f"AllReduce {3 * parts} {kind} {number} on 0"], calls
+    assert on_both(in_place(dist.all_reduce, "avg"), mine(3)) == ["AllReduce 3 float32 0 on 0"]
+    assert on_both(in_place(dist.all_reduce), mine(2, "complex64")) == ["AllReduce 4 float32 0 on 0"]
+    assert on_both(in_place(dist.all_reduce, "max"), mine(3).bool()) == ["AllReduce 3 uint8 2 on 0"]
+    assert on_both(in_place(dist.all_reduce), mine(3).bfloat16()) == ["AllReduce 3 float32 0 on 0"]
+    assert on_both(in_place(dist.all_reduce), mine((2, 4))[:, ::2]) == ["AllReduce 4 float32 0 on 0"]
+    root = size() - 1
+    assert on_both(in_place(dist.reduce, root), mine(3)) == [f"Reduce 3 float32 0 {root} on 0"]
+
+
+def check_what_moves_keeps_its_bits():
+    root = size() - 1
+    for name, kind, parts in (("bfloat16", "bfloat16", 1), ("int32", "int32", 1), ("bool", "uint8", 1), ("complex64", "uint8", 8)):
+        calls = on_both(in_place(dist.broadcast, root), mine(3).to(getattr(genesis, name)))
+        assert calls == [f"Broadcast {3 * parts} {kind} {root} on 0"], calls
+
+    def gathered(tensor):
+        whole = genesis.zeros(2 * size(), 3, device=tensor.device)
+        dist.all_gather_into_tensor(whole, tensor)
+        return [whole]
+    assert on_both(gathered, mine((2, 3))) == ["AllGather 6 float32 on 0"]
+
+    def scattered(tensor):
+        part = genesis.zeros(2, device=tensor.device)
+        dist.reduce_scatter_tensor(part, tensor)
+        return [part]
+    assert on_both(scattered, mine(2 * size())) == ["ReduceScatter 2 float32 0 on 0"]
+
+
+def check_uneven_parts_go_in_groups():
+    lengths = range(1, size() + 1)
+
+    def gathered(tensor):
+        found = [genesis.zeros(length, device=tensor.device) for length in lengths]
+        dist.all_gather(found, tensor)
+        return found
+    calls = on_both(gathered, mine(rank() + 1))
+    assert calls == ["GroupStart", *[f"Broadcast {k + 1} float32 {k} on 0" for k in range(size())], "GroupEnd"], calls
+
+    def scattered(tensor):
+        part = genesis.zeros(rank() + 1, device=tensor.device)
+        dist.reduce_scatter(part, [*tensor.split([*lengths])])
+        return [part]
+    calls = on_both(scattered, mine(sum(lengths)))
+    assert calls == ["GroupStart", *[f"Reduce {k + 1} float32 0 {k} on 0" for k in range(size())], "GroupEnd"], calls
+
+
+def check_sends_and_receives_go_in_groups():
+    root, others = size() - 1, range(size())
+
+    def gathered(tensor):
+        found = [genesis.zeros(2, device=tensor.device) for _ in others] if rank() == root else None
+        dist.gather(tensor, found, root)
+        return found or [tensor]
+    received = [f"Recv 2 float32 {k} on 0" for k in others] * (rank() == root)
+    assert on_both(gathered, mine(2)) == ["GroupStart", f"Send 2 float32 {root} on 0", *received, "GroupEnd"]
+
+    def scattered(tensor):
+        part = genesis.zeros(2, device=tensor.device)
+        dist.scatter(part, [*tensor] if rank() == root else None, root)
+        return [part]
+    sent = [f"Send 2 float32 {k} on 0" for k in others] * (rank() == root)
+    assert on_both(scattered, mine((size(), 2))) == ["GroupStart", *sent, f"Recv 2 float32 {root} on 0", "GroupEnd"]
+    sends, receives = [abs(rank() - k) for k in others], [abs(rank() - k) for k in others]  # nothing goes to oneself
+
+    def exchanged(tensor):
+        found = genesis.zeros(sum(receives), device=tensor.device)
+        dist.all_to_all_single(found, tensor, receives, sends)
+        return [found]
+    moved = [f"{name} {abs(rank() - k)} float32 {k} on 0" for name in ("Send", "Recv") for k in others if k != rank()]
+    assert on_both(exchanged, mine(sum(sends))) == ["GroupStart", *moved, "GroupEnd"]
+
+
+def check_messages_between_gpus():
+    following, before = (rank() + 1) % size(), (rank() - 1) % size()
+    got = genesis.zeros(3, device="cuda")
+    for sender in range(size()):  # one after the other, as without groups of their own
+        if sender == rank():
+            dist.send(mine(3).cuda(), following)
+        if sender == before:
+            assert dist.recv(got, before) == before
+    assert got.tolist() == given(before, 3, np.float32).tolist()
+    if rank() < 2:
+        x = mine(2).cuda().requires_grad_()
+        PLAYED.taken()
+        (functional.sendrecv(x, 1 - rank()) * (rank() + 2)).sum().backward()
+        assert x.grad.tolist() == [3.0 - rank()] * 2
+        assert PLAYED.taken() == ["GroupStart", f"Send 2 float32 {1 - rank()} on 0", f"Recv 2 float32 {1 - rank()} on 0",
+                                  "GroupEnd"] * 2
+    raises(ValueError, "want one on cpu, or send", dist.isend, got, following)
+    raises(ValueError, "want tag 0 and the other's rank", dist.recv, got)
+
+
+def trained(device, compiled):
+    genesis.manual_seed(3)
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).to(device)
+    model = dist.DistributedDataParallel(model, bucket_cap_mb=3e-5)
+    optimizer = genesis.optim.Adam(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    run = genesis.compile(step) if compiled else step
+    losses = [run(mine((2, 2)).to(device)).item() for _ in range(4)]
+    assert not compiled or run.entries[0].replays >= 2, run.refusals
+    return losses, [p.tolist() for p in model.parameters()]
+
+
+def check_data_parallel_training():
+    wanted = trained("cpu", False)
+    for compiled in (False, True):
+        PLAYED.taken()
+        losses, parameters = trained("cuda", compiled)
+        np.testing.assert_allclose(losses, wanted[0], rtol=1e-5)
+        for ours, theirs in zip(parameters, wanted[1], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+        calls = PLAYED.taken()
+        start, *steps = [calls[0], *[calls[1 + 2 * k : 3 + 2 * k] for k in range(4)]]
+        assert start == "Broadcast 13 float32 0 on 0" and steps == [steps[0]] * 4 and len(calls) == 9, calls
+
+
+def check_collectives_of_both_devices_are_in_one_order():
+    a, b, c = genesis.ones(2), genesis.ones(2, device="cuda"), genesis.ones(2)
+    for tensor in (a, b, c):
+        dist.all_reduce(tensor)
+    for tensor in (a, b, c) if rank() else (b, c, a):  # ranks may look at values in any order
+        assert tensor.tolist() == [size()] * 2
+
+
+def check_a_program_is_divided_at_its_collectives():
+    x = mine(4).cuda()
+    dist.all_reduce(y := x * 2)
+    program = genesis.debug.program(y + 1)
+    assert "all_reduce" in repr(program) and "captured on all ranks" in program.refused, program
+    assert any("# NCCL: all_reduce sum" in source for source in program.sources)
+    assert genesis.debug.stats()["graphs_refused"] == 0
+
+
+def check_what_nccl_cannot_do():
+    x = mine(2).int().cuda()
+    raises(TypeError, "NCCL has no band; want sum, prod, min, max or avg", dist.all_reduce, x, "band")
+    raises(TypeError, "NCCL has no sum of int16", dist.all_reduce, x.short())
+    raises(TypeError, "NCCL has no prod of complex64; want another dtype, or sum or avg", dist.all_reduce,
+           mine(2, "complex64").cuda(), "prod")
+    raises(ValueError, "want one on cuda:0, this rank's device_id, or cpu", dist.all_reduce, genesis.ones(2, device="cpu:1"))
+    mesh = dist.init_device_mesh("cuda", (size(),))
+    assert mesh.device_type == "cuda" and dist.get_backend() == "nccl"
+
+
+def broken(timeout=20):
+    """A group of all ranks, which what comes next breaks."""
+    group = dist.new_group(timeout=timeout)
+    PLAYED.taken()
+    return group
+
+
+def check_failures_name_what_it_was():
+    gpu = memory_of(0).gpu
+    group = broken()
+    PLAYED.status = 3
+    x = genesis.ones(4, device="cuda")
+    dist.all_reduce(x, group=group)
+    raises(RuntimeError, f"rank {rank()}: all_reduce sum of float32[4] at {__file__}", x.tolist)
+    assert PLAYED.taken() == ["AllReduce 4 float32 0 on 0", "CommAbort"]
+    group = broken()
+    y = genesis.ones(4 + rank(), device="cuda")
+    dist.all_reduce(y, group=group)
+    raises(RuntimeError, "rank 1: all_reduce sum of float32[5]", y.tolist)
+    assert PLAYED.taken() == ["CommAbort"]
+    z = genesis.ones(4, device="cuda")
+    dist.all_reduce(z, group=group)
+    raises(RuntimeError, "its group was destroyed, or an earlier collective of it failed", z.tolist)
+    dist.all_reduce(w := genesis.ones(2, device="cuda"))  # other groups go on
+    assert w.tolist() == [size()] * 2
+    gpu.has_passed = lambda mark: not PLAYED.hangs  # what follows loses what the GPU holds: it comes last
+    group = broken(timeout=0.3)
+    PLAYED.hangs, PLAYED.state = True, 0 if rank() else REMOTE
+    dist.all_reduce(a := genesis.ones(3, device="cuda"), group=group)
+    said = "waited 0.3 s, and" if rank() else "NCCL says: unhandled error: ring 0 has no channel"
+    raises(RuntimeError, said, a.tolist)
+    assert PLAYED.taken() == ["AllReduce 3 float32 0 on 0", "CommAbort"]
+    raises(RuntimeError, "values on cuda:0 may be wrong: all_reduce sum of float32[3] was given up", w.tolist)
+    dist.destroy_process_group(group)
+
+
+if __name__ == "__main__":
+    gpus.library = lambda: FUNCTIONS
+    run(globals(), backend="nccl")
+    assert PLAYED.taken()[-1] == "CommDestroy"
