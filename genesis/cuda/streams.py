@@ -158,7 +158,7 @@ class Event:
     def synchronize(self) -> None:
         """Wait until the work before the event is done; if it was not recorded, for nothing."""
         if self._device is not None:
-            self._device.memory.gpu.wait(self._mark)
+            self._device.memory.wait(self._mark)
 
     def query(self) -> bool:
         """Whether the work before the event is done; True if it was not recorded."""

@@ -15,7 +15,10 @@ import pytest
 
 import genesis
 from genesis.runtime import cuda
+from genesis.runtime.collectives import Collective
 from genesis.runtime.cuda.gpu import LaunchError
+from genesis.runtime.cuda.memory import GpuMemory
+from genesis.runtime.cuda.nccl import SIGNATURES, Communicator
 from genesis.runtime.cuda.program import raw_words
 
 bindings = pytest.importorskip("cuda.bindings.driver")
@@ -329,3 +332,23 @@ def test_a_training_step_becomes_one_upload_of_its_numbers_and_one_graph():
     assert "cuModuleLoadData" in steps[0] and "cuLaunchKernel" in steps[0], "machine code for sm_90, launched one by one"
     assert "cuGraphInstantiate 1" in "".join(steps[1:3])
     assert steps[3] == "cuGraphLaunch 1, cuMemcpyHtoDAsync 1"
+
+
+def test_nccl_is_called_in_the_gpus_context_on_its_stream(driver):
+    told = []
+
+    def said(name):
+        def played(*arguments):
+            told.append((name, driver.contexts[-1], arguments[-1]))
+            if name == "CommInitRank":
+                arguments[0]._obj.value = 4096
+            return 0
+        return played
+
+    memory = GpuMemory(real.RealGpu(0))
+    engine = Communicator(memory, {name: said(name) for name in SIGNATURES}, b"\0" * 128, 2, 0)
+    what = Collective("all_reduce", "sum", -1, (4,), (4,), "sum of float32[4]")
+    assert engine.submit(engine.commands(what, "float32", 4, 4096, 8192))
+    engine.close(is_broken=True)
+    assert [(name, context) for name, context, _ in told] == [("CommInitRank", 100), ("AllReduce", 100), ("CommAbort", 100)]
+    assert told[1][2] == memory.gpu.stream

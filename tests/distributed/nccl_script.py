@@ -2,6 +2,7 @@
 
 import numpy as np
 from checks import given, raises, run
+from mpi4py import MPI
 from played_nccl import REMOTE, PlayedNccl
 
 import genesis
@@ -10,6 +11,7 @@ from genesis import nn
 from genesis.distributed import gpus
 from genesis.distributed.nn import functional
 from genesis.runtime.cuda import memory_of
+from genesis.runtime.cuda.gpu import UnavailableError
 from genesis.runtime.cuda.nccl import functions_of
 
 PLAYED = PlayedNccl()
@@ -49,11 +51,10 @@ def mine(shape, dtype=np.float32):
 
 
 def check_reductions_by_their_numbers():
-    dtypes = {"float32": ("float32", 1), "float64": ("float64", 1), "int8": ("int8", 1), "int64": ("int64", 1)}
     for number, op in enumerate(("sum", "prod", "max", "min")):
-        for name, (kind, parts) in dtypes.items():
-            calls = on_both(in_place(dist.all_reduce, op), mine(3, name))
-            assert calls == [f"AllReduce {3 * parts} {kind} {number} on 0"], calls
+        assert on_both(in_place(dist.all_reduce, op), mine(3)) == [f"AllReduce 3 float32 {number} on 0"]
+    for name in ("float64", "int8", "int64"):
+        assert on_both(in_place(dist.all_reduce), mine(3, name)) == [f"AllReduce 3 {name} 0 on 0"]
     assert on_both(in_place(dist.all_reduce, "avg"), mine(3)) == ["AllReduce 3 float32 0 on 0"]
     assert on_both(in_place(dist.all_reduce), mine(2, "complex64")) == ["AllReduce 4 float32 0 on 0"]
     assert on_both(in_place(dist.all_reduce, "max"), mine(3).bool()) == ["AllReduce 3 uint8 2 on 0"]
@@ -65,9 +66,9 @@ def check_reductions_by_their_numbers():
 
 def check_what_moves_keeps_its_bits():
     root = size() - 1
-    for name, kind, parts in (("bfloat16", "bfloat16", 1), ("int32", "int32", 1), ("bool", "uint8", 1), ("complex64", "uint8", 8)):
+    for name, said in {"bfloat16": "3 bfloat16", "int32": "3 int32", "bool": "3 uint8", "complex64": "24 uint8"}.items():
         calls = on_both(in_place(dist.broadcast, root), mine(3).to(getattr(genesis, name)))
-        assert calls == [f"Broadcast {3 * parts} {kind} {root} on 0"], calls
+        assert calls == [f"Broadcast {said} {root} on 0"], calls
 
     def gathered(tensor):
         whole = genesis.zeros(2 * size(), 3, device=tensor.device)
@@ -206,6 +207,13 @@ def check_what_nccl_cannot_do():
     assert mesh.device_type == "cuda" and dist.get_backend() == "nccl"
 
 
+def check_eager_mode():
+    with genesis.eager():
+        x = mine(3).cuda()
+        dist.all_reduce(x)
+        np.testing.assert_allclose(x.tolist(), sum(given(k, 3, np.float32) for k in range(size())), rtol=1e-6)
+
+
 def broken(timeout=20):
     """A group of all ranks, which what comes next breaks."""
     group = dist.new_group(timeout=timeout)
@@ -232,17 +240,25 @@ def check_failures_name_what_it_was():
     dist.all_reduce(w := genesis.ones(2, device="cuda"))  # other groups go on
     assert w.tolist() == [size()] * 2
     gpu.has_passed = lambda mark: not PLAYED.hangs  # what follows loses what the GPU holds: it comes last
-    group = broken(timeout=0.3)
-    PLAYED.hangs, PLAYED.state = True, 0 if rank() else REMOTE
-    dist.all_reduce(a := genesis.ones(3, device="cuda"), group=group)
-    said = "waited 0.3 s, and" if rank() else "NCCL says: unhandled error: ring 0 has no channel"
-    raises(RuntimeError, said, a.tolist)
-    assert PLAYED.taken() == ["AllReduce 3 float32 0 on 0", "CommAbort"]
-    raises(RuntimeError, "values on cuda:0 may be wrong: all_reduce sum of float32[3] was given up", w.tolist)
-    dist.destroy_process_group(group)
+    for state, said in ((0, "waited 0.3 s, and it did not end"), (REMOTE, "NCCL says: unhandled error: ring 0 has no channel")):
+        group = broken(timeout=0.3)
+        PLAYED.hangs, PLAYED.state = True, state
+        dist.all_reduce(a := genesis.ones(3, device="cuda"), group=group)
+        raises(RuntimeError, said, a.tolist)
+        assert PLAYED.taken() == ["AllReduce 3 float32 0 on 0", "CommAbort"]
+        raises(RuntimeError, "values on cuda:0 may be wrong: all_reduce sum of float32[3] was given up", w.tolist)
+        dist.destroy_process_group(group)
+
+
+def missing_on_the_last_rank():
+    if MPI.COMM_WORLD.rank == MPI.COMM_WORLD.size - 1:
+        raise UnavailableError("NCCL cannot be loaded")
+    return FUNCTIONS
 
 
 if __name__ == "__main__":
+    gpus.library = missing_on_the_last_rank
+    raises(RuntimeError, f"rank {MPI.COMM_WORLD.size - 1}: NCCL cannot be loaded", dist.init_process_group, "nccl")
     gpus.library = lambda: FUNCTIONS
     run(globals(), backend="nccl")
     assert PLAYED.taken()[-1] == "CommDestroy"

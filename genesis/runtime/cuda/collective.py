@@ -81,4 +81,5 @@ def watch(group: Group, engine: Communicator, waited: float) -> None:
     elif engine.has_failed():
         raise group.failure(what, "", ir.FAILED, 0)
     elif waited > group.timeout:
+        engine.patience = 0.0
         raise group.failure(what, "", ir.LATE, 0)

@@ -34,8 +34,8 @@ class GpuMemory:
         self._allocator = Allocator(gpu)
         self._loans: dict[int, Loan] = {}
         self._ended: deque[Loan] = deque()
-        self._pinned = _Pinned(gpu)
         self.watches: list[Callable[[float], None]] = []
+        self._pinned = _Pinned(gpu, self.wait)
 
     # ---- blocks ----
 
@@ -156,8 +156,8 @@ class _Pinned:
     From pageable memory the driver copies synchronously, after all earlier work, or from a staging buffer at its own time.
     """
 
-    def __init__(self, gpu: Gpu) -> None:
-        self._gpu = gpu
+    def __init__(self, gpu: Gpu, wait: Callable[[Mark], None]) -> None:
+        self._gpu, self._wait = gpu, wait
         self._buffers: list[tuple[np.ndarray, Mark]] = []  # the buffer in use comes last; the mark is behind a buffer's copies
         self._used = CHUNK
 
@@ -174,6 +174,6 @@ class _Pinned:
         if len(self._buffers) < 2:
             self._buffers.append((self._gpu.pinned(CHUNK), None))
         else:
-            self._gpu.wait(self._buffers[0][1])
+            self._wait(self._buffers[0][1])
             self._buffers.reverse()
         self._used = 0

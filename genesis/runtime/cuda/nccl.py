@@ -23,7 +23,7 @@ from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.installation import install_command
 
 LIBRARY = "libnccl.so.2"
-GRACE = 2.0  # seconds for what was begun to end before the rest is given up
+PATIENCE = 2.0
 Call = tuple[str, tuple[int, ...]]  # a function and its arguments, without those that all calls have: communicator, stream
 Functions = Mapping[str, Callable[..., int]]
 
@@ -160,11 +160,13 @@ def _grouped(calls: list[Call]) -> list[Call]:
 class Communicator:
     """Ranks that communicate from GPU to GPU; that of `memory` is this rank's.
 
-    `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so.
+    `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so; `patience` for how
+    many seconds what was begun may go on to its end after a failure.
     """
 
     def __init__(self, memory: GpuMemory, functions: Functions, ident: bytes, size: int, rank: int) -> None:
         self.memory, self.rank, self.problem, self.lost = memory, rank, "", ""
+        self.patience = PATIENCE
         self.latest: tuple[Collective, Mark] | None = None  # what may be under way, and the mark behind it
         self._functions, self._handle = functions, ctypes.c_void_p()
         status = memory.gpu.call(
@@ -199,7 +201,7 @@ class Communicator:
         if not self._handle:
             return
         if is_broken:
-            deadline = time.monotonic() + GRACE
+            deadline = time.monotonic() + self.patience
             while self._is_under_way() and time.monotonic() < deadline and not self.has_failed():
                 time.sleep(0.001)
             if self._is_under_way():
@@ -220,4 +222,4 @@ def _all(commands: Sequence[Command]) -> list[int]:
 def _said(functions: Functions, status: int, handle: object) -> str:
     """NCCL's text for a status, and what it said last."""
     texts = [functions["GetErrorString"](status), functions["GetLastError"](handle)]
-    return ": ".join([ctypes.string_at(text).decode(errors="replace").strip() for text in texts if text])
+    return ": ".join(filter(None, [ctypes.string_at(text).decode(errors="replace").strip() for text in texts if text]))
