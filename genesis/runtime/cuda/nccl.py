@@ -160,8 +160,8 @@ def _grouped(calls: list[Call]) -> list[Call]:
 class Communicator:
     """Ranks that communicate from GPU to GPU; that of `memory` is this rank's.
 
-    `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so; `patience` for how
-    many seconds what was begun may go on to its end after a failure.
+    `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so; `patience` for
+    how many seconds what was begun may go on to its end after a failure.
     """
 
     def __init__(self, memory: GpuMemory, functions: Functions, ident: bytes, size: int, rank: int) -> None:
