@@ -93,6 +93,10 @@ class ScopeNames:
         """The classes of the outermost module and of those that no module holds, attributes' names and scopes' between."""
         return self._resolved(scope)[0]
 
+    def named(self, scope: Scope | None) -> Scope | None:
+        """A scope of that path, whatever becomes of the modules."""
+        return None if scope is None else (None, self.path(scope), None)
+
     def _resolved(self, scope: Scope | None) -> tuple[str, Any]:
         waiting: list[Scope] = []
         while scope is not None and id(scope) not in self._found:

@@ -160,9 +160,8 @@ class Trace:
             self.backward.copies = {}
 
     def without_data(self) -> Trace:
-        """The calls alone, for reports: values and tensors are none of its."""
-        bare = Trace(self.device)
-        bare.nodes, bare.lines, bare.closed = self.nodes, self.lines, True
+        """The calls alone, for reports: values, tensors and modules are none of its."""
+        bare = calls_alone(self.device, self.nodes, self.lines)
         if self.backward.copies:
             bare.backward_state().copies = {
                 (source.without_data(), create_graph): copied
@@ -287,6 +286,14 @@ class Trace:
                 if here == index:
                     return source, there
         return self, index
+
+
+def calls_alone(device: Device, nodes: list[Node], lines: Sequence[CallLine]) -> Trace:
+    """A trace of calls for reports, which outlive modules: their names are found now."""
+    bare, named = Trace(device), ScopeNames().named
+    bare.nodes, bare.closed = nodes, True
+    bare.lines = [(start, code, offset, named(scope), key) for start, code, offset, scope, key in lines]
+    return bare
 
 
 def call_at(lines: Sequence[CallLine], index: int) -> CallLine | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import gc
 import json
 import os
 import subprocess
@@ -60,6 +61,25 @@ def test_the_parts_of_a_step_add_up_to_its_time(step, compiled):
     assert sum(len(program.runs) for program in p.measured.programs) == 5
     if compiled:
         assert {"guards", "replaying"} <= p.measured.parts.keys()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_modules_have_their_names_when_they_are_gone(compiled):
+    nets = [Net()]
+
+    def call(x):
+        return nets[0](x)
+
+    run = genesis.compile(call) if compiled else call
+    x = genesis.ones(4, WIDTH)
+    for _ in range(2):
+        run(x).item()
+    with profile() as p:
+        run(x).item()
+    nets.clear()
+    gc.collect()
+    found = {row.name for row in p.rows("module")}
+    assert {"Net.first", "Net.second"} <= found
 
 
 @pytest.mark.parametrize("by", ["line", "module", "operation", "kernel"])

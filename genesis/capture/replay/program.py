@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import Run
 from genesis.runtime.counters import count
-from genesis.tracing.trace import Array, Change, Trace
+from genesis.tracing.trace import Array, Change, Trace, calls_alone
 from genesis.tracing.trie import Step
 
 
@@ -62,9 +62,7 @@ class ReplayProgram:
 
     def without_data(self) -> Trace:
         """The calls alone: see `Trace.without_data`."""
-        bare = Trace(self.device)
-        bare.nodes, bare.lines, bare.closed = self.nodes, self.lines, True
-        return bare
+        return calls_alone(self.device, self.nodes, self.lines)
 
     def put_down(self, inputs: list[Array], numbers: list[float]) -> tuple[Trace, list[Array]]:
         """A trace that has come to where the recorded one ended, with these data, and handles on its outputs."""
