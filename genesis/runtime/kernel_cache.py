@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import llvmlite
 
-from genesis.runtime import machine_code
+from genesis.runtime import compile_claims, machine_code
+from genesis.runtime.compile_claims import CompileClaims
 from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.logs import CompilingLine, tell
@@ -32,8 +33,11 @@ from genesis.runtime.uninterrupted import uninterrupted
 SIZE_LIMIT = 512 << 20  # bytes on disk
 SWEEP_INTERVAL = 3600.0  # seconds between two looks at the size
 TOUCH_INTERVAL = 86400.0  # a file's time of last use is kept to this precision
+POLL_INTERVAL = 0.003  # seconds between two looks for a kernel that another process compiles, in 20 to 45 ms mostly
+LONGEST_WAIT = 5.0  # seconds in which nothing comes of that: then it is compiled here, too
 
 _STAMP = "swept"  # the file whose time is that of the last look at the size
+_OURS = (_STAMP, compile_claims.NAME)  # the files that are no kernels
 _MAGIC = b"genesis kernel 1"
 _HEADER = struct.Struct("<16s32sQQ")  # magic, digest of the rest, length of the source, length of the object code
 # Environment variables that change what Numba's code generator makes of the same text.
@@ -129,21 +133,76 @@ class KernelCache:
         count("load_microseconds", round(1e6 * took))
         if loaded:
             tell("cache", "loaded %d kernels in %.1f ms", loaded, 1e3 * took)
-        if missing:  # not so what is only loaded: another thread takes longer than that
-            uninterrupted(self._compile, missing)
+        if missing:
+            self._compile_or_await(missing)
 
-    def _compile(self, kernels: Sequence[KernelSource]) -> None:
+    def _compile_or_await(self, kernels: Sequence[KernelSource]) -> None:
+        """Compile kernels, but for those that another process is compiling: these are read when that has written them."""
+        with CompileClaims(self._directory()) as claims:
+            while kernels := uninterrupted(self._compile, kernels, claims):  # what is only loaded needs no thread of its own
+                kernels = self._await(kernels, claims)
+
+    def _await(self, kernels: Sequence[KernelSource], claims: CompileClaims) -> list[KernelSource]:
+        """Wait until some of the kernels are there or nobody has a claim to them any more. Returns what is still missing.
+
+        Nothing is claimed meanwhile, and an interrupt comes through. Who has a claim may have been stopped, or wait for this
+        process: at the deadline all claims end, so that `_compile` compiles everything.
+        """
+        deadline = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < deadline:
+            time.sleep(POLL_INTERVAL)
+            missing = [kernel for kernel in kernels if not self._is_there(kernel)]
+            if len(missing) < len(kernels) or any(claims.is_free(_name(kernel.source)) for kernel in missing):
+                return missing
+        tell("cache", "waited %.0f s for kernels that another process began to compile", LONGEST_WAIT)
+        claims.end()
+        return list(kernels)
+
+    def _is_there(self, kernel: KernelSource) -> bool:
+        """Whether a kernel is known, or is stored: then it is loaded."""
+        if kernel.source in self._addresses:  # a signal handler has been quicker
+            return True
+        if (object_code := self.find(kernel.source, again=True)) is None:
+            return False
+        self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
+        count("kernels_loaded", 1)
+        return True
+
+    def _compile(self, kernels: Sequence[KernelSource], claims: CompileClaims) -> list[KernelSource]:
+        """Compile the kernels that nobody else has a claim to; returns the others."""
         started = time.perf_counter()
+        others, found = [], []
+
+        def begin(index: int) -> bool:
+            kernel = kernels[index]
+            if not claims.take(_name(kernel.source)):
+                others.append(kernel)
+            elif claims.are_shared and self.find(kernel.source, again=True) is not None:  # written since our first look
+                claims.let_go(_name(kernel.source))
+                found.append(kernel)
+            else:
+                return True
+            return False
+
+        def finish(index: int, object_code: bytes) -> None:
+            self._write(kernels[index].source, object_code)
+            claims.let_go(_name(kernels[index].source))
+            line.step()
+
         with CompilingLine(len(kernels)) as line:
-            objects = machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir) for kernel in kernels], line.step)
-        for kernel, object_code in zip(kernels, objects, strict=True):
+            objects = machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir) for kernel in kernels], begin, finish)
+        compiled = [(kernel, code) for kernel, code in zip(kernels, objects, strict=True) if code]
+        for kernel, object_code in compiled:
             self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
-            self._write(kernel.source, object_code)
-        took = time.perf_counter() - started
-        count("kernels_compiled", len(kernels))
-        count("compile_microseconds", round(1e6 * took))
-        tell("compile", "compiled %d kernels in %.2f s: %s", len(kernels), took, ", ".join(kernel.symbol for kernel in kernels))
-        self.sweep()
+        others += [kernel for kernel in found if not self._is_there(kernel)]
+        if compiled:
+            took = time.perf_counter() - started
+            count("kernels_compiled", len(compiled))
+            count("compile_microseconds", round(1e6 * took))
+            names = ", ".join(kernel.symbol for kernel, _ in compiled)
+            tell("compile", "compiled %d kernels in %.2f s: %s", len(compiled), took, names)
+            self.sweep()
+        return others
 
     # ---- the files ----
 
@@ -151,8 +210,8 @@ class KernelCache:
         directory = self._directory()
         return directory.path / _name(source) if directory is not None else None
 
-    def find(self, source: str) -> bytes | None:
-        """The stored bytes, if there is a sound file for exactly this source."""
+    def find(self, source: str, again: bool = False) -> bytes | None:
+        """The stored bytes, if there is a sound file for exactly this source. What is wrong with it is not told `again`."""
         if (directory := self._directory()) is None:
             return None
         name = _name(source)
@@ -167,7 +226,8 @@ class KernelCache:
             and body[:source_length] == source.encode() and hashlib.sha256(body).digest() == digest
         )
         if not sound:
-            tell("cache", "%s is not the file that it should be, and is passed over", name)
+            if not again:
+                tell("cache", "%s is not the file that it should be, and is passed over", name)
             return None
         # Times of use decide what a sweep deletes; once a day is enough, and most reads then write nothing.
         with contextlib.suppress(OSError):  # it may be read-only
@@ -192,7 +252,7 @@ class KernelCache:
         with contextlib.suppress(OSError):  # read-only
             if not _is_our_turn(directory, interval):
                 return
-            files = sorted((status.st_mtime, status.st_size, name) for name, status in directory.files() if name != _STAMP)
+            files = sorted((status.st_mtime, status.st_size, name) for name, status in directory.files() if name not in _OURS)
             excess = sum(size for _, size, _ in files) - self._size_limit
             if excess > 0:  # a quarter more, so that the next sweeps find room
                 excess += self._size_limit // 4

@@ -46,6 +46,7 @@ def available_processors() -> int:
 MODULES_PER_NEW_WORKER = 18  # measured: a worker starts in the time of 18 small compiles
 FEW = 3  # modules, for which no process is worth while
 MOST_WORKERS = 7
+SHARING = [1]  # processes that share the processors, this one among them, and divide what they compile: see `compile_claims`
 
 
 class CompileWorker:
@@ -118,7 +119,7 @@ def _workers_for(modules: int) -> list[CompileWorker]:
         return []
     try:
         worth = max(modules // MODULES_PER_NEW_WORKER, modules > FEW and not CompileWorker.started)
-        wanted = min(worth, available_processors() - 1, MOST_WORKERS)
+        wanted = min(worth, available_processors() // SHARING[0] - 1, MOST_WORKERS)
         while len(_workers) < wanted:
             _workers.append(CompileWorker())
     except OSError:  # no more processes: fewer workers, then
@@ -126,8 +127,16 @@ def _workers_for(modules: int) -> list[CompileWorker]:
     return _workers[:]
 
 
-def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]], step: Callable[[], None] = lambda: None) -> list[bytes]:
-    """The object code of each (symbol, function that writes its LLVM IR); `step` hears of each. One thread at a time may call.
+def compile_modules(
+    modules: Sequence[tuple[str, Callable[[], str]]], begin: Callable[[int], bool] = lambda index: True,
+    finish: Callable[[int, bytes], None] = lambda index, object_code: None,
+) -> list[bytes]:
+    """The object code of each (symbol, function that writes its LLVM IR). One thread at a time may call.
+
+    Args:
+        begin: asked with the number of each module just before it is compiled; where it says no, b"" is the result. It is
+            asked again for what a worker has handed back.
+        finish: told the number and the object code of each as soon as it is there. Both are called by any thread.
 
     Raises RuntimeError if a text is not valid LLVM IR.
     """
@@ -144,12 +153,13 @@ def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]], step: Call
         except IndexError:  # another taker was quicker
             return
         try:
-            symbol, llvm_ir = modules[index]
-            objects[index] = compile_module(symbol, llvm_ir())
+            if begin(index):
+                symbol, llvm_ir = modules[index]
+                objects[index] = compile_module(symbol, llvm_ir())
+                finish(index, objects[index])
         except BaseException:
             waiting.append(index)
             raise
-        step()
 
     def delegate(worker: CompileWorker) -> None:
         try:
@@ -159,7 +169,7 @@ def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]], step: Call
             _workers.remove(worker)
             worker.close()
 
-    def finish() -> None:
+    def take_all() -> None:
         while waiting:
             for worker in [w for w in starting if w.is_ready][: len(waiting) - 1]:
                 starting.remove(worker)
@@ -168,14 +178,14 @@ def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]], step: Call
             take(_compile_here)
 
     try:
-        finish()
+        take_all()
     except BaseException:
         waiting.clear()
         raise
     finally:
         for thread in delegates:
             thread.join()
-    finish()  # what failing workers handed back
+    take_all()  # what failing workers handed back
     return objects
 
 

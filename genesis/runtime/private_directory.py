@@ -73,6 +73,10 @@ class PrivateDirectory:
         """Make an empty file. Raises FileExistsError if it is there."""
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._fd))
 
+    def open_shared(self, name: str) -> int:
+        """A descriptor of a file that is there from now on, to read and write."""
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600, dir_fd=self._fd)
+
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
         with contextlib.suppress(FileNotFoundError):

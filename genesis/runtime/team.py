@@ -17,7 +17,7 @@ from genesis.ir.replayable import replayable
 from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.machine_code import available_processors
+from genesis.runtime.machine_code import SHARING, available_processors
 from genesis.runtime.uninterrupted import uninterrupted
 
 # Not OpenMP: slim images lack it, and a forked child that meets it hangs. Not Numba's portable layer: it takes 100 us a launch
@@ -155,8 +155,12 @@ def set_num_threads(threads: int) -> None:
 
 
 def share_processors(processes: int) -> None:
-    """Let launches use this process's part of the processors, which so many processes share; what somebody has set, stays."""
+    """Let launches and compile workers use this process's part of the processors, which so many processes share.
+
+    A number of threads that somebody has set stays.
+    """
     global _threads
+    SHARING[0] = processes
     if _threads is None and not any(os.environ.get(name) for name in _SETTINGS):
         _threads = max(1, available_processors() // processes)
 

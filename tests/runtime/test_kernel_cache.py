@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import itertools
 import os
 import shutil
+import signal
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from genesis.runtime import compile_claims
 from genesis.runtime import kernel_cache as module
+from genesis.runtime.compile_claims import CompileClaims
 from genesis.runtime.counters import stats
 from genesis.runtime.kernel_cache import KernelCache, KernelSource
-from genesis.runtime.private_directory import cache_directory
+from genesis.runtime.private_directory import PrivateDirectory, cache_directory
 
 from .kernels import run_python
 
@@ -54,7 +59,7 @@ COMPILED, LOADED = (1, 0), (0, 1)
 
 
 def kernel_files(directory: Path) -> list[Path]:
-    return [path for path in directory.iterdir() if path.name != "swept"]
+    return [path for path in directory.iterdir() if path.name not in module._OURS]
 
 
 def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path):
@@ -359,18 +364,104 @@ FILL = """
 """
 
 
-def test_processes_fill_one_directory_at_once_and_the_next_needs_no_numba(tmp_path):
+def test_processes_that_start_at_once_compile_each_kernel_once_in_sum_and_the_next_needs_no_numba(tmp_path):
     def fill() -> None:
         outputs.append(run_python(FILL, GENESIS_CACHE_DIR=str(tmp_path)))
 
     outputs: list[str] = []
-    threads = [threading.Thread(target=fill) for _ in range(2)]
+    threads = [threading.Thread(target=fill) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(outputs) == 2
+    compiled, loaded = zip(*[map(int, output.split()[:2]) for output in outputs], strict=True)
+    assert sum(compiled) == 12 and sum(loaded) == 24
     assert run_python(FILL, GENESIS_CACHE_DIR=str(tmp_path)) == "0 12 False"
+    assert len(kernel_files(tmp_path / "kernels")) == 12
+
+
+@contextlib.contextmanager
+def compiling_elsewhere(directory: Path, *sources: KernelSource) -> Iterator[int]:
+    """A child process that claims kernels, and never compiles them."""
+    ready, tell_ready = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException), CompileClaims(PrivateDirectory(directory)) as claims:
+            if all([claims.take(module._name(source.source)) for source in sources]):
+                os.write(tell_ready, b"y")
+            time.sleep(60)
+        os._exit(0)
+    try:
+        os.close(tell_ready)
+        assert os.read(ready, 1) == b"y"
+        yield child
+    finally:
+        os.close(ready)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_what_another_process_compiles_is_compiled_here_when_that_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1000.0)
+    sources = [constant(value) for value in range(3)]
+    with compiling_elsewhere(tmp_path, *sources[:2]) as child:
+        threading.Timer(0.1, os.kill, (child, signal.SIGKILL)).start()
+        assert [call(address) for address in cache(tmp_path).get_or_compile(sources)] == [0, 1, 2]
+
+
+def test_what_a_stopped_process_compiles_is_compiled_here_at_the_deadline(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT", 0.05)
+    source = constant(13)
+    with compiling_elsewhere(tmp_path, source) as child:
+        os.kill(child, signal.SIGSTOP)
+        assert fetch(tmp_path, source) == (13, *COMPILED)
+        assert fetch(tmp_path, source) == (13, *LOADED)
+
+
+def test_what_another_process_has_written_meanwhile_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1000.0)
+    source = constant(14)
+    with compiling_elsewhere(tmp_path, source):
+        code = module.machine_code.compile_modules([(source.symbol, source.llvm_ir)])[0]
+        threading.Timer(0.1, cache(tmp_path)._write, (source.source, code)).start()
+        assert fetch(tmp_path, source) == (14, *LOADED)
+
+
+def test_a_wait_for_another_process_is_interrupted(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1000.0)
+    kernels, source = cache(tmp_path), constant(15)
+    with compiling_elsewhere(tmp_path, source):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            kernels.get_or_compile([source])
+    assert call(kernels.get_or_compile([source])[0]) == 15
+
+
+def test_a_forked_child_does_not_keep_its_parents_claims(tmp_path):
+    directory, name = PrivateDirectory(tmp_path), "ab" * 32
+    ours, theirs = CompileClaims(directory), CompileClaims(directory)
+    assert ours.take(name) and not theirs.take(name) and not theirs.is_free(name)
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    with ours, theirs:
+        ours.end()
+        while not (is_free := theirs.is_free(name)) and not os.waitpid(child, os.WNOHANG)[0]:
+            time.sleep(0.001)  # the child runs its handlers
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert is_free
+
+
+def test_a_file_system_without_locks_refuses_nothing(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(compile_claims.fcntl, "fcntl", refuse)
+    source = constant(16)
+    assert fetch(tmp_path, source) == (16, *COMPILED)
+    assert fetch(tmp_path, source) == (16, *LOADED)
 
 
 def test_a_forked_child_compiles_while_the_parent_does(tmp_path):
