@@ -132,7 +132,7 @@ class KernelCache:
         count("kernels_loaded", loaded)
         count("load_microseconds", round(1e6 * took))
         if loaded:
-            tell("cache", "loaded %d kernels in %.1f ms", loaded, 1e3 * took)
+            tell("cache", "loaded %d kernel%s in %.1f ms", loaded, "s" * (loaded != 1), 1e3 * took)
         if missing:
             self._compile_or_await(missing)
 
@@ -200,7 +200,7 @@ class KernelCache:
             count("kernels_compiled", len(compiled))
             count("compile_microseconds", round(1e6 * took))
             names = ", ".join(kernel.symbol for kernel, _ in compiled)
-            tell("compile", "compiled %d kernels in %.2f s: %s", len(compiled), took, names)
+            tell("compile", "compiled %d kernel%s in %.2f s: %s", len(compiled), "s" * (len(compiled) != 1), took, names)
             self.sweep()
         return others
 

@@ -58,8 +58,8 @@ def test_kernels_are_told_when_they_are_compiled_and_when_they_are_loaded(tmp_pa
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     KernelCache(lambda: directory).get_or_compile([kernel])
     compiled, loaded, unsound, again = [record.getMessage() for record in caplog.records]
-    assert re.fullmatch(r"compiled 1 kernels in \d+\.\d\d s: told", compiled) and re.match("compiled 1", again)
-    assert re.fullmatch(r"loaded 1 kernels in \d+\.\d ms", loaded) and file.name in unsound
+    assert re.fullmatch(r"compiled 1 kernel in \d+\.\d\d s: told", compiled) and re.match("compiled 1", again)
+    assert re.fullmatch(r"loaded 1 kernel in \d+\.\d ms", loaded) and file.name in unsound
 
 
 def test_guards_tell_what_changed_and_what_cannot_be_replayed(caplog):
