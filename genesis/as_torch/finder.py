@@ -13,6 +13,7 @@ from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
+from inspect import isfunction
 from types import ModuleType
 from typing import Any
 
@@ -64,8 +65,9 @@ def look_up(path: str, name: str) -> object:
     if known or (path in EVERYTHING and not name.startswith("__")):
         for source in source_of(path):
             value = getattr(source, name, ABSENT)
-            if value is not ABSENT and not _is_foreign(value):
-                return value
+            if value is ABSENT or _is_foreign(value) or (path == "torch" and full in MODULES and isfunction(value)):
+                continue  # `genesis.export` is a function, `torch.export` a module
+            return value
     return ABSENT
 
 

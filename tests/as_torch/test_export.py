@@ -7,6 +7,7 @@ _SCRIPT = """
 import os, tempfile
 import torch
 from torch import nn
+assert torch.export.Dim("batch").__name__ == "batch"  # without an import of its own
 from torch.export import Dim, ExportedProgram, export
 module = nn.Linear(3, 2).eval()
 x = torch.randn(4, 3)
@@ -19,6 +20,10 @@ assert torch.equal(torch.export.load(path).module()(x), module(x))
 torch.onnx.export(module, (x,), path, input_names=["x"], dynamo=True)
 import onnx
 assert [one.name for one in onnx.load(path).graph.input] == ["x"]
+for sizes in ({"dynamic_axes": {"x": {0: "batch"}}}, {"dynamic_shapes": {"input": {0: Dim("batch"), 1: 3}}}):
+    torch.onnx.export(module, (x,), path, input_names=["x"], output_names=["y"], **sizes)
+    model = onnx.load(path).graph
+    assert [one.type.tensor_type.shape.dim[0].dim_param for one in (*model.input, *model.output)] == ["batch"] * 2
 try:
     export(lambda x: x, (x,))
 except ValueError as problem:
