@@ -24,8 +24,10 @@ def keep_results(run: Run, trace: Trace, failed: int) -> None:
         return
     lowered, stages = plan.lowered, plan.lowered.schedule.stages
     first, *_, last = [number for number, stage in enumerate(stages) if _has(stage, failed)] * 2
-    last = last if lowered.nodes[failed] in plan.collectives else first
-    ended = [call for stage in stages[:first] for call in stage if not (isinstance(call, HostCall) and call.phase == "start")]
+    is_host = trace.device.memory.is_host
+    last = last if is_host and lowered.nodes[failed] in plan.collectives else first
+    going_on = "start" if is_host else "wait"  # a GPU's stream waits by its order: what was started is there for what follows
+    ended = [call for stage in stages[:first] for call in stage if not (isinstance(call, HostCall) and call.phase == going_on)]
     begun = {call.node for stage in stages[: last + 1] for call in stage if isinstance(call, HostCall)}
     written = {value for call in ended for value in call.writes}
     for index, (base, _), memory in zip(plan.values, lowered.outputs, run.memories, strict=True):

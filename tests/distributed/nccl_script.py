@@ -10,6 +10,7 @@ import genesis.distributed as dist
 from genesis import nn
 from genesis.distributed import gpus
 from genesis.distributed.nn import functional
+from genesis.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from genesis.runtime.cuda import memory_of
 from genesis.runtime.cuda.gpu import UnavailableError
 from genesis.runtime.cuda.nccl import functions_of
@@ -179,6 +180,47 @@ def check_data_parallel_training():
         assert start == "Broadcast 13 float32 0 on 0" and steps == [steps[0]] * 4 and len(calls) == 9, calls
 
 
+def sharded(device):
+    model = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 1)).to(device)
+    model = dist.fsdp.fully_shard(model)
+    return model, genesis.optim.SGD(model.parameters(), lr=0.1)
+
+
+def divided(device):
+    model = dist.DistributedDataParallel(nn.Linear(2, 1).to(device))
+    return model, dist.optim.ZeroRedundancyOptimizer(model.parameters(), genesis.optim.Adam, lr=0.1)
+
+
+def normalized(device):
+    model = dist.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))).to(device)
+    model = dist.DistributedDataParallel(model)
+    model.register_comm_hook(None, dist.communication_hooks.bf16_compress_hook)
+    return model, genesis.optim.SGD(model.parameters(), lr=0.1)
+
+
+def in_parts(device):
+    model = nn.Sequential(nn.Linear(2, 2 * size()), nn.Linear(2 * size(), 1)).to(device)
+    mesh = dist.init_device_mesh(device, (size(),))
+    model = parallelize_module(model, mesh, {"0": ColwiseParallel(), "1": RowwiseParallel()})
+    return model, genesis.optim.SGD(model.parameters(), lr=0.1)
+
+
+def check_what_is_built_on_collectives():
+    for make in (sharded, divided, normalized, in_parts):
+        found = []
+        for device in ("cpu", "cuda"):
+            genesis.manual_seed(5)
+            model, optimizer = make(device)
+            x = (mine((2, 2)) if make is not in_parts else genesis.ones(2, 2)).to(device)
+            (model(x) ** 2).sum().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            loss = (model(x) ** 2).sum()
+            found.append([loss.item(), *[p.flatten().tolist() for p in model.parameters()]])
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5, err_msg=make.__name__)
+
+
 def check_collectives_of_both_devices_are_in_one_order():
     a, b, c = genesis.ones(2), genesis.ones(2, device="cuda"), genesis.ones(2)
     for tensor in (a, b, c):
@@ -221,10 +263,27 @@ def broken(timeout=20):
     return group
 
 
+def check_what_came_before_a_failure_stays():
+    group, table = broken(), genesis.ones(3, device="cuda")
+    dist.all_reduce(x := genesis.ones(2, device="cuda"), group=group)
+    picked = table[genesis.tensor([1, 7], device="cuda")]
+    y = functional.all_reduce(genesis.ones(5, device="cuda"), group=group)
+    raises(IndexError, "7", picked.tolist)
+    assert x.tolist() == [size()] * 2 and y.tolist() == [size()] * 5
+    assert PLAYED.taken() == ["AllReduce 2 float32 0 on 0", "AllReduce 5 float32 0 on 0"]
+    z, w = genesis.ones(2, device="cuda"), genesis.ones(5, device="cuda")
+    dist.all_reduce(z, group=group)
+    dist.all_reduce(w, group=group)
+    PLAYED.statuses = [0, 3]
+    raises(RuntimeError, "all_reduce sum of float32[5]", w.tolist)
+    assert z.tolist() == [size()] * 2
+    assert PLAYED.taken() == ["AllReduce 2 float32 0 on 0", "AllReduce 5 float32 0 on 0", "CommAbort"]
+
+
 def check_failures_name_what_it_was():
     gpu = memory_of(0).gpu
     group = broken()
-    PLAYED.status = 3
+    PLAYED.statuses = [3]
     x = genesis.ones(4, device="cuda")
     dist.all_reduce(x, group=group)
     raises(RuntimeError, f"rank {rank()}: all_reduce sum of float32[4] at {__file__}", x.tolist)

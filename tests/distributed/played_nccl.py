@@ -17,12 +17,12 @@ INVALID, REMOTE = 4, 6
 class PlayedNccl:
     """What `ctypes.CDLL("libnccl.so.2")` would be.
 
-    `calls` lists what was called, with counts, types and what follows, but no addresses. The next call returns `status`, where
-    that is not 0; `state` is the asynchronous error. While it `hangs` nothing that is begun ends, until it is aborted.
+    `calls` lists what was called, with counts, types and what follows, but no addresses. The next collectives return
+    `statuses`, as far as these go; `state` is the asynchronous error. While it `hangs` nothing that is begun ends, until it is aborted.
     """
 
     def __init__(self):
-        self.calls, self.status, self.state, self.hangs = [], 0, 0, False
+        self.calls, self.statuses, self.state, self.hangs = [], [], 0, False
         self.group, self.comms, self.made = None, {}, 0
         self.texts = {"GetErrorString": ctypes.create_string_buffer(b"unhandled error"),
                       "GetLastError": ctypes.create_string_buffer(b"ring 0 has no channel")}
@@ -93,7 +93,7 @@ class PlayedNccl:
         addresses, rest = known[: len(known) - COUNTED[name]], known[len(known) - COUNTED[name] :]
         kind = np.dtype(TYPES[rest[1]]).name
         self.calls.append(" ".join([name, str(rest[0]), kind, *map(str, rest[2:]), f"on {stream or 0}"]))
-        status, self.status = self.status, 0
+        status = self.statuses.pop(0) if self.statuses else 0
         if status:
             return status
         call = name, addresses, rest, self.comms[handle]
