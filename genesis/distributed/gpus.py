@@ -12,7 +12,7 @@ from genesis.runtime.cuda.collective import watch
 from genesis.runtime.cuda.gpu import UnavailableError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import Communicator, library, unique_id
-from genesis.runtime.devices import Device
+from genesis.runtime.devices import device_of
 
 ENGINES = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}  # what each is for
 
@@ -44,7 +44,7 @@ def gpu_of(device_id: Any, neighbour: int) -> GpuMemory:
     if not gpu_count():
         raise UnavailableError(f"there is no GPU: {reason_for_none()}")
     number = neighbour % gpu_count() if device_id is None else device_id
-    device = Device(f"cuda:{number}" if isinstance(number, int) else number)
+    device = device_of(f"cuda:{number}" if isinstance(number, int) else number)
     if device.type != "cuda":
         raise ArgumentError(f"init_process_group: device_id is {device_id!r}; want a GPU, as 'cuda:0' or 0")
     memory: GpuMemory = device.memory
@@ -60,7 +60,7 @@ def connect(group: Group, comm: Any, device_id: Any, neighbour: int) -> None:
     try:
         memory, functions = gpu_of(device_id, neighbour), library()
         ident = unique_id(functions) if group.rank == 0 else b""
-    except (UnavailableError, ArgumentError) as missing:
+    except (UnavailableError, ValueError) as missing:
         problem = str(missing)
     ident = _checked(group, comm, problem, ident)
     try:

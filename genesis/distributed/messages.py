@@ -15,6 +15,7 @@ from genesis.execution.flush import flush_all
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.collectives import CollectiveError
+from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
@@ -54,7 +55,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
         message.source = own.ranks[message.status.Get_source()]
         came = values.view(tensor.dtype.numpy).reshape(tensor.shape)
         with recording(False) as again, again:
-            write(detach(tensor), tensor_from(came, dtype=tensor.dtype))
+            write(detach(tensor), tensor_from(came, dtype=tensor.dtype, device=CPU))
 
     return Message(own.comm.Irecv([values, library.BYTE], there, tag), finish, said, own.handle.timeout)
 

@@ -10,6 +10,7 @@ import genesis.distributed as dist
 from genesis import nn
 from genesis.distributed import gpus
 from genesis.distributed.nn import functional
+from genesis.distributed.pipelining import PipelineStage, Schedule1F1B
 from genesis.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from genesis.runtime.cuda import memory_of
 from genesis.runtime.cuda.gpu import UnavailableError
@@ -203,6 +204,24 @@ def in_parts(device):
     mesh = dist.init_device_mesh(device, (size(),))
     model = parallelize_module(model, mesh, {"0": ColwiseParallel(), "1": RowwiseParallel()})
     return model, genesis.optim.SGD(model.parameters(), lr=0.1)
+
+
+def piped(device):
+    genesis.manual_seed(7)
+    layers = [nn.Linear(2, 2).to(device) for _ in range(size())]
+    stage = PipelineStage(layers[rank()], rank(), size(), device)
+    losses = []
+    schedule = Schedule1F1B(stage, n_microbatches=2, loss_fn=nn.functional.mse_loss)
+    x, y = genesis.ones(4, 2, device=device), genesis.zeros(4, 2, device=device)
+    given = (x,) if rank() == 0 else ()
+    schedule.step(*given, **({"target": y, "losses": losses} if rank() == size() - 1 else {}))
+    return [*losses, *[p.grad for p in layers[rank()].parameters()]]
+
+
+def check_pipelines():
+    for ours, theirs in zip(piped("cuda"), piped("cpu"), strict=True):
+        np.testing.assert_allclose(ours.tolist(), theirs.tolist(), rtol=1e-5, atol=1e-6)
+    raises(ValueError, "PipelineStage: the tensor is on cpu:1", PipelineStage, nn.Linear(2, 2), rank(), size(), "cpu:1")
 
 
 def check_what_is_built_on_collectives():

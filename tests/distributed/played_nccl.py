@@ -18,7 +18,8 @@ class PlayedNccl:
     """What `ctypes.CDLL("libnccl.so.2")` would be.
 
     `calls` lists what was called, with counts, types and what follows, but no addresses. The next collectives return
-    `statuses`, as far as these go; `state` is the asynchronous error. While it `hangs` nothing that is begun ends, until it is aborted.
+    `statuses`, as far as these go; `state` is the asynchronous error. While it `hangs` nothing that is begun ends, until it
+    is aborted.
     """
 
     def __init__(self):

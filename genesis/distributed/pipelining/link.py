@@ -20,6 +20,7 @@ from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.runtime.devices import CPU, Device
 from genesis.tensor.dispatch import filled
 from genesis.tensor.handle import Tensor
 
@@ -44,8 +45,8 @@ class Spec(NamedTuple):
 class Link:
     """One end of a boundary: `is_next` says whether the other stage comes after this one."""
 
-    def __init__(self, group: ProcessGroup, rank: int, is_next: bool) -> None:
-        self.group, self.peer, self.is_next = group, group.ranks[rank], is_next
+    def __init__(self, group: ProcessGroup, rank: int, is_next: bool, device: Device) -> None:
+        self.group, self.peer, self.is_next, self.device = group, group.ranks[rank], is_next, device
         self.specs: list[Spec] | None = None  # of what goes forward
         self._count = self._ahead = 0
         self._came: dict[int, Tensors] = {}
@@ -70,9 +71,10 @@ class Link:
             text = json.dumps([[spec.dtype.name, spec.shape] for spec in found]).encode()
             if len(text) > _DESCRIPTION:
                 raise ArgumentError(f"PipelineStage: a stage gives {len(found)} tensors; want fewer")
-            send_now(tensor_from(np.frombuffer(text.ljust(_DESCRIPTION), np.uint8).copy()), self.peer, self.group, _TAG)
+            said = np.frombuffer(text.ljust(_DESCRIPTION), np.uint8).copy()
+            send_now(tensor_from(said, device=CPU), self.peer, self.group, _TAG)
         else:
-            heard = tensor_from(np.zeros(_DESCRIPTION, np.uint8))
+            heard = tensor_from(np.zeros(_DESCRIPTION, np.uint8), device=CPU)
             receive_now(heard, self.peer, self.group, _TAG)
             found = [Spec(DTYPES[name], tuple(shape)) for name, shape in json.loads(heard.numpy().tobytes())]
         self.specs = found
@@ -100,7 +102,7 @@ class Link:
         return [None if self.is_next and not spec.has_gradient else self._received(spec) for spec in self._known()]
 
     def _received(self, spec: Spec) -> Tensor:
-        return recv(filled(0, spec.shape, spec.dtype), self.peer, self.group)
+        return recv(filled(0, spec.shape, spec.dtype, self.device), self.peer, self.group)
 
     def _known(self) -> list[Spec]:
         assert self.specs is not None

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from genesis.autograd.backward_pass import backward
+from genesis.distributed.nn.functional import check_place
 from genesis.distributed.pipelining.link import Link
 from genesis.distributed.process_group import group_of
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
-from genesis.runtime.devices import CPU, Device
+from genesis.runtime.devices import CPU, device_of
 from genesis.tensor.dispatch import filled
 from genesis.tensor.handle import Tensor
 
@@ -26,7 +27,7 @@ class PipelineStage:
         submodule: its part of the model.
         stage_index: which part: this rank's number in the group.
         num_stages: how many there are: one for each rank of the group.
-        device: the CPU.
+        device: that of the submodule: the CPU, or this rank's GPU where the ranks' GPUs communicate.
         group: the ranks; all if left out.
 
     Raises ValueError for a group of another number of ranks, another rank's stage and another device.
@@ -46,13 +47,14 @@ class PipelineStage:
             raise ArgumentError(f"PipelineStage: {num_stages} stages in a group of {own.size()} ranks; want one for each rank")
         if stage_index != own.rank():
             raise ArgumentError(f"PipelineStage: stage {stage_index} on rank {own.rank()} of the group; want {own.rank()}")
-        if Device(device) is not CPU:
-            raise ArgumentError(f"PipelineStage: the device is {device}; want cpu")
+        place = device_of(device)
+        if place is not CPU:
+            check_place("PipelineStage", place, own.number)
         self.submodule, self.stage_index, self.num_stages, self.group = submodule, stage_index, num_stages, own
         self.is_first, self.is_last = stage_index == 0, stage_index == num_stages - 1
         self.live: dict[int, tuple[Sequence[Tensor], Sequence[Tensor]]] = {}  # what came, and what it gave, by micro-batch
-        self._before = None if self.is_first else Link(own, stage_index - 1, is_next=False)
-        self._after = None if self.is_last else Link(own, stage_index + 1, is_next=True)
+        self._before = None if self.is_first else Link(own, stage_index - 1, is_next=False, device=place)
+        self._after = None if self.is_last else Link(own, stage_index + 1, is_next=True, device=place)
 
     def begin(self, count: int, before: int, after: int) -> None:
         """A step of `count` micro-batches begins: so many go ahead on either side before gradients come back."""
@@ -84,7 +86,7 @@ class PipelineStage:
     def backward(self, number: int, seed: float) -> None:
         """Derive a micro-batch, and send the gradients of what came. On the last stage that of the loss is `seed`."""
         args, results = self.live.pop(number)
-        gradients = [filled(seed, loss.shape, loss.dtype) for loss in results] if self._after is None else (
+        gradients = [filled(seed, loss.shape, loss.dtype, loss.device) for loss in results] if self._after is None else (
             self._after.take(number))
         derived = [(result, gradient) for result, gradient in zip(results, gradients, strict=True)
                    if gradient is not None and result.requires_grad]
@@ -103,7 +105,7 @@ def _gradient(tensor: Tensor) -> Tensor | None:
     """That of what came; zeros where nothing depends on it, None of integers."""
     if not tensor.requires_grad:
         return None
-    return filled(0, tensor.shape, tensor.dtype) if tensor.grad is None else tensor.grad
+    return filled(0, tensor.shape, tensor.dtype, tensor.device) if tensor.grad is None else tensor.grad
 
 
 def _tensors(outputs: Any) -> list[Tensor]:
