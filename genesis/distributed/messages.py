@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.distributed import mpi
+from genesis.distributed.flat import joined, put
 from genesis.distributed.nn import functional
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_group_rank, group_of, root_of, synchronize
-from genesis.distributed.work import Message
+from genesis.distributed.work import Message, Work
 from genesis.execution.flush import flush_all
 from genesis.functions.from_data import tensor as tensor_from
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.runtime.collectives import CollectiveError
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import array_of
@@ -98,15 +99,61 @@ class P2POp(NamedTuple):
     group_peer: int | None = None
 
 
-def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Message]:
-    """Begin all of several messages, in any order on each rank. Raises ValueError for what is no P2POp of isend or irecv.
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Begin all of several messages, in any order on each rank. Those of tensors on GPUs are recorded, as collectives are.
 
-    Tensors are on the CPU. Between GPUs there are `send` and `recv`, in the order of the script, and
-    `nn.functional.sendrecv`, where two ranks give each other something.
+    Raises ValueError for what is no P2POp of isend or irecv, and for tensors on GPUs beside those of the CPU; TypeError where
+    a rank gets tensors of several dtypes from a GPU.
     """
     if not p2p_op_list or any(not isinstance(each, P2POp) or each.op not in (isend, irecv) for each in p2p_op_list):
         raise ArgumentError("batch_isend_irecv: want a list of P2POp(isend or irecv, ..), one at least")
-    return [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+    on_host = {array_of(each.tensor).device.memory.is_host for each in p2p_op_list}
+    if len(on_host) > 1:
+        raise ArgumentError("batch_isend_irecv: some tensors are on GPUs, some on the CPU; want a batch for each")
+    if on_host == {True}:
+        return [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+    return _begin_on_gpus(p2p_op_list)
+
+
+def _begin_on_gpus(messages: Sequence[P2POp]) -> list[Work]:
+    """Record messages between GPUs, those of two ranks together.
+
+    Two ranks wait for each other. Pairs come in an order that all ranks know: none waits for one that waits for it.
+    """
+    pairs: dict[tuple[int, int, int], dict[Callable[..., Message], list[Tensor]]] = {}
+    for each in messages:
+        own = group_of(each.group)
+        there = get_group_rank(own, _peer(each.op.__name__, own, each.peer, each.tag, each.group_peer))
+        low, high = sorted((own.rank(), there))
+        pairs.setdefault((own.number, low, high), {isend: [], irecv: []})[each.op].append(each.tensor)
+    groups = {group.number: group for group in [group_of(each.group) for each in messages]}
+    with recording(False) as again, again:
+        for number, low, high in sorted(pairs):
+            sent, received = pairs[number, low, high].values()
+            _check_one_dtype(sent)
+            _check_one_dtype(received)
+            _pass(sent, received, groups[number], low, high)
+    return [Work([each.tensor]) for each in messages]
+
+
+def _pass(sent: Sequence[Tensor], received: Sequence[Tensor], group: ProcessGroup, low: int, high: int) -> None:
+    """What two ranks of a group give each other: at once where it is as much both ways, else first what rank `low` sends."""
+    is_low = group.rank() == low
+    peer = group.ranks[high if is_low else low]
+    gone, place = (joined(tensors) if tensors else None for tensors in (sent, received))
+    if gone is not None and place is not None and gone.shape == place.shape and gone.dtype is place.dtype:
+        put(received, functional.sendrecv(gone, peer, group))
+        return
+    for sends in (is_low, not is_low):
+        if sends and gone is not None:
+            functional.send(gone, peer, group)
+        elif not sends and place is not None:
+            put(received, functional.recv(place, peer, group))
+
+
+def _check_one_dtype(tensors: Sequence[Tensor]) -> None:
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise ArgumentTypeError("batch_isend_irecv: tensors of several dtypes go one way between two GPUs; want one dtype")
 
 
 # ---- Python objects ----
@@ -204,7 +251,7 @@ def _other(
 def _check_on_host(name: str, tensor: Tensor) -> None:
     device = array_of(tensor).device
     if not device.memory.is_host:
-        raise ArgumentError(f"{name}: the tensor is on {device}; want one on cpu, or send, recv or nn.functional.sendrecv")
+        raise ArgumentError(f"{name}: the tensor is on {device}; want one on cpu, or batch_isend_irecv, send or recv")
 
 
 def _peer(name: str, group: Any, rank: int | None, tag: int, group_rank: int | None) -> int:

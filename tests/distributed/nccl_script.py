@@ -145,8 +145,33 @@ def check_messages_between_gpus():
         assert x.grad.tolist() == [3.0 - rank()] * 2
         assert PLAYED.taken() == ["GroupStart", f"Send 2 float32 {1 - rank()} on 0", f"Recv 2 float32 {1 - rank()} on 0",
                                   "GroupEnd"] * 2
-    raises(ValueError, "want one on cpu, or send", dist.isend, got, following)
+    raises(ValueError, "want one on cpu, or batch_isend_irecv", dist.isend, got, following)
     raises(ValueError, "want tag 0 and the other's rank", dist.recv, got)
+
+
+def check_batches_of_messages_between_gpus():
+    following, before = (rank() + 1) % size(), (rank() - 1) % size()
+    here = [mine(k).cuda() for k in (2, 1)]
+    got = [genesis.zeros(k, device="cuda") for k in (2, 1)]
+    back = genesis.zeros(5, device="cuda")
+    PLAYED.taken()
+    works = dist.batch_isend_irecv([
+        *[dist.P2POp(dist.irecv, tensor, before) for tensor in got], dist.P2POp(dist.isend, mine(5).cuda(), before),
+        *[dist.P2POp(dist.isend, tensor, following) for tensor in here], dist.P2POp(dist.irecv, back, following)])
+    assert all([work.wait() for work in works])
+    assert [tensor.tolist() for tensor in got] == [given(before, k, np.float32).tolist() for k in (2, 1)]
+    assert back.tolist() == given(following, 5, np.float32).tolist()
+    calls = [call for call in PLAYED.taken() if call[0] in "SR"]
+    assert sorted(calls) == sorted([f"Send 3 float32 {following} on 0", f"Send 5 float32 {before} on 0",
+                                    f"Recv 3 float32 {before} on 0", f"Recv 5 float32 {following} on 0"])
+    x, y = genesis.ones(2, device="cuda") * rank(), genesis.zeros(2, device="cuda")
+    if rank() < 2:
+        dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 1 - rank()), dist.P2POp(dist.irecv, y, 1 - rank())])
+        assert y.tolist() == [1.0 - rank()] * 2 and len(PLAYED.taken()) == 4
+    raises(ValueError, "want a batch for each", dist.batch_isend_irecv,
+           [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.isend, x.cpu(), following)])
+    raises(TypeError, "want one dtype", dist.batch_isend_irecv,
+           [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.isend, x.int(), following)])
 
 
 def trained(device, compiled):
