@@ -14,7 +14,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.scopes import ScopeNames
 from genesis.tracing.source_line import line_name
 from genesis.tracing.state import current_trace
-from genesis.tracing.trace import Trace
+from genesis.tracing.trace import ENTERED, Trace
 
 T = TypeVar("T")
 Line = tuple[str, int]  # file, line
@@ -35,8 +35,12 @@ class Provenance(NamedTuple):
     def of_trace(cls, trace: Trace, indices: Iterable[int] | None = None) -> Provenance:
         """That of some positions, or of all."""
         names = ScopeNames()
-        chosen = range(len(trace.nodes)) if indices is None else indices
+        chosen = range(len(trace.nodes)) if indices is None else [*indices]
         lines = {i: line for i in chosen if (line := trace.line_of(i)) is not None}
+        for i in reversed(chosen):  # what is entered for a call lies before it: it has the line of its first reader
+            for j in trace.nodes[i].inputs:
+                if trace.nodes[j].op in ENTERED and i in lines and j in lines:
+                    lines[j] = lines[i]
         derived = [i for i in chosen if (call := trace.call_at(i)) is not None and call[-1][0] == "derive"]
         phases = {i: "forward" if i <= derived[-1] else "update" for i in chosen} if derived else {}
         return cls(lines, {i: names.path(trace.scope_of(i)) for i in chosen}, phases | dict.fromkeys(derived, "backward"))

@@ -15,6 +15,16 @@ def test_graph_shows_what_a_tensor_needs_and_nothing_else():
     assert "sin(" in str(graph()) and unrelated.shape == (2,)
 
 
+def test_what_is_entered_for_a_call_has_the_line_of_the_call():
+    weight, first = genesis.ones(2, 2).tolist(), genesis.tensor([[1.0, 2.0]]).exp()
+    second = first.sin()
+    weight = genesis.tensor(weight)
+    third = second @ weight
+    shown = graph(third * 3.5)
+    number = {shown.nodes[i].op: shown.lines[i][1] for i in shown.indices if i in shown.lines}
+    assert number["input"] == number["matmul"] and number["scalar"] == number["mul"] == number["matmul"] + 1
+
+
 def test_graph_of_a_computed_tensor_is_empty():
     x = genesis.tensor([1.0]) * 3
     x.tolist()
