@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from genesis.debug.summary import counted
 from genesis.profiler.measured import Measured
 from genesis.profiler.tables import SORTS, Text, rows_of, table
 
@@ -17,7 +19,10 @@ _SORTS: dict[str | None, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """An operation: how often it ran, and microseconds. No operation runs within another: own times are the times."""
+    """An operation: how often it ran, and microseconds. No operation runs within another: own times are the times.
+
+    Or a `record_function`, with the time of the kernels that were recorded in it, of which none is its own.
+    """
 
     key: str
     count: int
@@ -28,12 +33,15 @@ class Average:
 
 
 class Averages(list[Average]):
-    """A list of `Average`, longest time first."""
+    """A list of `Average`: operations, longest time first, then what `record_function` names."""
 
     def __init__(self, measured: Measured, by: str) -> None:
         self._measured, self._by = measured, by
         super().__init__(Average(row.name, row.calls, row.seconds * 1e6, row.seconds * 1e6,
                                  row.seconds * 1e6 / max(row.calls, 1), row.flops) for row in rows_of(measured, by))
+        self._named = [Average(name, count, seconds * 1e6, 0.0, seconds * 1e6 / count, 0.0)
+                       for name, count, seconds in _named(measured)]
+        self.extend(self._named)
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -51,7 +59,10 @@ class Averages(list[Average]):
         sort = _SORTS.get(sort_by, sort_by or "time")
         if sort not in SORTS:
             raise ValueError(f"table: sort_by={sort_by!r}; want one of {', '.join(name for name in _SORTS if name)}")
-        return table(self._measured, self._by, sort, None if row_limit < 0 else row_limit)
+        text = table(self._measured, self._by, sort, None if row_limit < 0 else row_limit)
+        named = [f"{one.key}: {one.cpu_time_total * 1e-3:.3f} ms of kernels, recorded in {counted(one.count, 'call')}"
+                 for one in self._named]
+        return Text("\n".join([text, *[""] * bool(named), *named]))
 
     def __str__(self) -> str:
         return self.table()
@@ -59,3 +70,14 @@ class Averages(list[Average]):
     def names(self) -> Iterator[str]:
         """The keys."""
         return (row.key for row in self)
+
+
+def _named(measured: Measured) -> list[tuple[str, int, float]]:
+    """Each name of a `record_function`, how often it was entered, and the seconds of kernels that were recorded in it."""
+    calls = Counter(span.what for span in measured.spans if span.kind == "user")
+    taken = dict.fromkeys(calls, 0.0)
+    for row in rows_of(measured, "module"):
+        for name in taken:
+            if f".{name}." in f".{row.name}.":
+                taken[name] += row.seconds
+    return [(name, count, taken[name]) for name, count in calls.items()]

@@ -228,3 +228,18 @@ def test_scripts_run_under_the_profiler(tmp_path):
 def test_the_page_runs():
     page = Path(__file__).parents[2] / "docs" / "profiling.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+def test_averages_have_what_record_function_names():
+    net, x = Net(), genesis.ones(4, WIDTH)
+    with profile() as p:
+        for _ in range(2):
+            with record_function("inference"):
+                y = net(x)
+            y.item()
+    rows = {row.key: row for row in p.key_averages()}
+    named = rows["inference"]
+    assert named.count == 2 and named.self_cpu_time_total == 0 and named.cpu_time == named.cpu_time_total / 2
+    assert named.cpu_time_total >= rows["linear"].cpu_time_total > 0
+    assert p.key_averages().self_cpu_time_total == pytest.approx(sum(row.seconds for row in p.rows("operation")) * 1e6)
+    assert str(p.key_averages()).splitlines()[-1].startswith("inference: ")
