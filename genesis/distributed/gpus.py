@@ -12,7 +12,7 @@ from genesis.runtime.cuda.collective import watch
 from genesis.runtime.cuda.gpu import UnavailableError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import Communicator, library, unique_id
-from genesis.runtime.devices import device_of
+from genesis.runtime.devices import device_of, get_current_gpu, set_current_gpu
 
 ENGINES = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}  # what each is for
 
@@ -37,13 +37,13 @@ def uses_nccl(backend: str | None) -> bool:
 
 
 def gpu_of(device_id: Any, neighbour: int) -> GpuMemory:
-    """The GPU that a rank is to use: `device_id`, or that of its number among the ranks of the machine.
+    """The GPU that a rank is to use: `device_id`, the one that `cuda.set_device` chose, or that of its number on the machine.
 
     Raises ValueError for a device that is no GPU, RuntimeError where there is none.
     """
     if not gpu_count():
         raise UnavailableError(f"there is no GPU: {reason_for_none()}")
-    number = neighbour % gpu_count() if device_id is None else device_id
+    number = get_current_gpu() or neighbour % gpu_count() if device_id is None else device_id
     device = device_of(f"cuda:{number}" if isinstance(number, int) else number)
     if device.type != "cuda":
         raise ArgumentError(f"init_process_group: device_id is {device_id!r}; want a GPU, as 'cuda:0' or 0")
@@ -71,6 +71,14 @@ def connect(group: Group, comm: Any, device_id: Any, neighbour: int) -> None:
     assert engine is not None
     group.gpu = engine
     memory.watches.append(partial(watch, group, engine))
+
+
+def become_current(group: Group) -> int:
+    """Have "cuda" be the GPU that the group communicates from; its number."""
+    assert isinstance(group.gpu, Communicator)
+    number = group.gpu.memory.gpu.index
+    set_current_gpu(number)
+    return number
 
 
 def disconnect(group: Group) -> None:

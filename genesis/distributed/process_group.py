@@ -13,7 +13,7 @@ import numpy as np
 
 from genesis.distributed import mpi
 from genesis.distributed.ending import end_job
-from genesis.distributed.gpus import connect, disconnect, uses_nccl
+from genesis.distributed.gpus import become_current, connect, disconnect, uses_nccl
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable
@@ -134,7 +134,8 @@ def init_process_group(
     Args:
         backend: "mpi" or "gloo", both of which are MPI, for tensors on the CPU; so is None. "nccl" or "cpu:mpi,cuda:nccl" have
             tensors on each rank's GPU communicate too, by NCCL; those on the CPU go by MPI then as well.
-        device_id: the rank's GPU, a device or its number, for NCCL; that of the rank's number on its machine if left out.
+        device_id: for NCCL the rank's GPU, a device or its number. Left out, it is the one that `cuda.set_device` chose, other
+            than the first, or that of the rank's number on its machine. "cuda" is that GPU from then on.
         init_method, store, group_name, pg_options: ignored; the launcher knows who belongs together.
         timeout: how long a collective waits for other ranks: a timedelta or seconds; 30 minutes if left out.
         world_size, rank: if given, what they must be.
@@ -166,6 +167,8 @@ def init_process_group(
     _world.uses_gpus, _world.device_id = uses_gpus, device_id
     _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
     WORLD[:] = [_world.group.handle]
+    if size > 1 and uses_gpus:
+        _world.device_id = become_current(_world.group.handle)
     if size > 1 and not _world.is_watched:
         _world.is_watched = True
         atexit.register(_leave)

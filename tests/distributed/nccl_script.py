@@ -15,6 +15,7 @@ from genesis.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
 from genesis.runtime.cuda import memory_of
 from genesis.runtime.cuda.gpu import UnavailableError
 from genesis.runtime.cuda.nccl import functions_of
+from genesis.runtime.cuda.simulated import SimulatedGpu
 
 PLAYED = PlayedNccl()
 FUNCTIONS = functions_of(PLAYED)
@@ -54,35 +55,35 @@ def mine(shape, dtype=np.float32):
 
 def check_reductions_by_their_numbers():
     for number, op in enumerate(("sum", "prod", "max", "min")):
-        assert on_both(in_place(dist.all_reduce, op), mine(3)) == [f"AllReduce 3 float32 {number} on 0"]
+        assert on_both(in_place(dist.all_reduce, op), mine(3)) == [f"AllReduce 3 float32 {number} on 7"]
     for name in ("float64", "int8", "int64"):
-        assert on_both(in_place(dist.all_reduce), mine(3, name)) == [f"AllReduce 3 {name} 0 on 0"]
-    assert on_both(in_place(dist.all_reduce, "avg"), mine(3)) == ["AllReduce 3 float32 0 on 0"]
-    assert on_both(in_place(dist.all_reduce), mine(2, "complex64")) == ["AllReduce 4 float32 0 on 0"]
-    assert on_both(in_place(dist.all_reduce, "max"), mine(3).bool()) == ["AllReduce 3 uint8 2 on 0"]
-    assert on_both(in_place(dist.all_reduce), mine(3).bfloat16()) == ["AllReduce 3 float32 0 on 0"]
-    assert on_both(in_place(dist.all_reduce), mine((2, 4))[:, ::2]) == ["AllReduce 4 float32 0 on 0"]
+        assert on_both(in_place(dist.all_reduce), mine(3, name)) == [f"AllReduce 3 {name} 0 on 7"]
+    assert on_both(in_place(dist.all_reduce, "avg"), mine(3)) == ["AllReduce 3 float32 0 on 7"]
+    assert on_both(in_place(dist.all_reduce), mine(2, "complex64")) == ["AllReduce 4 float32 0 on 7"]
+    assert on_both(in_place(dist.all_reduce, "max"), mine(3).bool()) == ["AllReduce 3 uint8 2 on 7"]
+    assert on_both(in_place(dist.all_reduce), mine(3).bfloat16()) == ["AllReduce 3 float32 0 on 7"]
+    assert on_both(in_place(dist.all_reduce), mine((2, 4))[:, ::2]) == ["AllReduce 4 float32 0 on 7"]
     root = size() - 1
-    assert on_both(in_place(dist.reduce, root), mine(3)) == [f"Reduce 3 float32 0 {root} on 0"]
+    assert on_both(in_place(dist.reduce, root), mine(3)) == [f"Reduce 3 float32 0 {root} on 7"]
 
 
 def check_what_moves_keeps_its_bits():
     root = size() - 1
     for name, said in {"bfloat16": "3 bfloat16", "int32": "3 int32", "bool": "3 uint8", "complex64": "24 uint8"}.items():
         calls = on_both(in_place(dist.broadcast, root), mine(3).to(getattr(genesis, name)))
-        assert calls == [f"Broadcast {said} {root} on 0"], calls
+        assert calls == [f"Broadcast {said} {root} on 7"], calls
 
     def gathered(tensor):
         whole = genesis.zeros(2 * size(), 3, device=tensor.device)
         dist.all_gather_into_tensor(whole, tensor)
         return [whole]
-    assert on_both(gathered, mine((2, 3))) == ["AllGather 6 float32 on 0"]
+    assert on_both(gathered, mine((2, 3))) == ["AllGather 6 float32 on 7"]
 
     def scattered(tensor):
         part = genesis.zeros(2, device=tensor.device)
         dist.reduce_scatter_tensor(part, tensor)
         return [part]
-    assert on_both(scattered, mine(2 * size())) == ["ReduceScatter 2 float32 0 on 0"]
+    assert on_both(scattered, mine(2 * size())) == ["ReduceScatter 2 float32 0 on 7"]
 
 
 def check_uneven_parts_go_in_groups():
@@ -93,14 +94,14 @@ def check_uneven_parts_go_in_groups():
         dist.all_gather(found, tensor)
         return found
     calls = on_both(gathered, mine(rank() + 1))
-    assert calls == ["GroupStart", *[f"Broadcast {k + 1} float32 {k} on 0" for k in range(size())], "GroupEnd"], calls
+    assert calls == ["GroupStart", *[f"Broadcast {k + 1} float32 {k} on 7" for k in range(size())], "GroupEnd"], calls
 
     def scattered(tensor):
         part = genesis.zeros(rank() + 1, device=tensor.device)
         dist.reduce_scatter(part, [*tensor.split([*lengths])])
         return [part]
     calls = on_both(scattered, mine(sum(lengths)))
-    assert calls == ["GroupStart", *[f"Reduce {k + 1} float32 0 {k} on 0" for k in range(size())], "GroupEnd"], calls
+    assert calls == ["GroupStart", *[f"Reduce {k + 1} float32 0 {k} on 7" for k in range(size())], "GroupEnd"], calls
 
 
 def check_sends_and_receives_go_in_groups():
@@ -110,22 +111,22 @@ def check_sends_and_receives_go_in_groups():
         found = [genesis.zeros(2, device=tensor.device) for _ in others] if rank() == root else None
         dist.gather(tensor, found, root)
         return found or [tensor]
-    received = [f"Recv 2 float32 {k} on 0" for k in others] * (rank() == root)
-    assert on_both(gathered, mine(2)) == ["GroupStart", f"Send 2 float32 {root} on 0", *received, "GroupEnd"]
+    received = [f"Recv 2 float32 {k} on 7" for k in others] * (rank() == root)
+    assert on_both(gathered, mine(2)) == ["GroupStart", f"Send 2 float32 {root} on 7", *received, "GroupEnd"]
 
     def scattered(tensor):
         part = genesis.zeros(2, device=tensor.device)
         dist.scatter(part, [*tensor] if rank() == root else None, root)
         return [part]
-    sent = [f"Send 2 float32 {k} on 0" for k in others] * (rank() == root)
-    assert on_both(scattered, mine((size(), 2))) == ["GroupStart", *sent, f"Recv 2 float32 {root} on 0", "GroupEnd"]
+    sent = [f"Send 2 float32 {k} on 7" for k in others] * (rank() == root)
+    assert on_both(scattered, mine((size(), 2))) == ["GroupStart", *sent, f"Recv 2 float32 {root} on 7", "GroupEnd"]
     sends, receives = [abs(rank() - k) for k in others], [abs(rank() - k) for k in others]  # nothing goes to oneself
 
     def exchanged(tensor):
         found = genesis.zeros(sum(receives), device=tensor.device)
         dist.all_to_all_single(found, tensor, receives, sends)
         return [found]
-    moved = [f"{name} {abs(rank() - k)} float32 {k} on 0" for name in ("Send", "Recv") for k in others if k != rank()]
+    moved = [f"{name} {abs(rank() - k)} float32 {k} on 7" for name in ("Send", "Recv") for k in others if k != rank()]
     assert on_both(exchanged, mine(sum(sends))) == ["GroupStart", *moved, "GroupEnd"]
 
 
@@ -143,7 +144,7 @@ def check_messages_between_gpus():
         PLAYED.taken()
         (functional.sendrecv(x, 1 - rank()) * (rank() + 2)).sum().backward()
         assert x.grad.tolist() == [3.0 - rank()] * 2
-        assert PLAYED.taken() == ["GroupStart", f"Send 2 float32 {1 - rank()} on 0", f"Recv 2 float32 {1 - rank()} on 0",
+        assert PLAYED.taken() == ["GroupStart", f"Send 2 float32 {1 - rank()} on 7", f"Recv 2 float32 {1 - rank()} on 7",
                                   "GroupEnd"] * 2
     raises(ValueError, "want one on cpu, or batch_isend_irecv", dist.isend, got, following)
     raises(ValueError, "want tag 0 and the other's rank", dist.recv, got)
@@ -162,8 +163,8 @@ def check_batches_of_messages_between_gpus():
     assert [tensor.tolist() for tensor in got] == [given(before, k, np.float32).tolist() for k in (2, 1)]
     assert back.tolist() == given(following, 5, np.float32).tolist()
     calls = [call for call in PLAYED.taken() if call[0] in "SR"]
-    assert sorted(calls) == sorted([f"Send 3 float32 {following} on 0", f"Send 5 float32 {before} on 0",
-                                    f"Recv 3 float32 {before} on 0", f"Recv 5 float32 {following} on 0"])
+    assert sorted(calls) == sorted([f"Send 3 float32 {following} on 7", f"Send 5 float32 {before} on 7",
+                                    f"Recv 3 float32 {before} on 7", f"Recv 5 float32 {following} on 7"])
     x, y = genesis.ones(2, device="cuda") * rank(), genesis.zeros(2, device="cuda")
     if rank() < 2:
         dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 1 - rank()), dist.P2POp(dist.irecv, y, 1 - rank())])
@@ -203,7 +204,7 @@ def check_data_parallel_training():
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
         calls = PLAYED.taken()
         start, *steps = [calls[0], *[calls[1 + 2 * k : 3 + 2 * k] for k in range(4)]]
-        assert start == "Broadcast 13 float32 0 on 0" and steps == [steps[0]] * 4 and len(calls) == 9, calls
+        assert start == "Broadcast 13 float32 0 on 7" and steps == [steps[0]] * 4 and len(calls) == 9, calls
 
 
 def sharded(device):
@@ -314,14 +315,14 @@ def check_what_came_before_a_failure_stays():
     y = functional.all_reduce(genesis.ones(5, device="cuda"), group=group)
     raises(IndexError, "7", picked.tolist)
     assert x.tolist() == [size()] * 2 and y.tolist() == [size()] * 5
-    assert PLAYED.taken() == ["AllReduce 2 float32 0 on 0", "AllReduce 5 float32 0 on 0"]
+    assert PLAYED.taken() == ["AllReduce 2 float32 0 on 7", "AllReduce 5 float32 0 on 7"]
     z, w = genesis.ones(2, device="cuda"), genesis.ones(5, device="cuda")
     dist.all_reduce(z, group=group)
     dist.all_reduce(w, group=group)
     PLAYED.statuses = [0, 3]
     raises(RuntimeError, "all_reduce sum of float32[5]", w.tolist)
     assert z.tolist() == [size()] * 2
-    assert PLAYED.taken() == ["AllReduce 2 float32 0 on 0", "AllReduce 5 float32 0 on 0", "CommAbort"]
+    assert PLAYED.taken() == ["AllReduce 2 float32 0 on 7", "AllReduce 5 float32 0 on 7", "CommAbort"]
 
 
 def check_failures_name_what_it_was():
@@ -331,7 +332,7 @@ def check_failures_name_what_it_was():
     x = genesis.ones(4, device="cuda")
     dist.all_reduce(x, group=group)
     raises(RuntimeError, f"rank {rank()}: all_reduce sum of float32[4] at {__file__}", x.tolist)
-    assert PLAYED.taken() == ["AllReduce 4 float32 0 on 0", "CommAbort"]
+    assert PLAYED.taken() == ["AllReduce 4 float32 0 on 7", "CommAbort"]
     group = broken()
     y = genesis.ones(4 + rank(), device="cuda")
     dist.all_reduce(y, group=group)
@@ -348,7 +349,7 @@ def check_failures_name_what_it_was():
         PLAYED.hangs, PLAYED.state = True, state
         dist.all_reduce(a := genesis.ones(3, device="cuda"), group=group)
         raises(RuntimeError, said, a.tolist)
-        assert PLAYED.taken() == ["AllReduce 3 float32 0 on 0", "CommAbort"]
+        assert PLAYED.taken() == ["AllReduce 3 float32 0 on 7", "CommAbort"]
         raises(RuntimeError, "values on cuda:0 may be wrong: all_reduce sum of float32[3] was given up", w.tolist)
         dist.destroy_process_group(group)
 
@@ -363,5 +364,6 @@ if __name__ == "__main__":
     gpus.library = missing_on_the_last_rank
     raises(RuntimeError, f"rank {MPI.COMM_WORLD.size - 1}: NCCL cannot be loaded", dist.init_process_group, "nccl")
     gpus.library = lambda: FUNCTIONS
+    SimulatedGpu.stream = 7
     run(globals(), backend="nccl")
     assert PLAYED.taken()[-1] == "CommDestroy"

@@ -74,5 +74,7 @@ def test_a_gpu_is_that_of_the_ranks_number_or_the_one_that_is_named(monkeypatch)
     monkeypatch.setattr(gpus, "gpu_count", lambda: 4)
     monkeypatch.setattr(gpus, "device_of", lambda name: type("Named", (), {"type": name[:4], "memory": name}))
     assert [gpus.gpu_of(None, 5), gpus.gpu_of(3, 5), gpus.gpu_of("cuda:2", 0)] == ["cuda:1", "cuda:3", "cuda:2"]
+    monkeypatch.setattr(gpus, "get_current_gpu", lambda: 2)
+    assert [gpus.gpu_of(None, 5), gpus.gpu_of(0, 5)] == ["cuda:2", "cuda:0"]
     with pytest.raises(ArgumentError, match="device_id is 'cpu'; want a GPU"):
         gpus.gpu_of("cpu", 0)
