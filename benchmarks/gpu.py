@@ -88,7 +88,7 @@ def _then(call: Callable[[], Any], end: Callable[[], Any]) -> Callable[[], Any]:
 
 def _contested(title: str, builders: dict[str, Callable[[], Callable[[], Any]]], settings: Settings) -> Result:
     """The contestants in turn; each call ends when the GPU is done, for which JAX's wait by themselves."""
-    waits = {"genesis": lambda: cuda.memory_of(0).gpu.synchronize(), "torch": lambda: torch.cuda.synchronize()}
+    waits = {"genesis": genesis.synchronize, "torch": lambda: torch.cuda.synchronize()}
     guards = {"torch eager": eager, "torch.compile": compiled, "jax.jit": jitted}
 
     def made(name: str) -> Callable[[], Any] | str:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import genesis
-from genesis.execution.flush import flush_all
 
 try:
     import torch
@@ -25,7 +24,7 @@ _NO_TORCH, _NO_JAX = "torch is not installed", "jax is not installed"
 
 def finish() -> None:
     """Wait for what genesis has recorded."""
-    flush_all()
+    genesis.synchronize()
 
 
 def same_threads() -> int:

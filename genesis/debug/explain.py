@@ -50,8 +50,10 @@ class Explanation:
         entries, replays: how many recorded calls there are, and how often they were replayed.
     """
 
-    def __init__(self, compiled: Compiled, recorder: Recorder, entry: Entry, programs: list[MeasuredProgram]) -> None:
-        self.name = getattr(compiled.function, "__name__", repr(compiled.function))
+    def __init__(
+        self, name: str, compiled: Compiled, recorder: Recorder, entry: Entry, programs: list[MeasuredProgram]
+    ) -> None:
+        self.name = name
         self.programs = programs
         self.ungraphed = [refused_by(program.replay.plan) for program in recorder.programs]
         self.splits = [program.line for program in recorder.programs[:-1]]
@@ -129,4 +131,5 @@ def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
         MeasuredProgram([median(taken) for taken in zip(*runs[id(plan)], strict=True)], costs[id(plan)])
         for plan in [program.replay.plan for program in recorder.programs]
     ]
-    return Explanation(compiled, recorder, entry, programs)
+    named = compiled.function if isinstance(fn, Compiled) else fn
+    return Explanation(getattr(named, "__name__", kind.__name__), compiled, recorder, entry, programs)

@@ -32,6 +32,8 @@ def test_explanations_and_kernels_have_a_summary_too():
     explanation = genesis.debug.explain(lambda x: chain(x, LONG + 5), x)
     assert "is replayed" in repr(explanation) and len(repr(explanation).splitlines()) <= 12
     assert len(explanation.text(detail=True).splitlines()) > LONG
+    module = genesis.compile(genesis.nn.Linear(2, 2))
+    assert repr(genesis.debug.explain(module, genesis.ones(1, 2))).startswith("Linear: 1 program")
     cost = genesis.debug.kernels(chain(genesis.eye(8) * 2, LONG + 5))
     assert "by the cost model" in repr(cost) and "longest:" in repr(cost) and repr(cost) != cost.text(detail=True)
 
