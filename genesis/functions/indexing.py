@@ -82,7 +82,7 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     axes, positions = positions_of(target, tensors)
     if not isinstance(value, Tensor):
         value = filled(value, (), target.dtype, target.device)
-    write(target, call(OPERATIONS["index_put"], (target, value, axes, False, *positions)))
+    write(target, call(OPERATIONS["index_put"], (target, value, axes, False, "index", True, *positions)))
 
 
 def _parsed(tensor: Tensor, index: Index) -> Subscript:

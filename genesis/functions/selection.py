@@ -121,7 +121,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     if index.numel() != source.numel() or source.dtype is not input.dtype:
         raise (ValueError if source.dtype is input.dtype else TypeError)(
             f"put: index {index.shape}, source {source.dtype.name} {source.shape}; want {input.dtype.name}, as many as indices")
-    arguments = (input.reshape(-1), source.reshape(-1), (0,), accumulate, index.reshape(-1))
+    arguments = (input.reshape(-1), source.reshape(-1), (0,), accumulate, "put", True, index.reshape(-1))
     return call(OPERATIONS["index_put"], arguments).reshape(input.shape)
 
 
@@ -170,7 +170,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Operand, accumul
     """
     axes, positions = positions_of(input, list(_spread(indices)))
     values = values if isinstance(values, Tensor) else full((), values, dtype=input.dtype, device=input.device)
-    return call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
+    return call(OPERATIONS["index_put"], (input, values, axes, accumulate, "index_put", True, *positions))
 
 
 def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
@@ -180,25 +180,27 @@ def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
         axis += index.ndim if index.dtype.name == "bool" else 1
 
 
-def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
-    """`input` with `source` written or added at the positions `index` along `dim`."""
+def _along(
+    name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, wrap: bool = False
+) -> Tensor:
+    """`input` with `source` written or added at the positions `index` along `dim`; `wrap` admits negative ones."""
     if not input.ndim:
         source = source.reshape(1) if source.numel() == 1 else source
-        return _along(name, input.reshape(1), dim, index, source, accumulate).reshape(())
+        return _along(name, input.reshape(1), dim, index, source, accumulate, wrap).reshape(())
     axis = normalize_axis(name, dim, input.ndim)
     if index.ndim > 1:
         raise ArgumentError(f"{name}: index must be 1-d, got shape {index.shape}")
     want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
-    if not input.ndim:
-        return _along(name, input.reshape(1), dim, index, source.reshape(-1), accumulate).reshape(())
     if source.shape not in (want, ()):
         raise ArgumentError(f"{name}: source has shape {source.shape}; want {want}")
-    return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))
+    return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, name, wrap, index.reshape(-1)))
 
 
 @overridable_method
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """`input` with `alpha * source` added at the positions `index` along `dim`.
+
+    Raises ValueError for other shapes and, when it is computed, IndexError for an index that is negative or too large.
 
     >>> genesis.index_add(genesis.zeros(3), 0, genesis.tensor([0, 0]), genesis.ones(2))
     tensor([2., 0., 0.])
@@ -208,7 +210,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @overridable_method
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """`input` with `source` written at the positions `index` along `dim`.
+    """`input` with `source` written at the positions `index` along `dim`. Raises as `index_add` does.
 
     >>> genesis.index_copy(genesis.zeros(3), 0, genesis.tensor([0, 2]), genesis.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
@@ -224,10 +226,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     tensor([1., 0., 1.])
     """
     if not isinstance(value, Tensor) or not value.requires_grad:
-        return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)
+        return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False, True)
     # Each element counts once in the gradient of `value`, also at a position that is there twice.
     axis = normalize_axis("index_fill", dim, input.ndim)
-    hit = _along("index_fill", full((input.shape[axis] if input.ndim else 1,), False), 0, index, full((), True), False)
+    hit = _along("index_fill", full((input.shape[axis] if input.ndim else 1,), False), 0, index, full((), True), False, True)
     mask = hit.reshape([-1 if a == axis else 1 for a in range(input.ndim)]).to(input.device)
     return call(OPERATIONS["where"], (mask, value.to(input.dtype), input))
 

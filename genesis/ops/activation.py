@@ -51,7 +51,7 @@ def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
 @composite("hardtanh", method=False, in_place=True, namespace="nn.functional")
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value:
     """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
-    if min_val > max_val:
+    if not min_val <= max_val:
         raise ValueError(f"hardtanh: bounds are {min_val} and {max_val}; want the first below the second")
     return cast(where(input <= min_val, min_val, where(input >= max_val, max_val, input)), input.dtype)
 

@@ -127,6 +127,9 @@ diagonal_scatter = formula(
 def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
     """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row.
 
+    Negative indices along a given `dim` count from its end. Raises ValueError for other shapes and, when it is computed,
+    IndexError for an index out of range.
+
     >>> x = genesis.tensor([[3, 1], [2, 4]])
     >>> genesis.take_along_dim(x, x.argsort(1), dim=1)
     tensor([[1, 3],
@@ -137,7 +140,7 @@ def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Valu
     elif input.ndim != indices.ndim:
         raise ValueError(f"take_along_dim: input has {input.ndim} axes and indices {indices.ndim}; want the same number")
     axis = normalize_axis("take_along_dim", dim or 0, input.ndim)
-    at = check_index("take_along_dim", indices, input.shape[axis])
+    at = check_index("take_along_dim", indices, input.shape[axis], wrap=dim is not None)
     rest = [tuple(1 if a == axis else e for a, e in enumerate(v.shape)) for v in (input, indices)]
     common = broadcast_shapes("take_along_dim", *rest)
     wide = [(*common[:axis], v.shape[axis], *common[axis + 1 :]) for v in (input, indices)]

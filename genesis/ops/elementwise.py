@@ -322,11 +322,11 @@ def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> V
 
 
 def _bounded(input: Value, bound: Value, lower: bool) -> Value:
-    number = not isinstance(bound, Value) or bound.is_scalar
+    known = bound.node.attrs.get("value") if isinstance(bound, Value) else bound
     x, b = promoted(input, bound)
     x, b = broadcast("clamp", x, b)
     beyond = x < b if lower else x > b
-    if b.dtype.category > 1 and not number:
+    if b.dtype.category > 1 and (known is None or known != known):
         beyond = beyond | (b != b)  # a bound that is NaN wins
     return where(beyond, b, x)
 

@@ -103,7 +103,7 @@ def _checked(name: str, input: Value, dim: int, index: Value) -> tuple[int, Valu
     for a, (have, limit) in enumerate(zip(index.shape, input.shape, strict=True)):
         if a != axis and have > limit:
             raise ValueError(f"{name}: index {index.shape} exceeds input {input.shape} along axis {a}")
-    return axis, check_index(name, index, input.shape[axis])
+    return axis, check_index(name, index, input.shape[axis], wrap=False)
 
 
 def _with_axis(x: Value) -> Value:
@@ -120,7 +120,7 @@ def gather(input: Value, dim: int, index: Value) -> Value:
     """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others.
 
     `index` is an integer tensor with the rank of `input`, no longer than it along other axes; its shape is the result's.
-    Raises ValueError for other shapes and, when it is computed, IndexError for an index out of range.
+    Raises ValueError for other shapes and, when it is computed, IndexError for an index that is negative or too large.
 
     >>> x = genesis.tensor([[1, 2], [3, 4]])
     >>> genesis.gather(x, 1, genesis.tensor([[0, 0], [1, 0]]))
@@ -229,7 +229,9 @@ def embedding(input: Value, weight: Value) -> Value:
 
 
 # ---- x[i, j] with integer tensors ----
-def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, Shape, int, list[int]]:
+def _places(
+    input: Value, axes: Sequence[int], indices: Sequence[Value], name: str, wrap: bool
+) -> tuple[Value, Value, Shape, int, list[int]]:
     """Indices on `axes` as one linear index into those axes merged, where they are if they are neighbours, else in front.
 
     (input with them merged, the index as wide as its rows, the shape of the indices, the merged axis, the order of the axes).
@@ -241,7 +243,7 @@ def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tupl
     shape = broadcast_shapes("index", *(i.shape for i in indices))
     linear = None
     for index, extent in zip(indices, extents, strict=True):
-        checked = expand(check_index("index", index, extent), shape)
+        checked = expand(check_index(name, index, extent, wrap), shape)
         linear = checked if linear is None else linear * extent + checked
     assert linear is not None
     before, after = [input.shape[a] for a in rest[:at]], [input.shape[a] for a in rest[at:]]
@@ -253,14 +255,16 @@ def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tupl
 @composite("index", 1, method=False, public=False, takes_complex=True)
 def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
-    merged, place, shape, at, _ = _places(input, axes, indices)
+    merged, place, shape, at, _ = _places(input, axes, indices, "index", True)
     return reshape_value(gather_value(merged, place, at), (*merged.shape[:at], *shape, *merged.shape[at + 1 :]))
 
 
 @composite("index_put", 2, method=False, takes_complex=True)
-def index_put(input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, *indices: Value) -> Value:
-    """`input` with `values` written (or added) at `input[.., indices, ..]`."""
-    merged, place, own, at, order = _places(input, axes, indices)
+def index_put(
+    input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, name: str, wrap: bool, *indices: Value
+) -> Value:
+    """`input` with `values` written (or added) at `input[.., indices, ..]`; `name` stands in errors, `wrap` takes negatives."""
+    merged, place, own, at, order = _places(input, axes, indices, name, wrap)
     shape = (*merged.shape[:at], *own, *merged.shape[at + 1 :])
     if broadcast_shapes("index_put", values.shape, shape) != shape:
         raise ValueError(f"index_put: values of shape {values.shape} do not broadcast to {shape}")

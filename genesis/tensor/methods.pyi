@@ -746,7 +746,7 @@ class Methods:
     def index_add_(self, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Self:
         """`index_add`, in place."""
     def index_copy(self, dim: Int, index: Tensor, source: Tensor) -> Tensor:
-        """`input` with `source` written at the positions `index` along `dim`."""
+        """`input` with `source` written at the positions `index` along `dim`. Raises as `index_add` does."""
     def index_copy_(self, dim: Int, index: Tensor, source: Tensor) -> Self:
         """`index_copy`, in place."""
     def index_fill(self, dim: Int, index: Tensor, value: Float) -> Tensor:

@@ -288,3 +288,17 @@ def test_polygamma_is_a_method_too():
 
 def test_shapes_that_others_broadcast_to_are_sizes():
     assert genesis.broadcast_shapes((2, 1), 3, (1,)).numel() == 6
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("low, high", [(NAN, None), (None, NAN), (NAN, 1.0), (0.0, NAN), (0.5, 1.5)])
+def test_a_bound_that_is_nan_makes_nan(low, high):
+    held = genesis.compile(lambda x, *bounds: x.clamp(*bounds))
+    for bounds in ((0.25, 1.5), (low, high), (low, high), (0.75, 1.25)):
+        x, want = genesis.arange(3.0), torch.arange(3.0).clamp(*bounds)
+        assert_close(x.clamp(*bounds), want)
+        assert_close(held(x, *bounds), want)
+    with pytest.raises(ValueError, match="hardtanh: bounds are nan"):
+        genesis.nn.functional.hardtanh(genesis.arange(3.0), NAN, 1.0)

@@ -282,7 +282,8 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "slice": [Sample((_M, 1, 1, 6, 2))],
     "index": [Sample((_X, (1,), indices(4, 2, 3))), Sample((_X, (0, 2), indices(3, 2), indices(5, 3, 1)))],
     "index_put": [
-        Sample((_M, values(3, 6), (0,), True, np.array([1, 1, 3]))), Sample((_M, values(2), (1,), False, np.array([4, 0]))),
+        Sample((_M, values(3, 6), (0,), True, "index", True, np.array([1, 1, 3]))),
+        Sample((_M, values(2), (1,), False, "index_copy", False, np.array([4, 0]))),
     ],
     "to_dtype": [Sample((_M, float64))], "clone": [Sample((_M,))], "stop_gradient": [Sample((_M,))],
     "full": [Sample((np.array(2.5), (2, 3), float64))], "arange": [Sample((np.array(2.5), np.array(0.5), 4, float64))],

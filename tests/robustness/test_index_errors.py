@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 
@@ -51,6 +52,31 @@ def test_a_bad_scatter_writes_nowhere_near():
     with pytest.raises(IndexError, match=r"scatter: index (4|-9) is out of range for extent 4"):
         written.numpy()
     assert not memory.any()
+
+
+ALONG_AN_AXIS = {
+    "gather": lambda lib, x, i: x.gather(0, i), "take_along_dim": lambda lib, x, i: lib.take_along_dim(x, i),
+    "scatter": lambda lib, x, i: x.scatter(0, i, 5.0), "scatter_add": lambda lib, x, i: x.scatter_add(0, i, x),
+    "scatter_reduce": lambda lib, x, i: x.scatter_reduce(0, i, x, "amax"), "index_add": lambda lib, x, i: x.index_add(0, i, x),
+    "index_copy": lambda lib, x, i: x.index_copy(0, i, x), "index_select": lambda lib, x, i: x.index_select(0, i),
+}
+
+
+@pytest.mark.parametrize("name", ALONG_AN_AXIS)
+def test_negative_indices_are_refused_where_pytorch_refuses_them(name):
+    """A label of -1 is no last class."""
+    for lib in (genesis, torch):
+        good = ALONG_AN_AXIS[name](lib, lib.arange(3.0), lib.tensor([2, 0, 1]))
+        assert good.shape == (3,)
+        with pytest.raises((IndexError, RuntimeError), match=r"want 0 to 2" if lib is genesis else ""):
+            ALONG_AN_AXIS[name](lib, lib.arange(3.0), lib.tensor([2, -1, 1])).tolist()
+
+
+def test_negative_indices_count_from_the_end_where_pytorchs_do():
+    for lib in (genesis, torch):
+        x, i = lib.arange(3.0), lib.tensor([-1])
+        found = x[i], x.take(i), x.index_fill(0, i, 9.0), x.put(i, x[:1] + 7), x.index_put((i,), x[:1] + 8), x.take_along_dim(i, 0)
+        assert [y.tolist() for y in found] == [[2], [2], [0, 1, 9], [0, 1, 7], [0, 1, 8], [2]]
 
 
 def test_an_index_into_nothing_raises_at_its_line():
