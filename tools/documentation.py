@@ -27,7 +27,7 @@ MODULES = (
     "genesis.func", "genesis.linalg", "genesis.fft", "genesis.special",
     "genesis.signal", "genesis.sparse", "genesis.nested", "genesis.masked", "genesis.random", "genesis.distributions",
     "genesis.distributed", "genesis.amp", "genesis.utils.data", "genesis.utils.checkpoint", "genesis.utils.tensorboard",
-    "genesis.serialization", "genesis.debug", "genesis.profiler", "genesis.testing", "genesis.cuda",
+    "genesis.serialization", "genesis.onnx", "genesis.debug", "genesis.profiler", "genesis.testing", "genesis.cuda",
 )
 OF_OPERATIONS = ("genesis", "genesis.nn", "genesis.nn.functional", "genesis.linalg", "genesis.fft", "genesis.special")
 OUTSIDE = {  # page -> the file that it is
