@@ -49,8 +49,8 @@ class Averages(list[Average]):
         return sum(row.self_cpu_time_total for row in self)
 
     def total_average(self) -> Average:
-        """All in one row."""
-        count = sum(row.count for row in self)
+        """All operations in one row."""
+        count = sum(row.count for row in self) - sum(row.count for row in self._named)
         total = self.self_cpu_time_total
         return Average("Total", count, total, total, total / max(count, 1), sum(row.flops for row in self))
 

@@ -78,7 +78,7 @@ def test_profiles_are_those_of_the_library(tmp_path):
                 (x * 2).exp().tolist()
             measured.step()
     averages = measured.key_averages()
-    assert {row.key: row.count for row in averages} == {"mul": 2, "exp": 2}
+    assert {row.key: row.count for row in averages} == {"mul": 2, "exp": 2, "doubled": 2}
     assert "exp" in averages.table(sort_by="self_cpu_time_total") and averages.total_average().count == 4
     measured.export_chrome_trace(str(tmp_path / "trace.json"))
     assert (tmp_path / "trace.json").read_text().count('"name": "doubled"') == 2
