@@ -245,8 +245,9 @@ def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
     if not isinstance(plan, Plan):
         return lose(trace, *plan.failure) if isinstance(plan, Interpretation) and plan.failure else None
     trace.entered.clear()
-    if not plan.keeps:
-        source.input_at.clear()
+    if not (plan.keeps and source.backward.custom_calls):  # these may read what no derived value does
+        for index in source.input_at.keys() - plan.saved_inputs:
+            del source.input_at[index]  # backward does not read it: its memory may serve again
     assert run.pool is not None
     reused = _reused_inputs(run.pool, source) if run.pool.donors else _NONE
     slots = _slots(run, plan, source, reused)

@@ -8,7 +8,7 @@ from operator import attrgetter
 from genesis.codegen.backend import backend_of
 from genesis.execution.host_call import BoundCall
 from genesis.execution.result_pool import SMALL, Output, ResultBuffer, ResultPool
-from genesis.execution.saved_values import read_by_backward
+from genesis.execution.saved_values import inputs_under, read_by_backward
 from genesis.execution.verified_program import VERIFY, verified
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType, float64, int64
@@ -34,13 +34,14 @@ class Plan:
 
     __slots__ = (
         "arena_bytes", "collective_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs",
-        "pool", "read_collectives", "saved", "segments", "sizes", "values", "views",
+        "pool", "read_collectives", "saved", "saved_inputs", "segments", "sizes", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None) -> None:
         inputs = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
         roots = [index for index in outputs if trace.nodes[index].differentiable]
-        self.keeps, expensive = read_by_backward(trace.nodes, roots, trace.released)
+        alive, expensive = read_by_backward(trace.nodes, roots, trace.released)
+        self.keeps, self.saved_inputs = bool(alive), inputs_under(trace.nodes, alive)
         saved = tuple(sorted(expensive - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)

@@ -13,8 +13,8 @@ from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand
 
 
-def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]) -> tuple[bool, set[int]]:
-    """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is expensive
+def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]) -> tuple[set[int], set[int]]:
+    """The `roots` that a later backward may come from, and what to keep for it: of what its rules read, whatever is expensive
     to compute again. Elementwise values and views are recomputed from contractions, reductions and loads; so are products
     much larger than their operands, such as attention's scores.
 
@@ -24,17 +24,17 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
     first = len(nodes)
     customs = [index for index, node in enumerate(nodes) if node.op == "custom"]
     wanted: set[int] = set()
-    keeps = False
+    alive: set[int] = set()
     for together in [roots] if not released else [[root] for root in roots]:
         seeds = {root: expand(graph.constant(1, nodes[root].dtype), nodes[root].shape) for root in together}
         try:
             ends, _, reads = derive(nodes, seeds, graph, graph.value, customs, released=released)
         except NotDifferentiableError:
-            keeps = True
+            alive.update(together)
             wanted.update(together)
             continue
         if together and released.isdisjoint(reads) and released.isdisjoint(ends):
-            keeps = True
+            alive.update(together)
             wanted.update(value.index for value in ends.values())
             for index in customs:
                 if index in ends:
@@ -51,4 +51,14 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
             expensive.add(base_of(graph.nodes, index))
         else:
             wanted.update(node.inputs if node.op not in FORWARDED else (node.inputs[FORWARDED[node.op]],))
-    return keeps, expensive
+    return alive, expensive
+
+
+def inputs_under(nodes: Sequence[Node], roots: AbstractSet[int]) -> frozenset[int]:
+    """The positions of the inputs that `roots` derive from."""
+    reached, waiting = set(roots), [*roots]
+    while waiting:
+        found = set(nodes[waiting.pop()].inputs) - reached
+        waiting += found
+        reached |= found
+    return frozenset([index for index in reached if nodes[index].op == "input"])

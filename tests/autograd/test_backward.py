@@ -3,6 +3,7 @@
 import warnings
 import weakref
 
+import numpy as np
 import pytest
 import torch
 
@@ -274,3 +275,22 @@ def test_retained_gradients_accumulate_in_new_tensors():
 
     want = grown(torch, lambda step: step)
     assert grown(genesis, lambda step: step) == want and grown(genesis, genesis.compile) == want
+
+
+def test_a_flush_keeps_the_inputs_of_live_results_alone():
+    """Of two batches the one whose backward has run is not kept for the other's."""
+    w = leaf(0.5, -0.5)
+    values = np.random.default_rng(0).random((2, 40, 2), dtype=np.float32)
+    first, second = (genesis.tensor(part) for part in values)
+    buffers = [weakref.ref(x._array.memory.buffer) for x in (first, second)]
+    with without_collector():
+        done, left = (first * w).tanh().sum(), (second * w).tanh().sum()
+        done.backward()
+        before = w.grad.numpy().copy()
+        del first, second
+        assert [buffer() is None for buffer in buffers] == [True, False]
+    left.backward()
+    expected = [((1 - np.tanh(x * w.detach().numpy()) ** 2) * x).sum(0) for x in values]
+    assert np.allclose(before, expected[0], rtol=1e-5) and np.allclose(w.grad.numpy(), sum(expected), rtol=1e-5)
+    with pytest.raises(RuntimeError, match="released this graph"):
+        done.backward()
