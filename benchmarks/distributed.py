@@ -25,6 +25,7 @@ from mpi4py import MPI
 
 import genesis
 import genesis.distributed as dist
+from benchmarks import scaling
 from genesis import nn
 from genesis.distributed.nn import functional
 
@@ -200,4 +201,5 @@ if __name__ == "__main__":
     accumulation()
     training()
     overlap()
+    scaling.table()
     dist.destroy_process_group()
