@@ -55,6 +55,12 @@ def node_name(trace: Trace, index: int) -> str:
     return "".join(part.capitalize() for part in name.split("_")) + "Backward"
 
 
+def operation_at(trace: Trace, index: int) -> tuple[str, tuple[object, ...]] | None:
+    """The name of the operation that was called and its arguments as the trace holds them; None for another kind of call."""
+    operation, *tokens = _line_at(trace, index)[-1]
+    return (operation.name, tuple(tokens[1:])) if isinstance(operation, Operation) else None
+
+
 def arguments_of(trace: Trace, index: int) -> list[int | None]:
     """The positions of a call's arguments, in order; None for one where no gradient could flow."""
     operation, *tokens = _line_at(trace, index)[-1]

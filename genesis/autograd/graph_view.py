@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name
+from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name, operation_at
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import Hook, NodeHooks, RemovableHandle
+from genesis.autograd.names_of_pytorch import Call, name_of_pytorch
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
@@ -40,8 +41,14 @@ class GradientNode:
         """`AddBackward` for a call of `add` (`AddBackward0` to PyTorch); `AccumulateGrad` for a leaf."""
         if self._is_leaf():
             return "AccumulateGrad"
-        theirs = Library.name == "torch" and self._trace.backward.custom_calls.get(self._index) is None
-        return node_name(self._trace, self._index) + "0" * theirs
+        plain = node_name(self._trace, self._index)
+        if Library.name != "torch" or self._trace.backward.custom_calls.get(self._index) is not None:
+            return plain
+        called = operation_at(self._trace, self._index)
+        if called is None:
+            return plain + "0"
+        nodes = [None if p is None else self._trace.nodes[p] for p in arguments_of(self._trace, self._index)]
+        return name_of_pytorch(called[0], Call([None if node is None else len(node.shape) for node in nodes], called[1]), plain)
 
     @property
     def next_functions(self) -> tuple[tuple[GradientNode | None, int], ...]:

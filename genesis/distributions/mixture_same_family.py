@@ -97,7 +97,7 @@ class MixtureSameFamily(Distribution):
             return samples.gather(axis, index).squeeze(axis)
 
     def __repr__(self) -> str:
-        return f"MixtureSameFamily({self._mixture_distribution!r}, {self._component_distribution!r})"
+        return f"MixtureSameFamily(\n  {self._mixture_distribution!r},\n  {self._component_distribution!r})"
 
 
 replayable_module(__name__)

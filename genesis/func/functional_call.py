@@ -15,18 +15,19 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 
 def functional_call(
-    module: Module, parameters_and_buffers: Mapping[str, Tensor], args: Tree = (), kwargs: Options | None = None
+    module: Module, parameters_and_buffers: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]], args: Tree = (),
+    kwargs: Options | None = None,
 ) -> Tree:
     """What `module` computes with other tensors in place of the parameters and buffers at the given paths.
 
     Args:
         module: is as it was afterwards.
-        parameters_and_buffers: path, as in `named_parameters`, -> tensor. What is not named stays; a parameter that is
-            shared is replaced wherever it stands.
+        parameters_and_buffers: path, as in `named_parameters`, -> tensor, or several such dicts. What is not named stays;
+            a parameter that is shared is replaced wherever it stands.
         args: the positional arguments of the call, a tuple, or the only one.
         kwargs: the named ones.
 
-    Raises KeyError for a path at which the module has no tensor.
+    Raises KeyError for a path at which the module has no tensor, ValueError for one that several dicts have.
 
     >>> layer = genesis.nn.Linear(2, 1)
     >>> weights = {"weight": genesis.ones(1, 2), "bias": genesis.zeros(1)}
@@ -35,7 +36,7 @@ def functional_call(
     """
     modules = dict(module.named_modules())
     replaced: dict[int, Tensor] = {}
-    for path, tensor in parameters_and_buffers.items():
+    for path, tensor in _joined(parameters_and_buffers).items():
         owner, _, name = path.rpartition(".")
         held = vars(modules[owner]).get(name) if owner in modules else None
         if not isinstance(held, Tensor):
@@ -49,6 +50,19 @@ def functional_call(
     finally:
         for m, name, held in before:
             vars(m)[name] = held
+
+
+def _joined(given: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]]) -> Mapping[str, Tensor]:
+    """One dict of several, which share no path."""
+    if isinstance(given, Mapping):
+        return given
+    joined: dict[str, Tensor] = {}
+    for tensors in given:
+        twice = sorted(joined.keys() & tensors.keys())
+        if twice:
+            raise ValueError(f"functional_call: {twice} appear in several of the dicts; want each path in one")
+        joined.update(tensors)
+    return joined
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

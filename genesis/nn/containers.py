@@ -68,8 +68,10 @@ class _Positional(Module):
         return iter([*self._modules.values()])
 
     def __getitem__(self, index: int | slice) -> Any:
-        chosen = [*self][index]
-        return self._of(chosen) if isinstance(index, slice) else chosen
+        return self._sliced(index) if isinstance(index, slice) else [*self][index]
+
+    def _sliced(self, index: slice) -> Module:
+        return self._of([*self][index])
 
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, [*self._modules][index], module)
@@ -122,6 +124,10 @@ class Sequential(_Positional):
 
     def _of(self, modules: list[Module]) -> Module:
         return Sequential(*modules)
+
+    def _sliced(self, index: slice) -> Module:
+        """The modules keep their names."""
+        return type(self)(dict([*self._modules.items()][index]))
 
 
 class ModuleList(_Positional):

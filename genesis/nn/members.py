@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, ItemsView, Iterator, KeysView, MutableMapping, ValuesView
 from typing import Any
 
 
@@ -29,10 +29,25 @@ class Members(MutableMapping[str, Any]):
         self._base.__delattr__(self._owner, name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter([name for name, value in vars(self._owner).items() if self._is_member(name, value)])
+        return iter([name for name, _ in self._members()])
+
+    def keys(self) -> KeysView[str]:
+        """The names, which print as a dict's."""
+        return dict(self._members()).keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The members, which print as a dict's."""
+        return dict(self._members()).values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """(name, member), which print as a dict's."""
+        return dict(self._members()).items()
+
+    def _members(self) -> list[tuple[str, Any]]:
+        return [(name, value) for name, value in vars(self._owner).items() if self._is_member(name, value)]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr(dict(self._members()))

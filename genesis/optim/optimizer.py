@@ -337,7 +337,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {number}"]
+            lines += [""] * (number > 0) + [f"Parameter Group {number}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
 

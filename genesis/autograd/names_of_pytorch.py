@@ -1,0 +1,102 @@
+"""PyTorch's names of the steps of backward, where genesis stands in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Call", "name_of_pytorch"]
+
+
+class Call(NamedTuple):
+    """What tells the names apart: how many axes each operand has, None for a number, and the arguments as traces hold them."""
+
+    axes: Sequence[int | None]
+    arguments: Sequence[Any]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a tensor is given and nothing else, not an axis."""
+        return len(self.arguments) < 2
+
+
+def _reduction(name: str) -> Callable[[Call], str]:
+    """One name for the reduction of a whole tensor, another for one along axes."""
+    return lambda call: name + "01"[not call.is_whole]
+
+
+def _extremum(name: str) -> Callable[[Call], str]:
+    return lambda call: name + "10"[not call.is_whole]
+
+
+def _matmul(call: Call) -> str:
+    """The product that the axes ask for; batches are reshaped after it."""
+    return {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0", (1, 2): "SqueezeBackward4"}.get(
+        (call.axes[0] or 0, call.axes[1] or 0), "UnsafeViewBackward0")
+
+
+def _linear(call: Call) -> str:
+    biased = call.axes[-1] == 1 and len(call.axes) > 2
+    if call.axes[0] == 2:
+        return "AddmmBackward0" if biased else "MmBackward0"
+    return "ViewBackward0" if biased else "UnsafeViewBackward0"
+
+
+def _subscript(call: Call) -> str:
+    """That of the last item which changes anything."""
+    kinds = {int: "SelectBackward0", tuple: "SliceBackward0", type(None): "UnsqueezeBackward0"}
+    changing = [item for item in call.arguments[1] if item != (None, None, None)]
+    return kinds[type(changing[-1])] if changing else "AliasBackward0"
+
+
+def _power(call: Call) -> str:
+    return "PowBackward0" if call.axes[1] is None else "PowBackward1" if call.axes[0] is not None else "PowBackward2"
+
+
+def _cross_entropy(call: Call) -> str:
+    """Of classes by their numbers, which have an axis less than the scores."""
+    smooth = any(isinstance(argument, tuple) and "label_smoothing" in str(argument) for argument in call.arguments)
+    return "DivBackward1" if call.axes[0] == call.axes[1] else "AddBackward0" if smooth else (
+        "NllLossBackward0" if call.axes[0] == 2 else "NllLoss2DBackward0")
+
+
+NAMES: dict[str, str | Callable[[Call], str]] = {
+    # ---- reductions ----
+    "sum": _reduction("SumBackward"), "mean": _reduction("MeanBackward"), "prod": _reduction("ProdBackward"),
+    "max": _extremum("MaxBackward"), "min": _extremum("MinBackward"),
+    "norm": "LinalgVectorNormBackward0", "vector_norm": "LinalgVectorNormBackward0", "cosine_similarity": "SumBackward1",
+    # ---- products ----
+    "matmul": _matmul, "linear": _linear, "outer": "MulBackward0", "kron": "UnsafeViewBackward0", "tensordot": "ViewBackward0",
+    # ---- elements ----
+    "pow": _power, "square": "PowBackward0", "log1p": "Log1PBackward0", "softsign": "DivBackward0", "selu": "EluBackward0",
+    "relu6": "HardtanhBackward0", "prelu": "PreluKernelBackward0", "logsigmoid": "LogSigmoidBackward0",
+    "clamp": "ClampBackward1", "normalize": "DivBackward0", "to_dtype": "ToCopyBackward0",
+    "sub": lambda call: "RsubBackward1" if call.axes[0] is None else "SubBackward0",
+    # ---- views and copies ----
+    "subscript": _subscript, "flatten": "ViewBackward0", "unflatten": "ViewBackward0", "reshape": "ViewBackward0",
+    "reshape_copy": "UnsafeViewBackward0", "hstack": "CatBackward0", "vstack": "CatBackward0", "tile": "RepeatBackward0",
+    "squeeze": lambda call: "SqueezeBackward0" if call.is_whole else "SqueezeBackward1",
+    # ---- losses ----
+    "cross_entropy": _cross_entropy,
+    "l1_loss": "MeanBackward0", "kl_div": "MeanBackward0", "hinge_embedding_loss": "MeanBackward0",
+    "poisson_nll_loss": "MeanBackward0", "gaussian_nll_loss": "MeanBackward0", "triplet_margin_loss": "MeanBackward0",
+    "margin_ranking_loss": "MeanBackward0", "pairwise_distance": "NormBackward1",
+    # ---- layers ----
+    "conv1d": "ConvolutionBackward0", "conv2d": "ConvolutionBackward0", "conv3d": "ConvolutionBackward0",
+    "conv_transpose1d": "ConvolutionBackward0", "conv_transpose2d": "ConvolutionBackward0",
+    "conv_transpose3d": "ConvolutionBackward0", "max_pool1d": "SqueezeBackward1", "avg_pool1d": "SqueezeBackward1",
+    "max_pool2d": "MaxPool2DWithIndicesBackward0", "avg_pool2d": "AvgPool2DBackward0",
+    "adaptive_max_pool2d": "AdaptiveMaxPool2DBackward0", "grid_sample": "GridSampler2DBackward0",
+    "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0",
+    "batch_norm": "NativeBatchNormBackward0", "dropout": "MulBackward0", "im2col": "Im2ColBackward0",
+    # ---- matrices ----
+    "det": "LinalgDetBackward0", "inv": "LinalgInvExBackward0", "cholesky": "LinalgCholeskyExBackward0",
+    "solve": "LinalgSolveExBackward0", "eigh": "LinalgEighBackward0", "eigvalsh": "LinalgEighBackward0",
+    "cross": "LinalgCrossBackward0", "rfft": "FftR2CBackward0",
+}
+
+
+def name_of_pytorch(operation: str, call: Call, plain: str) -> str:
+    """The name of the step of backward of a call of `operation`; `plain` is what it is called without a rule."""
+    rule = NAMES.get(operation, plain + "0")
+    return rule if isinstance(rule, str) else rule(call)

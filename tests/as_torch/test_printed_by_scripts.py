@@ -1,0 +1,70 @@
+"""What scripts print of gradients, modules, optimizers and distributions reads as PyTorch's output does."""
+
+import subprocess
+import sys
+from collections import OrderedDict
+
+import pytest
+import torch
+
+import genesis
+from genesis.ir.library import Library
+
+OF_GRADIENTS = """
+    x.sum()|x.sum(1)|x.mean()|x.mean(1)|x.max()|x.prod(1)|x.norm()
+    x @ x|x @ v|v @ v|b @ x|1 - x|x ** 2|x ** v|2 ** x|x.clamp(0, 1)|x.log1p()
+    x[0]|x[1:]|x[:, 1]|x[..., 0]|x[None]|x[i]|x.reshape(-1)|x.flatten()|x.squeeze()|x.squeeze(0)|x.repeat(2, 1)|x.double()
+    lib.nn.functional.linear(x, x)|lib.nn.functional.linear(x, x, v)|lib.nn.functional.linear(b, x, v)
+    lib.nn.functional.linear(b, x)|lib.nn.functional.cross_entropy(x, i)|lib.nn.functional.cross_entropy(x, x.detach())
+    lib.nn.functional.cross_entropy(x, i, label_smoothing=0.1)|lib.nn.functional.relu6(x)
+    lib.nn.functional.mse_loss(x, x * 2)|lib.nn.functional.l1_loss(x, x * 2)|lib.nn.functional.layer_norm(x, (2,))
+    lib.nn.functional.max_pool2d(b, 2)|lib.nn.functional.conv2d(b[None], b[None])|lib.hstack([x, x])|lib.linalg.inv(x)
+""".replace("\n", "|").split("|")
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in OF_GRADIENTS if text.strip()])
+def test_steps_of_backward_have_pytorchs_names(text, monkeypatch):
+    monkeypatch.setattr(Library, "name", "torch")
+    names = []
+    for lib in (torch, genesis):
+        x = lib.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+        known = {"lib": lib, "x": x, "v": x.sum(0).detach().requires_grad_(), "b": lib.stack([x, x]), "i": lib.tensor([0, 1])}
+        names.append(eval(text, known).grad_fn.name())
+    assert names[1] == names[0]
+
+
+def test_slices_of_a_sequential_keep_names():
+    sliced = [lib.nn.Sequential(OrderedDict(a=lib.nn.ReLU(), b=lib.nn.Tanh(), c=lib.nn.ReLU()))[1:] for lib in (genesis, torch)]
+    assert str(sliced[0]) == str(sliced[1])
+
+
+@pytest.mark.parametrize("shown", [
+    lambda lib: lib.nn.Sequential(lib.nn.ReLU(), lib.nn.Tanh())._modules.keys(),
+    lambda lib: lib.nn.Sequential(lib.nn.ReLU(), lib.nn.Tanh())._modules.items(),
+    lambda lib: lib.nn.Sequential(lib.nn.ReLU())._modules.values(),
+    lambda lib: lib.optim.SGD([{"params": [lib.ones(1)]}, {"params": [lib.ones(2)], "lr": 0.1}], lr=0.2),
+])
+def test_members_and_groups_print_as_pytorchs(shown):
+    assert str(shown(genesis)) == str(shown(torch))
+
+
+def test_mixtures_print_their_parts_on_lines():
+    d = genesis.distributions
+    mixture = d.MixtureSameFamily(d.Categorical(genesis.ones(2)), d.Normal(genesis.ones(2), 1.0))
+    assert str(mixture) == f"MixtureSameFamily(\n  {mixture.mixture_distribution},\n  {mixture.component_distribution})"
+
+
+def test_functional_call_takes_parameters_and_buffers():
+    layer = genesis.nn.BatchNorm1d(2).eval()
+    parameters, buffers = dict(layer.named_parameters()), {"running_mean": genesis.ones(2)}
+    x = genesis.tensor([[1.0, 2.0]])
+    together = genesis.func.functional_call(layer, {**parameters, **buffers}, x)
+    assert genesis.func.functional_call(layer, (parameters, buffers), x).tolist() == together.tolist()
+    with pytest.raises(ValueError, match="in several of the dicts"):
+        genesis.func.functional_call(layer, (parameters, parameters), x)
+
+
+def test_torch_export_is_a_module():
+    code = "import genesis.as_torch; genesis.as_torch.install(); import torch; print(torch.export.export.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "export\n"
