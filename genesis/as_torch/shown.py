@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.functions.methods.inspection import ElementCount
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable, replayable_module
+from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
@@ -27,6 +28,8 @@ def show_as(library: str) -> None:
         made.shape = Size(made.shape)
         return made
 
+    extents = SparseTensor.shape.fget  # type: ignore[attr-defined]
+    SparseTensor.shape = property(lambda self: Size(extents(self)))  # type: ignore[assignment, misc]
     Tensor.shape = property(shape)  # type: ignore[assignment, misc]
     Tensor.size = property(size)  # type: ignore[assignment, method-assign]
 

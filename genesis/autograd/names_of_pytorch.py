@@ -60,6 +60,20 @@ def _cross_entropy(call: Call) -> str:
         "NllLossBackward0" if call.axes[0] == 2 else "NllLoss2DBackward0")
 
 
+def _averaged(call: Call) -> str:
+    """Losses whose last step is what becomes of the elements."""
+    said = str(call.arguments)
+    return "DivBackward0" if "batchmean" in said else "SumBackward0" if "'sum'" in said else "MeanBackward0"
+
+
+def _interpolation(call: Call) -> str:
+    said = str(call.arguments)
+    modes = {"trilinear": "Trilinear", "bilinear": "Bilinear", "bicubic": "Bicubic", "linear": "Linear",
+             "nearest-exact": "NearestExact"}
+    mode = next((name for word, name in modes.items() if word in said), "Nearest")
+    return f"Upsample{mode}{(call.axes[0] or 0) - 2}DBackward0"
+
+
 NAMES: dict[str, str | Callable[[Call], str]] = {
     # ---- reductions ----
     "sum": _reduction("SumBackward"), "mean": _reduction("MeanBackward"), "prod": _reduction("ProdBackward"),
@@ -78,10 +92,11 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "squeeze": lambda call: "SqueezeBackward0" if call.is_whole else "SqueezeBackward1",
     # ---- losses ----
     "cross_entropy": _cross_entropy,
-    "l1_loss": "MeanBackward0", "kl_div": "MeanBackward0", "hinge_embedding_loss": "MeanBackward0",
-    "poisson_nll_loss": "MeanBackward0", "gaussian_nll_loss": "MeanBackward0", "triplet_margin_loss": "MeanBackward0",
-    "margin_ranking_loss": "MeanBackward0", "pairwise_distance": "NormBackward1",
+    "l1_loss": _averaged, "kl_div": _averaged, "hinge_embedding_loss": _averaged, "poisson_nll_loss": _averaged,
+    "gaussian_nll_loss": _averaged, "triplet_margin_loss": _averaged, "margin_ranking_loss": _averaged,
+    "pairwise_distance": "NormBackward1",
     # ---- layers ----
+    "interpolate": _interpolation,
     "conv1d": "ConvolutionBackward0", "conv2d": "ConvolutionBackward0", "conv3d": "ConvolutionBackward0",
     "conv_transpose1d": "ConvolutionBackward0", "conv_transpose2d": "ConvolutionBackward0",
     "conv_transpose3d": "ConvolutionBackward0", "max_pool1d": "SqueezeBackward1", "avg_pool1d": "SqueezeBackward1",

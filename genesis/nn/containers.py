@@ -177,6 +177,10 @@ class ParameterList(Module):
             self.append(value)
         return self
 
+    def extra_repr(self) -> str:
+        """A line for each parameter."""
+        return "\n".join([f"  ({place}): {_described(value)}" for place, value in enumerate(self)])
+
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
@@ -189,6 +193,12 @@ class ParameterList(Module):
 
     def __setitem__(self, index: int, value: Tensor) -> None:
         setattr(self, str(range(len(self))[index]), value if isinstance(value, Parameter) else Parameter(value))
+
+
+def _described(value: Tensor) -> str:
+    """A parameter's dtype and size, as a container prints it."""
+    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    return f"{type(value).__name__} containing: [{value.dtype!r} of size {'x'.join(map(str, value.shape))}{where}]"
 
 
 class _Named(Module, Generic[Held]):

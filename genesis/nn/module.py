@@ -285,9 +285,9 @@ class Module(Hooked, Convertible, Stateful):
     def __repr__(self) -> str:
         lines = [_indented(f"({name}): {child!r}") for name, child in self.named_children()]
         name, extra = type(self).__name__, self.extra_repr()
-        if not lines:
+        if not lines and "\n" not in extra:
             return f"{name}({extra})"
-        return "\n".join([f"{name}(", *([f"  {extra}"] if extra else []), *lines, ")"])
+        return "\n".join([f"{name}(", *([_indented(extra)] if extra else []), *lines, ")"])
 
 
 def _attribute(module: Module, name: str, kind: type[Kind], what: str) -> Kind:

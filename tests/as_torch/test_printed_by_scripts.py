@@ -18,7 +18,10 @@ OF_GRADIENTS = """
     lib.nn.functional.linear(b, x)|lib.nn.functional.cross_entropy(x, i)|lib.nn.functional.cross_entropy(x, x.detach())
     lib.nn.functional.cross_entropy(x, i, label_smoothing=0.1)|lib.nn.functional.relu6(x)
     lib.nn.functional.mse_loss(x, x * 2)|lib.nn.functional.l1_loss(x, x * 2)|lib.nn.functional.layer_norm(x, (2,))
-    lib.nn.functional.max_pool2d(b, 2)|lib.nn.functional.conv2d(b[None], b[None])|lib.hstack([x, x])|lib.linalg.inv(x)
+    lib.nn.functional.max_pool2d(b, 2)|lib.nn.functional.conv2d(b[None], b[None])|lib.hstack([x, x])
+    lib.nn.functional.kl_div(x, x.detach(), reduction='batchmean')|lib.nn.functional.l1_loss(x, x * 2, reduction='sum')
+    lib.nn.functional.interpolate(b[None], scale_factor=2)|lib.nn.functional.interpolate(b[None], size=3, mode='bicubic')
+    lib.linalg.inv(x)
 """.replace("\n", "|").split("|")
 
 
@@ -48,6 +51,17 @@ def test_members_and_groups_print_as_pytorchs(shown):
     assert str(shown(genesis)) == str(shown(torch))
 
 
+def test_lists_of_parameters_print_a_line_each(monkeypatch):
+    monkeypatch.setattr(Library, "name", "torch")
+
+    def shown(lib):
+        module = lib.nn.Module()
+        module.held = lib.nn.ParameterList([lib.ones(2, 3), lib.ones(())])
+        return str(module)
+
+    assert shown(genesis) == shown(torch)
+
+
 def test_mixtures_print_their_parts_on_lines():
     d = genesis.distributions
     mixture = d.MixtureSameFamily(d.Categorical(genesis.ones(2)), d.Normal(genesis.ones(2), 1.0))
@@ -65,6 +79,7 @@ def test_functional_call_takes_parameters_and_buffers():
 
 
 def test_torch_export_is_a_module():
-    code = "import genesis.as_torch; genesis.as_torch.install(); import torch; print(torch.export.export.__name__)"
+    code = "import genesis.as_torch; genesis.as_torch.install(); import torch; " \
+           "print(torch.export.export.__name__, torch.eye(2).to_sparse().shape)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "export\n"
+    assert done.stdout == "export torch.Size([2, 2])\n"
