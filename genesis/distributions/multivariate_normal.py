@@ -61,16 +61,13 @@ class WithCovariance(Distribution):
         if "scale_tril" in given:
             self._unbroadcasted_scale_tril = matrix
             return
-        lower = cholesky(matrix) if "covariance_matrix" in given else precision_to_scale_tril(matrix)
-        self._unbroadcasted_scale_tril = lower
-        self.scale_tril = lower.expand(*self._batch_shape, *lower.shape[-2:])
+        self._unbroadcasted_scale_tril = cholesky(matrix) if "covariance_matrix" in given else precision_to_scale_tril(matrix)
 
     @derived
     def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance."""
-        if "covariance_matrix" in vars(self):
-            return cholesky(self.covariance_matrix)
-        return precision_to_scale_tril(self.precision_matrix)
+        lower = self._unbroadcasted_scale_tril
+        return lower.expand(*self._batch_shape, *lower.shape[-2:])
 
     @derived
     def covariance_matrix(self) -> Tensor:

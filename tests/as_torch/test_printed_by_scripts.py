@@ -62,6 +62,13 @@ def test_lists_of_parameters_print_a_line_each(monkeypatch):
     assert shown(genesis) == shown(torch)
 
 
+def test_normals_print_the_matrix_that_was_given(monkeypatch):
+    monkeypatch.setattr(Library, "name", "torch")
+    ours, theirs = [str(lib.distributions.MultivariateNormal(lib.zeros(2), lib.eye(2))) for lib in (genesis, torch)]
+    assert ours.replace("torch.Size([2, 2])", "(2, 2)") == theirs.replace("torch.Size([2, 2])", "(2, 2)").replace(
+        "torch.Size([2])", "(2,)")
+
+
 def test_mixtures_print_their_parts_on_lines():
     d = genesis.distributions
     mixture = d.MixtureSameFamily(d.Categorical(genesis.ones(2)), d.Normal(genesis.ones(2), 1.0))
