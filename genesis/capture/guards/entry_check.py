@@ -53,6 +53,7 @@ class _Check:
         self._states = {source: state for source, state in found if source is not None}
         self._same()
         self._sharing()
+        self._one_input()
         # That of which memory matters: what is read, written, or viewed by a result.
         read = dict.fromkeys([*[one.source for one in given], *filter(self.recorder.wholes.__contains__, self._states)])
         slots = {source: k for k, source in enumerate(filter(self._is_plain, dict.fromkeys([*read, *self._states])))}
@@ -152,6 +153,22 @@ class _Check:
         if names and held:
             others = self.guards.constant(frozenset(map(id, held)))
             self._fail_if(f"id({names[0]}) in {others}" if len(names) == 1 else f"not v.isdisjoint({others})", label)
+
+    def _one_input(self) -> None:
+        """Guard that roots which held one array hold one again, if it was read: the program has one input for all of them.
+
+        So do the gradients of a sum's two terms, and what an optimizer made equal; a write outside the call parts them.
+        """
+        read = {id(array) for _, array in self.recorder.inputs.values()}
+        holders: dict[int, list[Source]] = {}
+        for source, state in self._states.items():
+            if state.base is None and id(state.array) in read:
+                holders.setdefault(id(state.array), []).append(source)
+        for first, *others in holders.values():
+            for source in others:
+                self._fail_if(
+                    f"{self._tensor(source)}._array is not {self._tensor(first)}._array",
+                    f"whether {self._states[first].label} and {self._states[source].label} are one value")
 
     def _tensor(self, source: Source) -> str:
         """The name, in the check, of the tensor that `source` finds."""
