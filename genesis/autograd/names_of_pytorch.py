@@ -95,6 +95,7 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "l1_loss": _averaged, "kl_div": _averaged, "hinge_embedding_loss": _averaged, "poisson_nll_loss": _averaged,
     "gaussian_nll_loss": _averaged, "triplet_margin_loss": _averaged, "margin_ranking_loss": _averaged,
     "pairwise_distance": "NormBackward1",
+    "ctc_loss": lambda call: "CtcLossBackward0" if "'none'" in str(call.arguments) else _averaged(call),
     # ---- layers ----
     "interpolate": _interpolation,
     "conv1d": "ConvolutionBackward0", "conv2d": "ConvolutionBackward0", "conv3d": "ConvolutionBackward0",
