@@ -24,7 +24,6 @@ from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
 from genesis.ir.replayable import replayable_module
 
 ABSENT = object()
-HIDING = frozenset({"torch.export"})  # modules of PyTorch's of whose name genesis has a function in the same place
 
 
 def is_module(path: str) -> bool:
@@ -60,8 +59,6 @@ def look_up(path: str, name: str) -> object:
     full = f"{path}.{name}"
     if full in NAMES:
         return NAMES[full]
-    if full in HIDING:
-        return ABSENT
     known = is_known(path, name)
     if known and name in COMMON:
         return COMMON[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 __all__ = ["Call", "name_of_pytorch"]
@@ -18,6 +18,19 @@ class Call(NamedTuple):
     def is_whole(self) -> bool:
         """Whether a tensor is given and nothing else, not an axis."""
         return len(self.arguments) < 2
+
+    @property
+    def words(self) -> set[str]:
+        """The strings among the arguments: modes, and the names of those that are given by name."""
+        return {*_strings(self.arguments)}
+
+
+def _strings(items: Iterable[Any]) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, tuple | frozenset):
+            yield from _strings(item)
 
 
 def _reduction(name: str) -> Callable[[Call], str]:
@@ -55,22 +68,21 @@ def _power(call: Call) -> str:
 
 def _cross_entropy(call: Call) -> str:
     """Of classes by their numbers, which have an axis less than the scores."""
-    smooth = any(isinstance(argument, tuple) and "label_smoothing" in str(argument) for argument in call.arguments)
-    return "DivBackward1" if call.axes[0] == call.axes[1] else "AddBackward0" if smooth else (
-        "NllLossBackward0" if call.axes[0] == 2 else "NllLoss2DBackward0")
+    if call.axes[0] == call.axes[1]:
+        return "DivBackward1"
+    if "label_smoothing" in call.words:
+        return "AddBackward0"
+    return "NllLossBackward0" if call.axes[0] == 2 else "NllLoss2DBackward0"
 
 
 def _averaged(call: Call) -> str:
     """Losses whose last step is what becomes of the elements."""
-    said = str(call.arguments)
-    return "DivBackward0" if "batchmean" in said else "SumBackward0" if "'sum'" in said else "MeanBackward0"
+    return "DivBackward0" if "batchmean" in call.words else "SumBackward0" if "sum" in call.words else "MeanBackward0"
 
 
 def _interpolation(call: Call) -> str:
-    said = str(call.arguments)
-    modes = {"trilinear": "Trilinear", "bilinear": "Bilinear", "bicubic": "Bicubic", "linear": "Linear",
-             "nearest-exact": "NearestExact"}
-    mode = next((name for word, name in modes.items() if word in said), "Nearest")
+    modes = call.words & {"nearest-exact", "linear", "bilinear", "bicubic", "trilinear"}
+    mode = "".join(part.capitalize() for part in next(iter(modes), "nearest").split("-"))
     return f"Upsample{mode}{(call.axes[0] or 0) - 2}DBackward0"
 
 
@@ -95,7 +107,7 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "l1_loss": _averaged, "kl_div": _averaged, "hinge_embedding_loss": _averaged, "poisson_nll_loss": _averaged,
     "gaussian_nll_loss": _averaged, "triplet_margin_loss": _averaged, "margin_ranking_loss": _averaged,
     "pairwise_distance": "NormBackward1",
-    "ctc_loss": lambda call: "CtcLossBackward0" if "'none'" in str(call.arguments) else _averaged(call),
+    "ctc_loss": lambda call: "CtcLossBackward0" if "none" in call.words else _averaged(call),
     # ---- layers ----
     "interpolate": _interpolation,
     "conv1d": "ConvolutionBackward0", "conv2d": "ConvolutionBackward0", "conv3d": "ConvolutionBackward0",

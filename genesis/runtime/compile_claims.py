@@ -19,7 +19,7 @@ from genesis.runtime.private_directory import PrivateDirectory
 
 NAME = "claims"  # the file: empty, for locks may lie past its end
 _LOCK = struct.Struct("hhqqi4x")  # Linux' struct flock: type, whence, start, length, process
-_HAS_LOCKS = hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 1 << 32
+_HAS_LOCKS = sys.platform == "linux" and hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 1 << 32
 _OFFSETS = (1 << 62) - 1
 
 

@@ -1,6 +1,5 @@
 """A compiled training step leaves what the uncompiled one leaves, to the bit, and is one native call."""
 
-
 import numpy as np
 import pytest
 
