@@ -9,8 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from genesis.autograd.derivation import node_name
+from genesis.autograd.gathered_again import GatheredAgain
 from genesis.execution.flush import flush, readable
+from genesis.execution.plan import transient_collectives
 from genesis.ir.graph import Graph
+from genesis.lower.transient import CHEAP, gathered_alone, is_transient, read_inputs
 from genesis.ops.registry import PRIMITIVES, Operation, expand
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import refuse
@@ -36,33 +39,34 @@ class ChangedError(RuntimeError):
 
 def forward_values(
     source: Trace, last: int, trace: Trace, create_graph: bool
-) -> tuple[Callable[[int], int], tuple[Step, int] | None, Collection[int]]:
+) -> tuple[Callable[[int], int], tuple[Step, int] | None, Collection[int], Collection[int]]:
     """(position in `source` -> position in the open `trace`, for values up to `last`; this map's part of a step's key;
-    positions where there are shapes and no values, for a collective that ran runs no more).
+    positions where there are shapes and no values, for a collective that ran runs no more; those where there would be values
+    if transient collectives ran again).
     """
     if source is trace:
-        return int, None, ()
+        return int, None, (), gathered_alone(source.nodes) if transient_collectives(source) and not create_graph else ()
     refuse("backward goes on in a program that ran before")
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.backward.graph_freed:
         raise ReleasedError
-    reach, start, (copies, unknown) = trace.backward.copies.get((source, create_graph), (-1, 0, ({}, ())))
+    reach, start, (copies, unknown, again) = trace.backward.copies.get((source, create_graph), (-1, 0, ({}, (), ())))
     if reach < last:
         start = len(trace.nodes)
-        copies, unknown = _copied(source, trace, last, create_graph)
-        trace.backward_state().copies[source, create_graph] = last, start, (copies, unknown)
+        copies, unknown, again = _copied(source, trace, last, create_graph)
+        trace.backward_state().copies[source, create_graph] = last, start, (copies, unknown, again)
 
     def position(index: int) -> int:
         if index not in copies:
             raise ReleasedError
         return copies[index]
 
-    return position, (source.step, start), unknown
+    return position, (source.step, start), unknown, again
 
 
-def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple[dict[int, int], set[int]]:
+def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple[dict[int, int], set[int], set[int]]:
     """The positions in the open trace of the source's saved values, and of copies of the nodes that follow from these; which
-    of them have no values.
+    of them have no values, and which would if transient collectives ran again.
 
     Copies that nobody reads are dropped in lowering.
     """
@@ -75,15 +79,20 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple
             known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
     key = ("copy", source.step, last, tuple(known.items()))
 
-    def build(graph: Graph) -> tuple[dict[int, int], set[int]]:
-        copies, unknown = dict(known), set[int]()
+    def build(graph: Graph) -> tuple[dict[int, int], set[int], set[int]]:
+        copies, unknown, again = dict(known), set[int](), set[int]()
         for index in range(last + 1):
             node = source.nodes[index]
             if index in copies or node.op == "input" or any(i not in copies for i in node.inputs):
                 continue
             if not unknown.isdisjoint(node.inputs):
                 unknown.add(index)
+                cheap = PRIMITIVES[node.op].kind in CHEAP
+                if cheap and not create_graph and all([i in again or i not in unknown for i in read_inputs(node)]):
+                    again.add(index)
             if PRIMITIVES[node.op].kind == "collective":  # it ran; what is read of it was saved
+                if is_transient(node) and index not in unknown and not create_graph:
+                    again.add(index)
                 unknown.add(index)
                 copies[index] = expand(graph.constant(0, node.dtype), node.shape).index
                 continue
@@ -93,13 +102,13 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple
                 continue
             copies[index] = len(graph)
             graph.nodes.append(node.renumbered(tuple([copies[i] for i in node.inputs])))
-        return copies, unknown
+        return copies, unknown, again
 
-    copies, unknown = trace.record(key, build).result
+    copies, unknown, again = trace.record(key, build).result
     for index, tensor in source.variables.items():
         if index in copies:
             trace.variables[copies[index]] = tensor
-    return copies, unknown
+    return copies, unknown, again
 
 
 def _linked(source: Trace, index: int, saved: Array) -> Array:
@@ -113,7 +122,10 @@ def saved_at(source: Trace, index: int) -> Tensor:
     """The tensor of the value at `index` of `source`, as backward reads it."""
     with LOCK:
         def read(trace: Trace) -> Array:
-            position, _, unknown = forward_values(source, index, trace, thread_state.grad_enabled)
+            position, token, unknown, again = forward_values(source, index, trace, thread_state.grad_enabled)
+            if index in again:
+                return trace.handle(trace.record(("gathered again", token, index), lambda graph: GatheredAgain(
+                    source.nodes, again, graph, position).value(index).index).result)
             if index in unknown:
                 raise ReleasedError
             return trace.handle(position(index))

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 from genesis.autograd.custom import CustomCall, Deferred
 from genesis.autograd.derivation import arguments_of, call_at, node_name, span_of
 from genesis.autograd.forward_values import ReleasedError, check_versions, forward_values, position_of
+from genesis.autograd.gathered_again import GatheredAgain, operands_of, read_again
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
 from genesis.execution.flush import flush
-from genesis.ir.graph import Graph
+from genesis.execution.plan import transient_collectives
+from genesis.ir.graph import Graph, Value
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor.dispatch import array_of, call, filled
@@ -89,22 +91,33 @@ class TraceBackward:
 
     def _derive_in(self, above: int, trace: Trace) -> Trace:
         source = self.trace
-        position, token, unknown = forward_values(source, max(self.cotangents), trace, self.create_graph)
+        position, token, unknown, again = forward_values(source, max(self.cotangents), trace, self.create_graph)
         seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
         wanted = self.wanted
         key = ("derive", token, seeds, wanted, above, self.create_graph)
 
-        def build(graph: Graph) -> Any:
+        def derived(graph: Graph, place: Callable[[int], Value]) -> Any:
             given = {}
             for index, seed in seeds:
                 node = source.nodes[index]
                 given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
-            ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(position(i)), wanted, above)
+            return derive(source.nodes, given, graph, place, wanted, above)
+
+        def build(graph: Graph) -> Any:
+            needed = read_again(again, derived, graph, position) if again else ()
+            made = GatheredAgain(source.nodes, again, graph, position)
+            ends, rest, reads = derived(graph, lambda i: made.value(i) if i in needed else graph.value(position(i)))
+            reads = {reader: tuple([i for at in seen for i in operands_of(source.nodes, again, at)])
+                     for reader, seen in reads.items()} if needed else reads
             return tuple(ends.items()), tuple(rest.items()), reads
 
         step = trace.record(key, unwatched(build), grad=self.create_graph)
         ends, rest, reads = step.result
-        if not source.released.isdisjoint(reads) or any(i in unknown for seen in reads.values() for i in seen):
+        lacks = any(i in unknown for seen in reads.values() for i in seen)
+        if lacks and self.create_graph and transient_collectives(source):
+            raise RuntimeError("backward: create_graph=True needs parameters that were gathered for their forward alone; give "
+                               "fully_shard reshard_after_forward=False")
+        if not source.released.isdisjoint(reads) or lacks:
             raise ReleasedError
         check_versions(source, reads)
         self.readers.update(reads)

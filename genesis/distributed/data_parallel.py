@@ -27,7 +27,7 @@ from genesis.nn.module import Module
 from genesis.pytree import map_tree
 from genesis.runtime.collectives import Collective
 from genesis.runtime.devices import Device
-from genesis.tensor.dispatch import filled, moved
+from genesis.tensor.dispatch import array_of, filled, moved
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import refuse
@@ -43,7 +43,8 @@ class DistributedDataParallel(Module):
         module: its parameters and buffers, of the same names, shapes and dtypes on all ranks, become rank 0's.
         broadcast_buffers: whether buffers become rank 0's before each forward in training.
         process_group: the ranks; all if left out.
-        bucket_cap_mb: how many megabytes of gradients are averaged at once; 25 if left out.
+        bucket_cap_mb: how many megabytes of gradients are averaged at once; 25 if left out. Buckets hold gradients in the order
+            in which rank 0's first backward came to them, unless there are unused parameters to find: then last ones first.
         find_unused_parameters: whether parameters may get no gradient on some rank. They count as zeros there; one that gets
             none on any rank keeps its `.grad`. Without it, such a parameter raises RuntimeError at the end of backward.
         init_sync: whether parameters and buffers become rank 0's now.
@@ -80,7 +81,9 @@ class DistributedDataParallel(Module):
         self._trained = trained
         self._hook: tuple[Any, CommunicationHook] | None = None
         self._joining: Joining | None = None
-        self._buckets = _buckets_of([p for _, p in trained], int(cap * (1 << 20)))
+        self._most = int(cap * (1 << 20))
+        self._buckets = _buckets_of([p for _, p in reversed(trained)], self._most)
+        self._is_in_order = self.process_group.size() == 1 or len(self._buckets) == 1 or find_unused_parameters
         if self.process_group.size() > 1:
             _check_alike(module, self.process_group)
             if init_sync:
@@ -172,6 +175,8 @@ class DistributedDataParallel(Module):
             raise RuntimeError(
                 f"DistributedDataParallel: rank {group.rank()} has no gradient of {', '.join(name for name, _ in missing)}; "
                 "want find_unused_parameters=True for parameters that not every loss depends on")
+        if not self._is_in_order and self._joining is None:
+            self._put_in_order()
         with recording(False) as again, again:
             for _, p in missing:
                 if id(p) not in unused:
@@ -196,6 +201,17 @@ class DistributedDataParallel(Module):
             else:
                 found.append(all_reduce(flat, "sum", self.process_group) * (1 / self._joining.divisor))
         return found
+
+    def _put_in_order(self) -> None:
+        """Have buckets hold gradients in the order in which rank 0 has recorded them: the first are complete first."""
+        own = sorted(range(len(self._trained) - 1, -1, -1), key=lambda k: _recorded_at(self._trained[k][1]))
+        refuse("the first backward of DistributedDataParallel asks for rank 0's order of gradients", passes=True)
+        flush_all()
+        given, count = np.array(own, np.int64), (len(own),)
+        found = np.zeros_like(given)
+        self.process_group.handle.run(Collective("broadcast_from", "", 0, count, count, "of the order of gradients"), given, found)
+        self._buckets = _buckets_of([self._trained[k][1] for k in found], self._most)
+        self._is_in_order = True
 
     def _unused(self, missing: Sequence[tuple[str, Tensor]]) -> set[int]:
         """Those that got a gradient on no rank."""
@@ -242,11 +258,17 @@ class GroupReduction:
         return [moved([found], device)[0] for found in [all_reduce(total, self._op, self._group)] for device in devices]
 
 
+def _recorded_at(parameter: Tensor) -> int:
+    """The place of a parameter's gradient in the program; -1 of one that is computed already."""
+    array = array_of(parameter._grad)  # type: ignore[arg-type]
+    return -1 if array.trace is None or array.memory is not None else array.index
+
+
 def _buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Tensor]]:
-    """Parameters of one dtype each, last ones first, for their gradients come first; of at most so many bytes, or one."""
+    """Parameters of one dtype each, in order, of at most so many bytes, or one."""
     buckets: list[list[Tensor]] = []
     open_: dict[Any, tuple[list[Tensor], int]] = {}
-    for parameter in reversed(parameters):
+    for parameter in parameters:
         size = parameter.numel() * parameter.dtype.itemsize
         bucket, filled_bytes = open_.get(parameter.dtype, (None, 0))
         if bucket is None or filled_bytes + size > most:

@@ -28,7 +28,8 @@ from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "ShardedParameter", "fully_shard"]
+__all__ = [
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "ShardedParameter", "fully_shard"]
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,30 @@ class MixedPrecisionPolicy:
     cast_forward_inputs: bool = True
 
 
+@dataclass(frozen=True)
+class OffloadPolicy:
+    """Where rows lie while they are not computed with: with the module."""
+
+
+@dataclass(frozen=True)
+class CPUOffloadPolicy(OffloadPolicy):
+    """They lie in the CPU's memory, as those of modules on the CPU do."""
+
+    pin_memory: bool = True
+
+
 class ShardedParameter(Parameter):
     """This rank's rows of a parameter, which may be none; `sizes` says how many rows each rank has."""
 
     sizes: tuple[int, ...] = ()
     sharding: _Sharding  # `nn.utils.clip_grad_norm_` asks it for the norm over all ranks
+
+
+class Unsharded:
+    """What `unshard()` returns."""
+
+    def wait(self) -> None:
+        """Nothing is to be waited for."""
 
 
 class FSDPModule:
@@ -67,6 +87,38 @@ class FSDPModule:
         with self._sharding.gathered():
             outputs = super().forward(*inputs, **options)  # type: ignore[misc]
         return _cast(outputs, policy.output_dtype)
+
+    def unshard(self, async_op: bool = False) -> Unsharded:
+        """Have the module hold its whole parameters from now on, until its next forward ends, or `reshard()`.
+
+        Parameters of modules within it that are sharded themselves stay as they are. The result's `wait()` does nothing: what
+        is gathered is there when it is read.
+        """
+        self._sharding.unshard()
+        return Unsharded()
+
+    def reshard(self) -> None:
+        """Have the module hold its rows again, after `unshard()`."""
+        self._sharding.reshard()
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Change what `fully_shard(reshard_after_forward=)` said, of the sharded modules in this one too if `recurse`."""
+        for module in _sharded_modules(self) if recurse else [self]:
+            module._sharding.reshards = bool(reshard_after_forward)
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """Have the sum of all ranks' gradients be divided by `factor`, not by the number of ranks."""
+        self._sharding.divisor = float(factor)
+
+    def set_modules_to_forward_prefetch(self, modules: Sequence[Any]) -> None:
+        """Of no effect: a program gathers what the next module reads while it computes the one before."""
+
+    set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Of no effect: gradients are added up as rows, and so are averaged at the end of each backward."""
+
+    set_is_last_backward = set_requires_all_reduce = set_reshard_after_backward = set_requires_gradient_sync
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """The state dict with all rows of the parameters, on every rank. All ranks have to call it."""
@@ -107,9 +159,11 @@ def fully_shard(
     Args:
         module: of the same parameters on all ranks; first the layers, then the whole model, are sharded.
         mesh: the ranks: a process group, or what has one as `get_group()`; all ranks if left out.
-        reshard_after_forward: None or False: whole parameters stay until the last operation that reads them, in backward, has
-            run. They are not gathered again for it, so True and numbers of ranks are refused.
-        offload_policy: accepted as PyTorch's, of no effect.
+        reshard_after_forward: whether whole parameters go after forward, and are gathered again in backward. Left out, those of
+            a module within another sharded one do, and those of the outermost stay. The number of all ranks is True; other
+            numbers, of ranks that would keep all parameters between them, are refused.
+        offload_policy: None or an `OffloadPolicy`. Rows lie in the memory of the module's device, which is a CPU's already on
+            a CPU; `CPUOffloadPolicy` is refused for modules on a GPU.
         mp_policy: what it computes with.
         ignored_params: parameters that stay whole.
 
@@ -128,12 +182,18 @@ def fully_shard(
         raise ArgumentTypeError(f"fully_shard: want a module, got {type(module).__name__} {module!r:.40}")
     if isinstance(module, FSDPModule):
         raise ArgumentError(f"fully_shard: {type(module).__name__} is sharded already; want each module once")
-    if reshard_after_forward is not None and reshard_after_forward is not False:
-        raise ArgumentError(
-            f"fully_shard: reshard_after_forward is {reshard_after_forward!r}; want None or False: parameters that a forward "
-            "has gathered stay until backward has read them, and are not gathered twice")
     group = group_of(mesh.get_group() if hasattr(mesh, "get_group") else mesh)
-    module._sharding = _Sharding(module, group, mp_policy or MixedPrecisionPolicy(), {id(p) for p in ignored_params})
+    if not isinstance(reshard_after_forward, bool | None) and reshard_after_forward != group.size():
+        raise ArgumentError(
+            f"fully_shard: reshard_after_forward is {reshard_after_forward!r}; want a bool, None, or {group.size()}, the "
+            "number of all ranks")
+    if isinstance(offload_policy, CPUOffloadPolicy) and any([p.device.type != "cpu" for p in module.parameters()]):
+        raise ArgumentError("fully_shard: CPUOffloadPolicy for a module on a GPU; want None, or the module on the CPU")
+    for inner in _sharded_modules(module):
+        inner._sharding.is_within_another()
+    reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
+    ignored = {id(p) for p in ignored_params}
+    module._sharding = _Sharding(module, group, mp_policy or MixedPrecisionPolicy(), ignored, reshards)
     module.__class__ = type(f"FSDP{type(module).__name__}", (FSDPModule, type(module)), {})
     return module
 
@@ -141,8 +201,12 @@ def fully_shard(
 class _Sharding:
     """The parameters of one `fully_shard`: where they stand, and this rank's rows of them."""
 
-    def __init__(self, module: Module, group: ProcessGroup, policy: MixedPrecisionPolicy, ignored: Collection[int]) -> None:
+    def __init__(
+        self, module: Module, group: ProcessGroup, policy: MixedPrecisionPolicy, ignored: Collection[int],
+        reshards: bool | None,
+    ) -> None:
         self.group, self.policy = group, policy
+        self.reshards = reshards  # after forward; None is as the module turns out to be within another or not
         places: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
         for owner in module.modules():
             for name, held in vars(owner).items():
@@ -155,7 +219,13 @@ class _Sharding:
         for _, shard in self.entries:
             shard.sharding = self
         self._hold([shard for _, shard in self.entries])
-        self._is_gathered = False
+        self._is_gathered = self._is_unsharded = False  # whether they are whole, and stay so until a forward
+        self.divisor: float | None = None  # of gradients' sums; the number of ranks if there is none
+
+    def is_within_another(self) -> None:
+        """The module is not the outermost."""
+        if self.reshards is None:
+            self.reshards = True
 
     def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
         """The norm over all ranks, from that of this rank's rows."""
@@ -166,17 +236,27 @@ class _Sharding:
     @contextmanager
     def gathered(self) -> Iterator[None]:
         """Within it the modules hold whole parameters."""
-        if self._is_gathered:  # a module that is called within itself
+        if self._is_gathered and not self._is_unsharded:  # a module that is called within itself
             yield
             return
-        wholes = [_Gathered.apply(shard, sharding=self) for _, shard in self.entries]
         try:
-            self._is_gathered = True
-            self._hold(wholes)
+            self.unshard()
+            self._is_unsharded = False
             yield
         finally:
-            self._hold([shard for _, shard in self.entries])
-            self._is_gathered = False
+            self.reshard()
+
+    def unshard(self) -> None:
+        """Have the modules hold whole parameters, if they do not."""
+        if not self._is_gathered:
+            wholes = [_Gathered.apply(shard, sharding=self) for _, shard in self.entries]
+            self._is_gathered = self._is_unsharded = True
+            self._hold(wholes)
+
+    def reshard(self) -> None:
+        """Have them hold the rows."""
+        self._hold([shard for _, shard in self.entries])
+        self._is_gathered = self._is_unsharded = False
 
     def _hold(self, tensors: Sequence[Tensor]) -> None:
         for (owners, _), tensor in zip(self.entries, tensors, strict=True):
@@ -192,13 +272,17 @@ class _Gathered(Function):
         ctx.save_variable("how", (shard.sizes, shard.dtype, sharding))
         given = shard.detach()
         given = given if sharding.policy.param_dtype is None else given.to(sharding.policy.param_dtype)
-        return collective(rows.all_gather, given, shard.sizes, sharding.group.number)
+        row = rows.all_gather_transient if sharding.reshards else rows.all_gather
+        return collective(row, given, shard.sizes, sharding.group.number)
 
     @staticmethod
     def backward(ctx: Context, gradient: Tensor) -> Tensor:
         sizes, dtype, sharding = ctx.saved_variables["how"]
         sent = gradient if sharding.policy.reduce_dtype is None else gradient.to(sharding.policy.reduce_dtype)
-        return collective(rows.reduce_scatter, sent, "avg", sizes, sharding.group.number).to(dtype)
+        group, divisor = sharding.group.number, sharding.divisor
+        if divisor is None:
+            return collective(rows.reduce_scatter, sent, "avg", sizes, group).to(dtype)
+        return (collective(rows.reduce_scatter, sent, "sum", sizes, group) * (1 / divisor)).to(dtype)
 
 
 def _rows(whole: Parameter, group: ProcessGroup) -> ShardedParameter:

@@ -15,6 +15,7 @@ from genesis.ir.dtypes import DType, float64, int64
 from genesis.lower import Lowered
 from genesis.lower.schedule import Location
 from genesis.lower.stored import read_or_lower
+from genesis.lower.transient import is_transient
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.collectives import GROUPS
@@ -46,7 +47,8 @@ class Plan:
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)
         if lowered is None:
-            lowered = read_or_lower(trace.nodes, outputs, backend.target(threads, trace.device), kinds, saved)
+            awaited = [i for i in transient_collectives(trace) if i not in trace.lost and i not in outputs and i not in saved]
+            lowered = read_or_lower(trace.nodes, outputs, backend.target(threads, trace.device), kinds, saved, awaited)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
@@ -92,11 +94,14 @@ class Plan:
 
 def held_arrays(trace: Trace) -> list[Array]:
     """The handles on pending values that a flush has to compute: those that somebody holds, and collectives, for which other
-    processes wait.
+    processes wait. A plan runs transient ones besides, whose results are its own.
     """
     handles = owned_elsewhere(trace.arrays)
     if GROUPS and (awaited := {*collectives_of(trace)}):
-        handles += trace.handles(sorted(awaited.difference(map(_index, handles))))
+        transient = () if trace.eager else transient_collectives(trace)
+        held = {*map(_index, handles)}
+        wanted = awaited.difference(transient) or (transient[:1] if not held else ())
+        handles += trace.handles(sorted({*wanted} - held))
     return [array for array in handles if array.index not in trace.lost] if trace.lost else handles
 
 
@@ -107,6 +112,11 @@ def collectives_of(trace: Trace) -> Sequence[int]:
         found = [index for index, node in enumerate(trace.nodes) if PRIMITIVES[node.op].kind == "collective"]
         trace.step.collectives = found
     return found
+
+
+def transient_collectives(trace: Trace) -> Sequence[int]:
+    """Those of them whose results are not kept."""
+    return [index for index in collectives_of(trace) if is_transient(trace.nodes[index])] if GROUPS else ()
 
 
 def plan_for(trace: Trace) -> Plan:
@@ -138,7 +148,8 @@ def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = 
 
 
 def _key(trace: Trace, outputs: tuple[int, ...], threads: int) -> Key:
-    return outputs, threads, trace.device.memory, frozenset(trace.released)  # devices that share memory share plans
+    # Devices that share memory share plans.
+    return outputs, threads, trace.device.memory, frozenset(trace.released), frozenset(trace.lost)
 
 
 def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key, lowered: Lowered | None = None) -> Plan:

@@ -9,6 +9,7 @@ from genesis.ir.graph import Graph, Node
 from genesis.lower.rematerialize import is_quick_product
 from genesis.lower.rewriting import base_of
 from genesis.lower.simplify import FORWARDED
+from genesis.lower.transient import gathered_alone, is_transient
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand
 
@@ -40,13 +41,14 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
                 if index in ends:
                     attrs = nodes[index].attrs
                     wanted.update(nodes[index].inputs[1 + attrs["inputs"] :], [index + k for k in attrs["kept"]])
+    again = gathered_alone(nodes) if any([is_transient(node) for node in nodes]) else ()
     expensive: set[int] = set()
     for index in range(len(graph) - 1, -1, -1):
         if index not in wanted:
             continue
         node = graph.nodes[index]
         cheap = (PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom") or (
-            is_quick_product(graph.nodes, node))
+            is_quick_product(graph.nodes, node)) or index in again
         if index < first and not cheap:
             expensive.add(base_of(graph.nodes, index))
         else:

@@ -49,13 +49,15 @@ class Lowered(NamedTuple):
 
 
 def lower(
-    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = ()
+    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = (),
+    awaited: Sequence[int] = (),
 ) -> Lowered:
     """Lower a graph for `target`; `scalars` gives for each scalar slot float64 or int64.
 
-    The values `saved` are outputs too, and may share their memory with others.
+    The values `saved` are outputs too, and may share their memory with others. Those `awaited` are computed, read or not:
+    other processes wait for them.
     """
-    real = split_complex(nodes, [*outputs, *saved])
+    real = split_complex(nodes, [*outputs, *saved, *awaited])
     graph = simplify(real.nodes, real.outputs)
     graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
     graph = join_products(graph)
@@ -67,7 +69,8 @@ def lower(
         graph = convolve(graph)
     graph = sum_batches(graph)
     _check(graph)
-    graph = legalize(graph, len(saved), target.strided)
+    graph = legalize(graph, len(saved) + len(awaited), target.strided)
+    graph = graph._replace(outputs=graph.outputs[: len(outputs) + len(saved)])
     graph = prepare_writes(graph)
     _check(graph)
     while True:  # a value that no index map reaches is copied, and fusion begins anew: it may now choose other groups

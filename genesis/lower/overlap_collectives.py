@@ -5,15 +5,18 @@ collective is computed from comes first, then what the second one needs besides,
 one that waits for another. Then comes what waits for none, and last the rest, each as it stood.
 Collectives start in the order of the program, which is the same on all ranks, and each ends before what reads its result.
 
+A transient collective waits besides for those that read what earlier ones have left, so that few results are in memory.
+
 A stage that may fail keeps its place, and nothing is under way there: other ranks would wait for what is given up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall, Stage, may_fail, parts
+from genesis.lower.transient import is_transient
 from genesis.ops.registry import PRIMITIVES
 
 AHEAD = 4  # collectives that are looked at for one whose operand can be computed meanwhile
@@ -49,11 +52,14 @@ class _Overlap:
     """Stages that cannot fail, but for collectives, on the way into their new order."""
 
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage]) -> None:
-        self.stages_before = stages
+        self.nodes, self.stages_before = nodes, stages
         self.collectives = {number: call for number, stage in enumerate(stages) if (call := _collective(nodes, stage))}
         self.needs = _needs(stages)
+        _wait_for_room(nodes, self.collectives, stages, self.needs)
         self.done: set[int] = set()
         self.under_way: dict[int, HostCall] = {}  # by their results
+        self.transient = {number for number, call in self.collectives.items() if is_transient(nodes[call.node])}
+        self.older: list[int] = []  # what was under way when the last transient one started
 
     def stages(self) -> Iterator[Stage]:
         """The stages in their new order. One that is awaited right after its start is one stage."""
@@ -115,6 +121,9 @@ class _Overlap:
             read = dict.fromkeys([value for call in stage for value in call.reads if value in self.under_way])
             # Behind the last wait inputs may be written over, so that comes before the first kernel of an optimizer.
             yield from self._awaited(self.under_way if read and self.done.issuperset(self.collectives) else read)
+            if number in self.transient:  # what others read is kept for them: gradients do not pile up
+                yield from self._awaited([value for value in self.older if value in self.under_way])
+                self.older = [value for value, call in self.under_way.items() if not is_transient(self.nodes[call.node])]
             if number in self.collectives:
                 call = self.collectives[number]
                 self.under_way[call.node] = call
@@ -147,3 +156,22 @@ def _needs(stages: Sequence[Stage]) -> list[set[int]]:
         found.discard(number)
         needs.append(found)
     return needs
+
+
+def _wait_for_room(
+    nodes: Sequence[Node], collectives: Mapping[int, HostCall], stages: Sequence[Stage], needs: Sequence[set[int]]
+) -> None:
+    """Have transient collectives need what reads the results of those before the last ones: two groups of these are in memory
+    at once, one that is read and the next. A group is all that come one after the other before the first of them is read.
+    """
+    readers: dict[int, set[int]] = {number: set() for number, call in collectives.items() if is_transient(nodes[call.node])}
+    values = {collectives[number].node: number for number in readers}
+    for number, stage in enumerate(stages):
+        for value in {value for call in stage for value in call.reads} & values.keys():
+            readers[values[value]].add(number)
+    before, last = list[int](), list[int]()
+    for number in readers:
+        if any([reader < number for each in last for reader in readers[each]]):
+            before, last = last, []
+        last.append(number)
+        needs[number].update([reader for each in before for reader in readers[each] if reader < number])

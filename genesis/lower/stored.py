@@ -38,10 +38,11 @@ _cache = KernelCache(lambda: cache_directory("lowered"), SIZE_LIMIT)
 
 
 def read_or_lower(
-    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = ()
+    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = (),
+    awaited: Sequence[int] = (),
 ) -> Lowered:
     """What `lower` makes of the same arguments, in this process or an earlier one."""
-    asked = (nodes, outputs, target, scalars, saved)
+    asked = (nodes, outputs, target, scalars, saved, awaited)
     if len(nodes) < LEAST_NODES or counts["plans_built"] >= MOST_PLANS or (name := _name(*asked)) is None:
         return lower(*asked)
     with contextlib.suppress(ValueError):  # a damaged file is a miss
@@ -56,13 +57,14 @@ def read_or_lower(
 
 
 def _name(
-    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType], saved: Sequence[int]
+    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType], saved: Sequence[int],
+    awaited: Sequence[int] = (),
 ) -> str | None:
     """A digest of all that lowering looks at; None where that is more than numbers, names, and lists of them."""
     if any([PRIMITIVES[op] is not _ROWS.get(op) for op in {node.op for node in nodes}]):  # a user's own operation
         return None
     surroundings = sys.version, np.__version__, PASSES, repr(speeds()), get_default_dtype().name
-    asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved]
+    asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved], [*awaited]
     facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:
         return hashlib.sha256(marshal.dumps((surroundings, asked, facts), _BY_VALUE)).hexdigest()

@@ -33,13 +33,15 @@ def reference(node: Node, operand: np.ndarray) -> np.ndarray:
 
 def add_node(
     op: str, x: Value, group: int, count: int, said: str, sends: Sequence[int], receives: Sequence[int], reduce: str = "",
-    root: int = -1,
+    root: int = -1, is_transient: bool = False,
 ) -> Value:
     """A node on all of `x`, flat, whose result has `count` elements. A rank that gives or gets nothing holds one number."""
     flat = reshape_value(x, (x.node.numel,)) if x.node.numel else expand(x.graph.constant(0, x.dtype), (1,))
     if GROUPS[group].size == 1:
         return flat if count else slice_value(flat, 0, 0, 0)
     attrs = {"group": group, "reduce": reduce, "root": root, "sends": (*sends,), "receives": (*receives,), "said": said}
+    if is_transient:
+        attrs["transient"] = True
     result = x.graph.add(op, (flat,), (max(count, 1),), x.dtype, attrs)
     return result if count else slice_value(result, 0, 0, 0)
 
@@ -189,6 +191,16 @@ def broadcast_from(input: Value, src: int = 0, group: int = 0) -> Value:
 @row_of("all_gather")
 def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 0) -> Value:
     """All ranks' tensors, joined along axis 0; `sizes` says how long each is, if they differ. Its gradient: reduce_scatter."""
+    return _gathered(input, sizes, group, False)
+
+
+@row_of("all_gather_transient")
+def all_gather_transient(input: Value, sizes: tuple[int, ...] | None = None, group: int = 0) -> Value:
+    """As `all_gather`, of what is not kept for backward: there it is gathered again."""
+    return _gathered(input, sizes, group, True)
+
+
+def _gathered(input: Value, sizes: tuple[int, ...] | None, group: int, is_transient: bool) -> Value:
     own = checked_group("all_gather", group)
     if not input.shape:
         input = reshape_value(input, (1,))
@@ -196,7 +208,7 @@ def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 
     row = numel(input.shape[1:])
     said = f"of {input.dtype.name}{[*sizes]} x {[*input.shape[1:]]}"
     counts = [size * row for size in sizes]
-    joined = add_node("all_gather", input, group, sum(counts), said, [input.node.numel], counts)
+    joined = add_node("all_gather", input, group, sum(counts), said, [input.node.numel], counts, is_transient=is_transient)
     return reshape_value(joined, (sum(sizes), *input.shape[1:]))
 
 

@@ -26,10 +26,10 @@ def unseen() -> bool:
     return thread_state.recorder is not None or thread_state.deferred
 
 
-def refuse(reason: str) -> None:
-    """What happens here cannot be replayed."""
+def refuse(reason: str, passes: bool = False) -> None:
+    """What happens here cannot be replayed; `passes`: it need not happen again."""
     if thread_state.recorder is not None:
-        thread_state.recorder.refuse(reason)
+        thread_state.recorder.refuse(reason, passes)
 
 
 def value_looked_at() -> None:

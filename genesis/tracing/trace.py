@@ -281,7 +281,7 @@ class Trace:
         """
         while (origin := self.nodes[index].origin) >= 0:
             index = origin
-        for (source, _), (_, _, (copies, _)) in self.backward.copies.items():
+        for (source, _), (_, _, (copies, *_)) in self.backward.copies.items():
             for there, here in copies.items():
                 if here == index:
                     return source, there

@@ -62,6 +62,7 @@ def check_gradients_are_on_their_way_before_backward_ends():
         (model(x) ** 2).mean().backward()
         return genesis.cat([p.grad.flatten() for p in model.parameters()])
 
+    step()  # in which ranks agree on the order
     gradients, lines = told(step)
     starts, waits, products = places(lines, "start all_reduce", "wait all_reduce", "product")
     assert len(starts) == len(waits) == 3, lines
@@ -75,6 +76,39 @@ def check_gradients_are_on_their_way_before_backward_ends():
     found = [None] * size()
     dist.all_gather_object(found, gradients.numpy().tobytes())
     assert len({*found}) == 1  # the same bits on all ranks
+
+
+class Backwards(nn.Module):
+    """Layers that are called last one first."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(16, 16, dtype=genesis.float64) for _ in range(4)])
+
+    def forward(self, x):
+        for layer in reversed([*self.layers]):
+            x = layer(x).tanh()
+        return x
+
+
+def check_buckets_are_in_the_order_in_which_gradients_are_complete():
+    model = dist.DistributedDataParallel(Backwards(), bucket_cap_mb=16 * 17 * 8 / 2**20)
+    x = mine((4, 16))
+
+    def step():
+        model.zero_grad()
+        (model(x) ** 2).mean().backward()
+        return genesis.cat([p.grad.flatten() for p in model.parameters()])
+
+    first = step().numpy()
+    gradients, lines = told(step)
+    starts, waits, products = places(lines, "start all_reduce", "wait all_reduce", "product")
+    assert len(starts) == 4 and starts[0] < starts[1] < starts[2] < products[-1] < starts[3] < waits[0], lines
+    equal(gradients, first)
+    compiled = genesis.compile(step, fullgraph=True)
+    found = [compiled() for _ in range(4)][-1]
+    assert compiled.entries[0].replays > 1
+    equal(found, first)
 
 
 def check_what_the_next_one_needs_is_computed_before_one_waits():
