@@ -209,7 +209,8 @@ class DistributedDataParallel(Module):
         flush_all()
         given, count = np.array(own, np.int64), (len(own),)
         found = np.zeros_like(given)
-        self.process_group.handle.run(Collective("broadcast_from", "", 0, count, count, "of the order of gradients"), given, found)
+        what = Collective("broadcast_from", "", 0, count, count, "of the order of gradients")
+        self.process_group.handle.run(what, given, found)
         self._buckets = _buckets_of([self._trained[k][1] for k in found], self._most)
         self._is_in_order = True
 
