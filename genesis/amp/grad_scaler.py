@@ -102,7 +102,7 @@ class GradScaler:
         with recording(False) as again, again:
             (overflow,) = update_all(gradients, "unscale", 1 / self._scale)
             shardings = [p.sharding for p in parameters if hasattr(p, "sharding")]  # ranks have parts: all step, or none
-            for sharding in {getattr(each, "group", each): each for each in shardings}.values():
+            for sharding in dict.fromkeys(shardings):
                 overflow = sharding.norm_of_all(overflow.to(float32), math.inf) > 0
         self._overflowed[optimizer] = overflow
 

@@ -1,6 +1,7 @@
 """`mpiexec -n 4 python -m genesis.distributed script.py ..` runs a script on 4 ranks: if one of them fails, all end.
 
-`-m module` runs a module. What is uncaught is printed with its rank, and the job's exit status is not 0.
+`-m module` runs a module. What is uncaught is printed with its rank, and the job's exit status is not 0. The environment has
+what `torchrun` sets: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE.
 `python -m genesis.distributed --restarts N COMMAND` runs such a command anew when it fails: see `restarts.py`.
 """
 
@@ -25,6 +26,7 @@ def main(arguments: list[str]) -> None:
     several = mpi.launched_ranks() > 1
     if several:
         mpi.library()
+        os.environ.update(mpi.ranks_by_name())
         os._exit = _left(os.getpid(), os._exit)  # type: ignore[assignment]
     is_module = arguments[0] == "-m"
     sys.argv = arguments[is_module:]

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from genesis.distributed.process_group import ProcessGroup, group_of, new_groups, world
+from genesis.distributed.process_group import (
+    ProcessGroup,
+    group_of,
+    init_process_group,
+    is_initialized,
+    new_groups,
+    world,
+)
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
@@ -20,7 +27,8 @@ def init_device_mesh(
 ) -> DeviceMesh:
     """All ranks, in a mesh of a shape: neighbours along the last axis are neighbours in the job. Every rank calls it.
 
-    Raises ValueError for a device whose tensors do not communicate, and for a shape of more or fewer ranks than there are.
+    It calls `init_process_group` where nobody has: with "nccl" for "cuda". Raises ValueError for a device whose tensors do not
+    communicate, and for a shape of more or fewer ranks than there are.
 
     >>> genesis.distributed.init_process_group()
     >>> mesh = genesis.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "tensor"))
@@ -28,6 +36,8 @@ def init_device_mesh(
     (1, [0, 0])
     >>> genesis.distributed.destroy_process_group()
     """
+    if not is_initialized():
+        init_process_group("nccl" if device_type == "cuda" else None)
     shape, size = tuple(mesh_shape), world().size()
     if not shape or min(shape) < 1 or math.prod(shape) != size:
         raise ArgumentError(f"init_device_mesh: shape {shape} has {math.prod(shape)} ranks; want {size}, all of the job")

@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.distributed.nn.functional import all_reduce, collective
 from genesis.distributed.process_group import ProcessGroup, group_of
+from genesis.distributed.tensor.dtensor import distribute_tensor
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -29,7 +30,7 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 __all__ = [
-    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "ShardedParameter", "fully_shard"]
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "Rows", "ShardedParameter", "fully_shard"]
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,26 @@ class CPUOffloadPolicy(OffloadPolicy):
     pin_memory: bool = True
 
 
+class Rows(NamedTuple):
+    """How a parameter is cut: into rows among the ranks of a group, and before that, if so, as `within` says."""
+
+    group: ProcessGroup
+    within: Any = None  # a `tensor.sharded_parameter.Sharding`
+
+    def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
+        """The norm over all ranks, from that of this rank's rows."""
+        if norm_type == inf:
+            norm = all_reduce(norm, "max", self.group)
+        else:
+            norm = all_reduce(norm**norm_type, "sum", self.group) ** (1 / norm_type)
+        return norm if self.within is None else self.within.norm_of_all(norm, norm_type)  # type: ignore[no-any-return]
+
+
 class ShardedParameter(Parameter):
     """This rank's rows of a parameter, which may be none; `sizes` says how many rows each rank has."""
 
     sizes: tuple[int, ...] = ()
-    sharding: _Sharding  # `nn.utils.clip_grad_norm_` asks it for the norm over all ranks
+    sharding: Rows  # `nn.utils.clip_grad_norm_` asks it for the norm over all ranks
 
 
 class Unsharded:
@@ -126,8 +142,9 @@ class FSDPModule:
             for module in _sharded_modules(self):
                 stack.enter_context(module._sharding.gathered())
             named = [*self.named_parameters(), *self.named_buffers()]  # type: ignore[attr-defined]
-            gathered = {path: tensor for module in _sharded_modules(self) for path, tensor in _paths(self, module)}
-            return {name: tensor.detach().clone() for name, tensor in {**dict(named), **gathered}.items()}
+            gathered = {path: each for module in _sharded_modules(self) for path, each in _paths(self, module)}
+            held = {name: (tensor, getattr(tensor, "sharding", None)) for name, tensor in named} | gathered
+            return {name: _whole(tensor, within).detach().clone() for name, (tensor, within) in held.items()}
 
     def load_full_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
         """Take this rank's rows of `state_dict`, which has all rows. Raises ValueError for other names or shapes."""
@@ -136,7 +153,10 @@ class FSDPModule:
             raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(held)}")
         with recording(False) as again, again:
             for name, tensor in held.items():
-                source = state_dict[name]
+                source, how = state_dict[name], getattr(tensor, "sharding", None)
+                within = how.within if isinstance(how, Rows) else how
+                if within is not None:
+                    source = distribute_tensor(source, within.device_mesh, within.placements, src_data_rank=None).to_local()
                 if isinstance(tensor, ShardedParameter):
                     whole = (sum(tensor.sizes), *tensor.shape[1:])
                     if tuple(source.shape) != whole:
@@ -216,8 +236,6 @@ class _Sharding:
         if scalars:
             raise ArgumentError(f"fully_shard: parameter {scalars[0]} has no axis to cut; want shape (1,), or ignored_params")
         self.entries = [(owners, _rows(whole, group)) for owners, whole in places.values()]
-        for _, shard in self.entries:
-            shard.sharding = self
         self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False  # whether they are whole, and stay so until a forward
         self.divisor: float | None = None  # of gradients' sums; the number of ranks if there is none
@@ -226,12 +244,6 @@ class _Sharding:
         """The module is not the outermost."""
         if self.reshards is None:
             self.reshards = True
-
-    def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
-        """The norm over all ranks, from that of this rank's rows."""
-        if norm_type == inf:
-            return all_reduce(norm, "max", self.group)
-        return all_reduce(norm**norm_type, "sum", self.group) ** (1 / norm_type)
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
@@ -292,7 +304,7 @@ def _rows(whole: Parameter, group: ProcessGroup) -> ShardedParameter:
     sizes = tuple([max(0, min(most, count - k * most)) for k in range(size)])
     start = sum(sizes[: group.rank()])
     shard = ShardedParameter(whole.detach()[start : start + sizes[group.rank()]].clone(), whole.requires_grad)
-    shard.sizes = sizes
+    shard.sizes, shard.sharding = sizes, Rows(group, getattr(whole, "sharding", None))
     return shard
 
 
@@ -300,12 +312,18 @@ def _sharded_modules(module: Any) -> list[Any]:
     return [each for each in module.modules() if isinstance(each, FSDPModule)]
 
 
-def _paths(root: Any, module: Any) -> Iterator[tuple[str, Tensor]]:
-    """What a module's sharded parameters hold now, by their paths from `root`."""
+def _paths(root: Any, module: Any) -> Iterator[tuple[str, tuple[Tensor, Any]]]:
+    """What a module's sharded parameters hold now, by their paths from `root`, and how that is cut besides."""
     prefixes = {id(each): f"{path}." if path else "" for path, each in root.named_modules()}
-    for owners, _ in module._sharding.entries:
+    for owners, shard in module._sharding.entries:
         for owner, name in owners:
-            yield prefixes[id(owner)] + name, vars(owner)[name]
+            yield prefixes[id(owner)] + name, (vars(owner)[name], shard.sharding.within)
+
+
+def _whole(tensor: Tensor, within: Any) -> Tensor:
+    """All of what ranks hold together, of which this rank has `tensor`."""
+    whole: Tensor = tensor if within is None else within.held(tensor).full_tensor()
+    return whole
 
 
 def _cast(tree: Any, dtype: DType | None) -> Any:

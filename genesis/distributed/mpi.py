@@ -60,6 +60,15 @@ def library() -> Any:
     return MPI
 
 
+def ranks_by_name() -> dict[str, str]:
+    """The variables by which `torchrun` tells a process who it is."""
+    comm = library().COMM_WORLD
+    local = comm.Split_type(library().COMM_TYPE_SHARED)
+    found = {"RANK": comm.rank, "WORLD_SIZE": comm.size, "LOCAL_RANK": local.rank, "LOCAL_WORLD_SIZE": local.size}
+    local.Free()
+    return {name: str(number) for name, number in found.items()}
+
+
 def unlink_shared_memory() -> None:
     """Remove the file by which MPICH's processes of a machine found the memory that they share, once all of them have.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import datetime
 import itertools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -152,6 +153,10 @@ def init_process_group(
         raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
     uses_gpus = uses_nccl(backend)
     several = mpi.launched_ranks() > 0
+    if not several and (said := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
+        raise RuntimeError(
+            f"init_process_group: WORLD_SIZE is {said}, but no launcher of MPI has started this process; want "
+            "mpiexec -n RANKS python -m genesis.distributed SCRIPT in place of torchrun")
     comm = mpi.library().COMM_WORLD.Dup() if several else None
     size, own = (comm.size, comm.rank) if comm is not None else (1, 0)
     if world_size not in (-1, size) or rank not in (-1, own):

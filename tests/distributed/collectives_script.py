@@ -1,5 +1,7 @@
 """Collectives against NumPy on what all ranks give. Run by `test_collectives.py`."""
 
+import os
+
 import numpy as np
 from checks import all_given, equal, given, mine, raises, run
 
@@ -16,6 +18,11 @@ def rank():
 
 def size():
     return dist.get_world_size()
+
+
+def check_the_environment_says_who_a_rank_is():
+    wanted = {"RANK": rank(), "WORLD_SIZE": size(), "LOCAL_RANK": rank(), "LOCAL_WORLD_SIZE": size()}  # on one machine
+    assert {name: int(os.environ[name]) for name in wanted} == wanted
 
 
 def check_all_reduce_of_all_reductions_and_dtypes():

@@ -1,6 +1,8 @@
 """Tensor and sequence parallel layers against the same layers on one process. Run by `test_collectives.py`."""
 
 import copy
+import shutil
+import tempfile
 
 import numpy as np
 from checks import given, raises, run
@@ -8,6 +10,9 @@ from checks import given, raises, run
 import genesis
 import genesis.distributed as dist
 from genesis import nn
+from genesis.distributed import checkpoint
+from genesis.distributed.checkpoint.state_dict import get_model_state_dict, get_optimizer_state_dict, set_model_state_dict
+from genesis.distributed.fsdp import fully_shard
 from genesis.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from genesis.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -194,6 +199,49 @@ def check_data_and_tensor_parallel_on_a_mesh():
     loss_of(model, seen[mine], following[mine]).backward()
     loss_of(alone, seen, following).backward()
     same_gradients(model, alone)
+
+
+def check_rows_and_tensor_parallel_on_a_mesh():
+    """Parameters that are cut twice: their norm, their state and their checkpoint are those of one process."""
+    if size() % 2:
+        return
+    mesh = dist.init_device_mesh("cpu", (2, size() // 2), mesh_dim_names=("data", "tensor"))
+    alone = Model()
+
+    def divided():
+        model = parallelize_module(copy.deepcopy(alone), mesh["tensor"], TENSOR)
+        return fully_shard(model, mesh=mesh["data"], reshard_after_forward=True)
+
+    model, (seen, following) = divided(), batch(0, rows=4)
+    mine = slice(2 * mesh["data"].get_local_rank(), 2 * mesh["data"].get_local_rank() + 2)
+    norms = []
+    for each, rows in ((model, mine), (alone, slice(None))):
+        optimizer = genesis.optim.SGD(each.parameters(), lr=0.5, momentum=0.9)
+        loss_of(each, seen[rows], following[rows]).backward()
+        norms.append(nn.utils.clip_grad_norm_(each.parameters(), 0.1).item())
+        optimizer.step()
+        if each is model:
+            state = {"model": get_model_state_dict(model), "optimizer": get_optimizer_state_dict(model, optimizer)}
+    np.testing.assert_allclose(*norms, rtol=1e-5)
+    found = [None] * size()
+    dist.all_gather_object(found, tempfile.mkdtemp() if rank() == 0 else None)
+    checkpoint.save(state, checkpoint_id=found[0])
+    again = divided()
+    loaded = {"model": get_model_state_dict(again)}
+    checkpoint.load(loaded, checkpoint_id=found[0])
+    set_model_state_dict(again, loaded["model"])
+    other = divided()
+    other.load_full_state_dict(alone.state_dict())
+    for each in (model, again, other):
+        for name, value in each.full_state_dict().items():
+            close(value, alone.state_dict()[name], name)
+    whole_state = {name: genesis.zeros(value.shape) for name, value in alone.state_dict().items()}
+    checkpoint.load({"model": whole_state}, checkpoint_id=found[0])
+    for name, value in whole_state.items():
+        close(value, alone.state_dict()[name], name)
+    dist.barrier()
+    if rank() == 0:
+        shutil.rmtree(found[0])
 
 
 def check_state_dicts_are_of_the_whole():

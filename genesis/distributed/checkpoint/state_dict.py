@@ -91,8 +91,10 @@ def _held(value: Any, parameter: Tensor) -> Any:
     if sharding is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
         return value
     if isinstance(parameter, ShardedParameter):  # rows, of any number on each rank
-        first, rows = sum(parameter.sizes[: sharding.group.rank()]), sum(parameter.sizes)
-        return Part(value, (first, *[0] * (value.ndim - 1)), (rows, *value.shape[1:]))
+        shape = sum(parameter.sizes), *value.shape[1:]
+        start, whole = ([0] * len(shape), [*shape]) if sharding.within is None else sharding.within.place_of(shape)
+        start[0] += sum(parameter.sizes[: sharding.group.rank()])
+        return Part(value, tuple(start), tuple(whole))
     return sharding.held(value)
 
 

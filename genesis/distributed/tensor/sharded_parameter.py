@@ -26,6 +26,15 @@ class Sharding:
         """What ranks hold together, of which this rank has `local`."""
         return DTensor(local, self.device_mesh, self.placements)
 
+    def place_of(self, shape: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Where this rank's part, of `shape`, begins in the whole, and the whole's shape."""
+        start, whole = [0] * len(shape), [*shape]
+        for axis, placement in enumerate(self.placements):
+            if isinstance(placement, Shard):
+                start[placement.dim] += shape[placement.dim] * self.device_mesh.get_local_rank(axis)
+                whole[placement.dim] *= self.device_mesh.size(axis)
+        return start, whole
+
     def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
         """The norm of all ranks' parts, of which `norm` is this rank's."""
         for axis, placement in enumerate(self.placements):
@@ -59,7 +68,9 @@ def shard_parameters(
 
 
 def _sharded(module: Module) -> list[tuple[str, Parameter]]:
-    return [(name, p) for name, p in vars(module).items() if isinstance(p, Parameter) and hasattr(p, "sharding")]
+    """The parameters that are cut so alone. Of those that `fully_shard` cuts besides, state dicts have this rank's rows."""
+    return [(name, p) for name, p in vars(module).items()
+            if isinstance(p, Parameter) and isinstance(getattr(p, "sharding", None), Sharding)]
 
 
 def _as_dtensors(module: Module, state: dict[str, Any], prefix: str, metadata: object) -> None:
