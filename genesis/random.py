@@ -11,7 +11,8 @@ import numpy as np
 
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.functions.random_draws import alike, drawn, drawn_by_host
+from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, stream
+from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError
@@ -50,12 +51,12 @@ def manual_seed(seed: int) -> None:
     rng.manual_seed(int(seed))
 
 
-def state_bytes(state: tuple[int, int]) -> Tensor:
-    """A generator's state as 16 bytes, which `set_state` and `set_rng_state` take too."""
-    return from_data(np.frombuffer(b"".join(word.to_bytes(8, "little") for word in state), np.uint8))
+def state_bytes(generator: Generator) -> Tensor:
+    """A generator's state as bytes, which `set_state` and `set_rng_state` take too."""
+    return from_data(np.frombuffer(generator.stored(), np.uint8))
 
 
-Generator.get_state = lambda self: state_bytes(self.state())  # type: ignore[attr-defined]
+Generator.get_state = state_bytes  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager
@@ -71,7 +72,7 @@ def fork_rng(
     >>> bool((a == genesis.rand(3)).all())
     True
     """
-    state = get_rng_state()
+    state = rng.stored()
     try:
         yield
     finally:
@@ -230,8 +231,10 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     >>> genesis.bernoulli(genesis.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    chosen = drawn("uniform", input.shape, float32, device=input.device, generator=generator) < (input if p is None else p)
-    return chosen.to(input.dtype)
+    if p is not None:
+        return chosen(input.shape, p, input.dtype, input.device, generator)
+    kind = float64 if input.dtype is float64 else float32
+    return (drawn("uniform", input.shape, kind, device=input.device, generator=generator) < input).to(input.dtype)
 
 
 def _counts(name: str, generator: Generator | None, *parameters: Tensor) -> Tensor:
@@ -276,8 +279,22 @@ def randperm(
     >>> sorted(genesis.randperm(4).tolist())
     [0, 1, 2, 3]
     """
+    words = stream(device_of(device), generator)
+    if words is not None:
+        return from_data(permutation(words, n), dtype)
     order = drawn("uniform", (n,), float32, device=device_of(device), generator=generator).argsort(stable=True)
     return order.to(dtype)
+
+
+def _in_pytorchs_order(weights: Tensor, count: int, replacement: bool, generator: Generator | None) -> Tensor:
+    """What `multinomial` gives in PyTorch, of the same numbers."""
+    if replacement and count > 1:
+        edges = weights.cumsum(-1)
+        edges = edges / edges[..., -1:]
+        u = drawn("uniform", (*weights.shape[:-1], count), float64, device=weights.device, generator=generator)
+        return call(OPERATIONS["searchsorted"], (edges.double(), u))  # type: ignore[no-any-return]
+    race = weights / weights.new_empty(weights.shape).exponential_(generator=generator)
+    return race.argmax(-1, keepdim=True) if count == 1 else race.topk(count, -1).indices
 
 
 @method
@@ -303,6 +320,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     p = weights.double()
     if not unseen() and not bool((((p >= 0) & (p < inf)).all(-1) & (p.sum(-1) > 0)).all()):
         raise ArgumentError("multinomial: a row of probabilities has infinite, NaN or negative ones, or zeros alone")
+    if stream(p.device, generator) is not None:
+        return _in_pytorchs_order(weights, num_samples, replacement, generator)
     if replacement:
         edges = p.cumsum(-1)
         edges = edges / edges[..., -1:]

@@ -13,6 +13,7 @@ from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
 from genesis.as_torch.shown import show_as
+from genesis.runtime.rng import Generator
 
 __all__ = ["MissingError", "install", "is_installed"]
 
@@ -35,6 +36,7 @@ def install() -> None:
     if not is_installed():
         sys.meta_path.insert(0, _finder)
         show_as("torch")
+        Generator.in_pytorchs_order = True
         take_sizes()
         derive_classes()
         ask_other_classes()

@@ -31,6 +31,10 @@ class Cauchy(Distribution):
     support = constraints.real
     has_rsample = True
 
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """Numbers about 0 of size 1, scaled and moved."""
+        return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
+
     def log_prob(self, value: Tensor) -> Tensor:
         z = (self._checked(value) - self.loc) / self.scale
         return -ln(pi) - self.scale.log() - (z * z).log1p()
@@ -81,8 +85,9 @@ class StudentT(Distribution):
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """A normal number over the root of a mean of squares."""
         shape = self._extended_shape(sample_shape)
+        numbers = randn(shape, dtype=self.df.dtype, device=self.df.device)
         squares = standard_gamma(self.df / 2, shape) * 2 / self.df
-        return self.loc + self.scale * randn(shape, dtype=self.df.dtype, device=self.df.device) * squares.rsqrt()
+        return self.loc + self.scale * numbers * squares.rsqrt()
 
     def _log_size(self) -> Tensor:
         return 0.5 * self.df.log() + log_beta(0.5 * self.df, 0.5)

@@ -16,6 +16,7 @@ from genesis.distributions.utils import euler_constant
 from genesis.functions.creation import full_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
+from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
@@ -35,6 +36,10 @@ class Exponential(ExponentialFamily):
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """Numbers of rate 1, over the rate."""
+        return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         return self.rate.log() - self.rate * self._checked(value)

@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from genesis.functions import sequential_draws
 from genesis.functions.creation import Placing
+from genesis.functions.sequential_rejection import SAMPLES
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.dtypes import DType, float64, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.ir.sparse_layouts import SparseLayout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.runtime.devices import CPU, Device, DeviceLike
+from genesis.runtime.mersenne_twister import MersenneTwister
 from genesis.runtime.rng import Generator
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, call_on
-from genesis.tensor.handle import Tensor
-from genesis.tracing.recording_hooks import numbers_drawn, refuse
+from genesis.tensor.handle import Tensor, from_values
+from genesis.tracing.recording_hooks import numbers_drawn, refuse, unseen
+
+
+def stream(device: Device = CPU, generator: Generator | None = None) -> MersenneTwister | None:
+    """Where numbers come from one after the other, in PyTorch's order; None where they are a function of seed and place.
+
+    Those of compiled functions and transforms always are, for a replay draws without the host.
+    """
+    if not Generator.in_pytorchs_order or device.type != "cpu" or unseen():
+        return None
+    return (generator or rng.default_generator).twister()
 
 
 def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
@@ -51,14 +64,53 @@ def drawn(
     generator: Generator | None = None,
 ) -> Tensor:
     """Fresh numbers of the operation `kind`: uniform, normal or randint."""
-    shape = tuple(shape)
-    arguments = *draws(numel(shape), generator), shape, dtype or get_default_dtype(), *parameters
+    shape, dtype = tuple(shape), dtype or get_default_dtype()
+    words = stream(device, generator)
+    if words is not None:
+        kinds = sequential_draws.KINDS
+        numbers = kinds[kind](words, numel(shape), dtype, *parameters)
+        return from_values(numbers.reshape(shape), dtype, device)
+    arguments = *draws(numel(shape), generator), shape, dtype, *parameters
     return call_on(device, OPERATIONS[kind], arguments)
+
+
+def drawn_pairs(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None = None) -> Tensor:
+    """Normal numbers, in PyTorch's order those of float64 that come in pairs."""
+    words = stream(device, generator)
+    if words is None:
+        return drawn("normal", shape, dtype, device=device, generator=generator)
+    return from_values(sequential_draws.normal_pairs(words, numel(tuple(shape))).reshape(shape), float64, device)
+
+
+def chosen(
+    shape: Sequence[int], p: float, dtype: DType, device: Device = CPU, generator: Generator | None = None
+) -> Tensor:
+    """1 with the probability `p`, 0 otherwise."""
+    words = stream(device, generator)
+    if words is not None:
+        return from_values(sequential_draws.trials(words, numel(tuple(shape)), p).reshape(shape), dtype, device)
+    return (drawn("uniform", shape, dtype.compute, device=device, generator=generator) < p).to(dtype)  # type: ignore[no-any-return]
+
+
+def kept_factors(shape: Sequence[int], p: float, dtype: DType, strides: Sequence[int] = ()) -> Tensor:
+    """What dropout multiplies with, of numbers drawn one after the other: 0 with the probability `p`, else 1 / (1 - p).
+
+    They are drawn in the order in which elements of these strides lie, as PyTorch draws those of a transposed tensor.
+    """
+    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
+    if order == [*range(len(shape))] or 0 in strides or not strides:
+        return chosen(shape, 1 - p, dtype) / (1 - p if p < 1 else 1)  # type: ignore[no-any-return]
+    drawn_in_order = kept_factors([shape[axis] for axis in order], p, dtype)
+    return drawn_in_order.permute(*[order.index(axis) for axis in range(len(order))])  # type: ignore[no-any-return]
 
 
 def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor, generator: Generator | None = None) -> Tensor:
     """Fresh numbers of the row `name` in this shape, to which the parameters are expanded."""
     spread = [p.expand(tuple(shape)) for p in parameters]
+    words = stream(spread[0].device, generator)
+    if words is not None:
+        numbers = SAMPLES[name](words, *[p.detach().numpy() for p in spread])
+        return call(OPERATIONS[name], (*spread, from_values(numbers, float64), 0))  # type: ignore[no-any-return]
     return call(OPERATIONS[name], (*spread, *draws(numel(tuple(shape)), generator)))
 
 

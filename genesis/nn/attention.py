@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.functions.creation import empty, zeros
+from genesis.functions.random_draws import stream
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
 from genesis.nn import init
@@ -117,6 +118,9 @@ class MultiheadAttention(Module):
             weights = weights.mean(1)
         if not batched:
             return output.squeeze(0), None if weights is None else weights.squeeze(0)
+        if stream(output.device) is not None:  # dropout draws in the order in which the elements lie
+            output = output.transpose(0, 1).contiguous()
+            return (output.transpose(0, 1) if self.batch_first else output), weights
         return (output if self.batch_first else output.transpose(0, 1)), weights
 
 

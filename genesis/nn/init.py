@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 
-from genesis.functions.random_draws import drawn, draws
+from genesis.functions.creation import ones
+from genesis.functions.random_draws import drawn, stream
 from genesis.functions.ranges import eye
+from genesis.functions.selection import where
+from genesis.ir.dtypes import bool_
 from genesis.ir.replayable import replayable_module
 from genesis.linalg import qr
-from genesis.ops.registry import OPERATIONS
+from genesis.random import randperm
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import call_on, filled
+from genesis.tensor.dispatch import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tracing.state import recording
@@ -24,10 +27,9 @@ __dir__ = __all__.copy
 
 def _fill(tensor: Tensor, generator: Generator | None, name: str, *arguments: float) -> Tensor:
     """Write a draw of the distribution `name` into `tensor`."""
-    seed, start = draws(tensor.numel(), generator)
-    arguments_of_draw = seed, start, tensor.shape, tensor.dtype, *map(float, arguments)
     with recording(False) as again, again:
-        return write(tensor, call_on(tensor.device, OPERATIONS[name], arguments_of_draw))
+        parameters = map(float, arguments)
+        return write(tensor, drawn(name, tensor.shape, tensor.dtype, *parameters, device=tensor.device, generator=generator))
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -54,11 +56,32 @@ def trunc_normal_(
     >>> bool((weight.abs() <= 1).all())
     True
     """
+    if stream(tensor.device, generator) is not None:
+        with recording(False) as again, again:
+            return write(tensor, _truncated(tensor, mean, std, a, b, generator))
     low, high = (math.erf((end - mean) / (std * math.sqrt(2))) for end in (a, b))
     dtype = tensor.dtype.compute
     with recording(False) as again, again:
         even = drawn("uniform", tensor.shape, dtype, low, high, device=tensor.device, generator=generator)
         return write(tensor, (even.erfinv() * (std * math.sqrt(2)) + mean).clamp(a, b).to(tensor.dtype))
+
+
+def _truncated(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
+    """By rejection, as PyTorch: of normal numbers where most are accepted, of even ones under the density elsewhere."""
+    def accepted(kind: str, *parameters: float) -> Tensor:
+        return drawn(kind, tensor.shape, tensor.dtype, *parameters, device=tensor.device, generator=generator)
+
+    share = (math.erf((b - mean) / (std * math.sqrt(2))) - math.erf((a - mean) / (std * math.sqrt(2)))) / 2
+    result, pending = tensor, ones(tensor.shape, dtype=bool_, device=tensor.device)
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    while bool(pending.any()):
+        if share > 0.3:
+            result = where(pending, accepted("normal", mean, std), result)
+            pending = (result < a) | (result > b)
+        else:
+            result = where(pending, tried := accepted("uniform", a, b), result)
+            pending = pending & (accepted("uniform").log() > ((tried - mean) / std) ** 2 * -0.5 - peak)
+    return result
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -121,8 +144,11 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         raise ValueError(f"sparse_: want a matrix, got shape {tensor.shape}")
     with recording(False) as again, again:
         normal_(tensor, 0, std, generator)
-        ranks = drawn("uniform", tensor.shape, None, device=tensor.device, generator=generator).argsort(0).argsort(0)
-        return tensor.masked_fill_(ranks < math.ceil(sparsity * tensor.shape[0]), 0)
+        rows, columns = tensor.shape
+        for column in range(columns):
+            zeros = randperm(rows, device=tensor.device, generator=generator)[: math.ceil(sparsity * rows)]
+            tensor[zeros, column] = 0
+        return tensor
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
@@ -141,8 +167,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     rows, dtype = tensor.shape[0], tensor.dtype.compute
     columns = tensor.numel() // rows
     with recording(False) as again, again:
-        shape = (max(rows, columns), min(rows, columns))
-        q, r = qr(drawn("normal", shape, dtype, device=tensor.device, generator=generator))
+        numbers = drawn("normal", (rows, columns), dtype, device=tensor.device, generator=generator)
+        q, r = qr(numbers.T if rows < columns else numbers)
         q = q * r.diagonal().sgn()
         return write(tensor, ((q.T if rows < columns else q).reshape(tensor.shape) * gain).to(tensor.dtype))
 

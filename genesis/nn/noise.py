@@ -6,8 +6,9 @@ import math
 
 from genesis.functions.creation import ones, zeros_like
 from genesis.functions.overrides import overridable
-from genesis.functions.random_draws import drawn, draws
+from genesis.functions.random_draws import chosen, drawn, draws, kept_factors, stream
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.dtypes import float64
 from genesis.ir.replayable import replayable_module
 from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
@@ -37,7 +38,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     _probability("dropout", p)
     if not training or p == 0:
         return input
-    return call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))
+    if stream(input.device) is not None:
+        return input * (kept_factors(input.shape, p, input.dtype, input.layout.strides) if p < 1 else 0)
+    return call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))  # type: ignore[no-any-return]
 
 
 def _channels(name: str, input: Tensor, axes: int) -> Tensor:
@@ -85,7 +88,7 @@ def _selu_dropout(name: str, input: Tensor, like: Tensor, p: float, training: bo
     if p == 1:
         return input * 0
     scale = 1 / math.sqrt((1 - p) * (1 + p * _LEAST**2))
-    kept = (drawn("uniform", like.shape, like.dtype.compute, device=input.device) >= p).to(input.dtype)
+    kept = chosen(like.shape, 1 - p, input.dtype, input.device)
     return (input * kept + (1 - kept) * _LEAST - p * _LEAST) * scale
 
 
@@ -129,7 +132,11 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     if lower > upper:
         raise ValueError(f"rrelu: slopes from {lower} to {upper}; want lower to be no greater than upper")
     slope: Tensor | float = (lower + upper) / 2
-    if training:
+    if training and stream(input.device) is not None:  # numbers are drawn where they count
+        negative = input.detach() <= 0
+        some = drawn("uniform", (int(negative.sum()),), float64, float(lower), float(upper))
+        slope = zeros_like(input).masked_scatter_(negative, some.to(input.dtype))
+    elif training:
         slope = drawn("uniform", input.shape, input.dtype, float(lower), float(upper), device=input.device)
     return call(OPERATIONS["where"], (input > 0, input, input * slope))
 

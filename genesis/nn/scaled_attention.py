@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.functions.overrides import overridable
-from genesis.functions.random_draws import draws
+from genesis.functions.random_draws import draws, kept_factors, stream
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.registry import OPERATIONS
@@ -41,12 +41,16 @@ def scaled_dot_product_attention(
     if isinstance(query, CompositeTensor):
         given = query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa
         return query.computed("scaled_dot_product_attention", given, {})  # type: ignore[no-any-return]
-    seed, start = 0, 0
+    seed, start, factors = 0, 0, None
     if dropout_p and query.ndim > 1 and key.ndim > 1:
         others = () if enable_gqa else (key.shape[:-2], value.shape[:-2])
         batch = broadcast_shapes("scaled_dot_product_attention", query.shape[:-2], *others)
-        seed, start = draws(numel((*batch, query.shape[-2], key.shape[-2])))
-    arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start)
+        weights = (*batch, query.shape[-2], key.shape[-2])
+        if stream(query.device) is None:
+            seed, start = draws(numel(weights))
+        else:
+            factors = kept_factors(weights, dropout_p, query.dtype)
+    arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start, factors)
     return call(OPERATIONS["scaled_dot_product_attention"], arguments)
 
 

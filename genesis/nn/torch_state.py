@@ -34,7 +34,7 @@ def take_torch_state(module: _Module, state: Attributes) -> None:
 def _as_built(kind: type, settings: Attributes) -> Attributes:
     """The attributes of a layer of ours that is built with these settings; none if it wants others."""
     names = inspect.signature(kind).parameters
-    before = rng.get_state()
+    before = rng.stored()
     try:
         return vars(kind(**{name: value for name, value in settings.items() if name in names}))
     except TypeError:

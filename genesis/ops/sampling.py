@@ -1,8 +1,8 @@
 """Random numbers of distributions that are drawn by rejection: the host draws them, with NumPy's generators.
 
 The stream of a draw is Philox' (Salmon, Moraes, Dror and Shaw, 2011) of the key `seed` from the counter `start` on, so a
-draw is the same each time it is computed. Gradients by the parameters are those of the quantile at a fixed probability:
-see `quantiles`.
+draw is the same each time it is computed. A `seed` of floats holds numbers that were drawn already. Gradients by the
+parameters are those of the quantile at a fixed probability: see `quantiles`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ def _reference(draw: Draw) -> Draw:
 
     def drawn(node: Node, *arrays: np.ndarray) -> np.ndarray:
         *parameters, seed, start = arrays
+        if seed.dtype.kind == "f":
+            return seed.astype(node.dtype.numpy)
         return draw(generator_at(seed, start), *[p.astype(np.float64) for p in parameters]).astype(node.dtype.numpy)
 
     return drawn

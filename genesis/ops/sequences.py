@@ -22,11 +22,12 @@ from genesis.ops.views import reshape_value, slice_value, view_value
 def scaled_dot_product_attention(
     query: Value, key: Value, value: Value, attn_mask: Value | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False, seed: Value | int = 0, start: Value | int = 0,
+    factors: Value | None = None,
 ) -> Value:
     """softmax(query @ key.T * scale) @ value (Vaswani et al., 2017).
 
     Arguments as those of `nn.functional.scaled_dot_product_attention`, which draws the numbers: what dropout zeroes is
-    decided by those from `start` of `seed` on.
+    decided by those from `start` of `seed` on, or by `factors` of the weights, if given.
     """
     name = "scaled_dot_product_attention"
     if min(query.ndim, key.ndim, value.ndim) < 2 or query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
@@ -46,7 +47,9 @@ def scaled_dot_product_attention(
         rows = reshape_value(iota(scores.graph, queries, int32), (queries, 1))  # of a score's size: as many in a vector
         scores = where(iota(scores.graph, keys, int32) <= rows, scores, float("-inf"))
     weights = cast(softmax(scores, -1) if attn_mask is None else _masked_softmax(scores, attn_mask), query.dtype)
-    if dropout_p > 0:
+    if factors is not None:
+        weights = weights * factors
+    elif dropout_p > 0:
         weights = dropout(weights, seed, start, dropout_p)
     return multiplied(weights, value, below[1])
 

@@ -1,20 +1,23 @@
 """The random number generator's state: a 64-bit seed, and a 64-bit counter of the draws handed out.
 
 The numbers themselves are a function of (seed, counter, index), computed inside kernels (Threefry); the host only
-reserves ranges of the counter, so that no two draws share one.
+reserves ranges of the counter, so that no two draws share one. In PyTorch's place, calls that are not compiled draw from
+a Mersenne Twister of the same seed instead.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.mersenne_twister import STATE_BYTES, MersenneTwister
 
 MASK = (1 << 64) - 1
 
 
+PYTORCHS_SEED = 67280421310721  # of a torch.Generator that is given none
 _lock = fork_safe_lock()
 
 
@@ -26,18 +29,24 @@ class Generator:
     (0, 100, (7, 101))
     """
 
-    __slots__ = ("_counter", "_seed", "device")
+    __slots__ = ("_counter", "_seed", "_twister", "device")
+
+    in_pytorchs_order: ClassVar[bool] = False
+    """Whether numbers on the CPU are PyTorch's of the same seed; `genesis.as_torch.install` sets it."""
 
     def __init__(self, seed: int | DeviceLike = None, device: DeviceLike = None) -> None:
         if not isinstance(seed, int):  # PyTorch's first argument is the device, whose numbers are those of any other
             seed, device = None, seed or device
         self.device = device_of(device or "cpu")
-        self.manual_seed(secrets.randbits(64) if seed is None else seed)
+        if seed is None:
+            seed = PYTORCHS_SEED if Generator.in_pytorchs_order else secrets.randbits(64)
+        self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> Self:
         """Start the stream of `seed` from its beginning; returns the generator."""
         with _lock:
             self._seed, self._counter = seed & MASK, 0
+            self._twister: MersenneTwister | None = None
         return self
 
     def seed(self) -> int:
@@ -58,18 +67,34 @@ class Generator:
             self._counter = (start + draws) & MASK
         return start
 
+    def twister(self) -> MersenneTwister:
+        """The words that PyTorch's generator has from this seed on."""
+        if self._twister is None:
+            with _lock:
+                self._twister = self._twister or MersenneTwister(self._seed)
+        return self._twister
+
     def state(self) -> tuple[int, int]:
         """(seed, counter): what `set_state` needs to continue from here."""
         with _lock:
             return self._seed, self._counter
 
-    def set_state(self, state: tuple[int, int] | SupportsList) -> None:
-        """Continue from a state that `state` returned, or from the bytes that `get_state` did."""
+    def stored(self) -> bytes:
+        """The state as bytes: 16, or as many as PyTorch's has where numbers come in its order."""
+        if Generator.in_pytorchs_order:
+            return self.twister().state(*self.state())
+        return b"".join(word.to_bytes(8, "little") for word in self.state())
+
+    def set_state(self, state: tuple[int, int] | bytes | SupportsList) -> None:
+        """Continue from a state that `state`, `stored` or `get_state` returned; the first does not move a Mersenne Twister."""
         if not isinstance(state, tuple):
-            words = bytes(state.tolist())
-            if len(words) != 16:
-                raise RuntimeError(f"set_state: a state of {len(words)} bytes; want 16, as get_state gives them")
-            state = int.from_bytes(words[:8], "little"), int.from_bytes(words[8:], "little")
+            words = state if isinstance(state, bytes) else bytes(state.tolist())
+            if len(words) not in (16, STATE_BYTES):
+                raise RuntimeError(f"set_state: a state of {len(words)} bytes; want those that get_state gives")
+            if len(words) == 16:
+                state = int.from_bytes(words[:8], "little"), int.from_bytes(words[8:], "little")
+            else:
+                state = self.twister().set_state(words)
         seed, counter = state
         with _lock:
             self._seed, self._counter = seed & MASK, counter & MASK
@@ -88,4 +113,5 @@ seed = default_generator.seed
 initial_seed = default_generator.initial_seed
 reserve = default_generator.reserve
 get_state = default_generator.state
+stored = default_generator.stored
 set_state = default_generator.set_state

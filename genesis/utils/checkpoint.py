@@ -54,7 +54,7 @@ def checkpoint(
     """
     given = [a for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
     arrays = [array_of(t) for t in given]
-    state, dtype = rng.get_state(), thread_state.autocast
+    state, dtype = rng.stored(), thread_state.autocast
     first_run, second_run = context_fn()
     with first_run:
         outcome = function(*args, **kwargs)
@@ -110,9 +110,9 @@ def _recomputed(
 
 
 @contextlib.contextmanager
-def _drawing_from(state: tuple[int, int] | None) -> Iterator[None]:
+def _drawing_from(state: bytes | None) -> Iterator[None]:
     """With the random numbers from `state` on; those that come after are not disturbed."""
-    now = rng.get_state()
+    now = rng.stored()
     if state is not None:
         rng.set_state(state)
     try:

@@ -86,7 +86,7 @@ def manual_seed(seed: int) -> genesis.Generator:
 
 def get_rng_state(device: object = None) -> Tensor:
     """The generator's state, as bytes."""
-    return state_bytes(genesis.get_rng_state())
+    return state_bytes(default_generator)
 
 
 # ---- files in memory ----

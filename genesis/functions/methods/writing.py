@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from genesis.functions.comparison import finfo
 from genesis.functions.overrides import asked_method, function
-from genesis.functions.random_draws import drawn
-from genesis.ir.dtypes import float64, refuse_complex_number
+from genesis.functions.random_draws import chosen, drawn, drawn_pairs, stream
+from genesis.ir.dtypes import bool_, float64, refuse_complex_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -95,7 +96,9 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 @asked_method
 def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
-    dtype = self.dtype if self.is_floating_point() else None
+    if not isinstance(p, Tensor):
+        return self.copy_(chosen(self.shape, p, self.dtype, self.device, generator))
+    dtype = p.dtype if p.is_floating_point() else None
     return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
 
 
@@ -103,8 +106,15 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Fill with random integers of [low, high)."""
     if high is None:
-        low, high = 0, low or 2 ** min(8 * self.element_size() - 1, 24)
+        low, high = 0, low or _end(self)
     return write(self, drawn("randint", self.shape, self.dtype, low, high, device=self.device, generator=generator))
+
+
+def _end(tensor: Tensor) -> int:
+    """The end of the integers that its dtype has: all that are not negative, or that a float represents one by one."""
+    if not tensor.is_floating_point():
+        return 2 if tensor.dtype is bool_ else 2 ** (8 * tensor.element_size() - tensor.dtype.is_signed)
+    return int(2 / finfo(tensor.dtype).eps) + 1  # type: ignore[no-any-return]
 
 
 # ---- other distributions: what turns evenly distributed numbers into theirs ----
@@ -112,6 +122,8 @@ def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = 
     """Numbers in (0, 1), in the dtype that arithmetic on the tensor's runs in."""
     if not (whole or tensor.is_floating_point()):
         raise TypeError(f"{name}: wants a floating tensor, got {tensor.dtype.name}")
+    if stream(tensor.device, generator) is not None:
+        return drawn("uniform", tensor.shape, float64, device=tensor.device, generator=generator)
     dtype = tensor.dtype.compute if tensor.is_floating_point() else float64
     least = 2.0**-54 if dtype is float64 else 2.0**-25  # half a step of what is drawn
     return drawn("uniform", tensor.shape, dtype, device=tensor.device, generator=generator).clamp(min=least)
@@ -138,8 +150,8 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
     if std <= 0 or not self.is_floating_point():
         raise ArgumentError(f"log_normal_: std is {std}, the dtype {self.dtype.name}; want std above 0 and a floating tensor")
-    drawn_wide = drawn("normal", self.shape, self.dtype.compute, mean, std, device=self.device, generator=generator)
-    return self.copy_(drawn_wide.exp())
+    drawn_wide = drawn_pairs(self.shape, self.dtype.compute, self.device, generator)
+    return self.copy_((drawn_wide * std + mean).exp())
 
 
 @asked_method

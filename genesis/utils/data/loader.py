@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from genesis.ir.annotations import Tree
-from genesis.runtime.rng import Generator, default_generator
+from genesis.runtime.rng import Generator
 from genesis.utils.data.collate import default_collate, default_convert, gathered
 from genesis.utils.data.dataset import IterableDataset
 from genesis.utils.data.processes import Context, ProcessWorker
-from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, seed_of
 from genesis.utils.data.workers import END, Batch, Fetch, Task, ThreadWorker, WorkerInfo, get_worker_info, prefetched
 
 __all__ = ["DataLoader"]
@@ -92,10 +92,9 @@ class DataLoader:
     def __iter__(self) -> Iterator[Batch]:
         positions = self.batch_sampler if self.batch_sampler is not None else self.sampler
         tasks: Iterator[Task] = itertools.repeat(None) if self._iterable else iter(positions)  # type: ignore[arg-type]
+        base = seed_of(self.generator)  # without workers too, as PyTorch's
         if not self.num_workers:
             return self._fetched(tasks)
-        stream = self.generator or default_generator
-        base = stream.initial_seed() + stream.reserve(1)
         infos = [WorkerInfo(i, self.num_workers, base + i, self.dataset) for i in range(self.num_workers)]
         context = self.multiprocessing_context
         start = ThreadWorker if context is None else functools.partial(ProcessWorker, context=context)

@@ -9,28 +9,58 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from genesis.functions import sequential_draws
+from genesis.ir.dtypes import int64
+from genesis.random import multinomial
 from genesis.runtime.collectives import WORLD
 from genesis.runtime.rng import Generator, default_generator
+from genesis.tensor.from_python import from_data
 
 __all__ = [
     "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
-    "shuffled",
+    "seed_of", "shuffled",
 ]
 
 Position = TypeVar("Position", covariant=True)
 
 
-def _numbers(generator: Generator | None) -> np.random.Generator:
-    """NumPy's random numbers, from the place where a stream of genesis is; the stream moves on."""
+def _checked(generator: Generator | None) -> Generator:
+    """The generator to draw from."""
     stream = default_generator if generator is None else generator
     if not isinstance(stream, Generator):
         raise TypeError(f"generator: wants a genesis.Generator, got {type(generator).__name__}")
+    return stream
+
+
+def _numbers(generator: Generator | None) -> np.random.Generator:
+    """NumPy's random numbers, from the place where a stream of genesis is; the stream moves on."""
+    stream = _checked(generator)
     return np.random.default_rng((stream.initial_seed(), stream.reserve(1)))
+
+
+def seed_of(generator: Generator | None) -> int:
+    """A number of 63 bits, as seed of other streams."""
+    stream = _checked(generator)
+    if Generator.in_pytorchs_order:
+        return int(sequential_draws.integers(stream.twister(), 1, int64, 0, 1 << 63)[0])
+    return stream.initial_seed() + stream.reserve(1)
 
 
 def shuffled(count: int, generator: Generator | None) -> list[int]:
     """0 to count-1 in random order."""
+    if Generator.in_pytorchs_order:
+        return sequential_draws.permutation(_checked(generator).twister(), count).tolist()
     return _numbers(generator).permutation(count).tolist()
+
+
+def _some(count: int, wanted: int, generator: Generator | None) -> Iterator[int]:
+    """`wanted` of the positions below `count`, each drawn anew."""
+    if not Generator.in_pytorchs_order:
+        yield from _numbers(generator).integers(0, count, wanted).tolist() if wanted else ()
+        return
+    for start in range(0, wanted, 32):  # PyTorch's sampler draws as many at once
+        part = min(32, wanted - start)
+        yield from sequential_draws.integers(_checked(generator).twister(), part, int64, 0, count).tolist()
 
 
 def _check_count(name: str, count: int) -> None:
@@ -88,13 +118,16 @@ class RandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         count, wanted = len(self.data_source), self.num_samples
+        generator = self.generator
+        if generator is None and Generator.in_pytorchs_order:
+            generator = Generator(seed_of(None))
         if self.replacement:
-            yield from _numbers(self.generator).integers(0, count, wanted).tolist() if wanted else ()
+            yield from _some(count, wanted, generator)
             return
         while wanted > 0:
             if not count:
                 raise ValueError(f"RandomSampler: there are no samples to draw {wanted} from")
-            yield from shuffled(count, self.generator)[:wanted]
+            yield from shuffled(count, generator)[:wanted]
             wanted -= count
 
     def __len__(self) -> int:
@@ -144,6 +177,9 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
+        if Generator.in_pytorchs_order:
+            weights = from_data(self.weights)
+            return iter(multinomial(weights, self.num_samples, self.replacement, generator=self.generator).tolist())
         shares = self.weights / self.weights.sum()
         drawn = _numbers(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
         return iter(drawn.tolist())
@@ -182,7 +218,12 @@ class DistributedSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         count, total = len(self.dataset), len(self) * self.num_replicas
-        order = np.random.default_rng([self.seed, self.epoch]).permutation(count) if self.shuffle else np.arange(count)
+        if not self.shuffle:
+            order = np.arange(count)
+        elif Generator.in_pytorchs_order:
+            order = np.array(shuffled(count, Generator(self.seed + self.epoch)))
+        else:
+            order = np.random.default_rng([self.seed, self.epoch]).permutation(count)
         return iter(np.resize(order, total)[self.rank :: self.num_replicas].tolist())
 
     def __len__(self) -> int:

@@ -1,0 +1,95 @@
+"""The random numbers that PyTorch draws on the CPU, one after the other, from a Mersenne Twister's words.
+
+Each function takes the words that PyTorch's takes, in its order, so that one seed gives the same numbers. Those of whole
+tensors are rounded as PyTorch's scalar code is; its vector code for normal numbers differs in the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from genesis.ir.dtypes import DType, float64, int32
+from genesis.runtime.mersenne_twister import MersenneTwister
+
+_BLOCK = 16  # normal numbers that PyTorch makes together of as many uniform ones
+_LONG = 1 << 28  # a range of integers from which on it takes 64 bits for each
+
+
+def uniform_doubles(stream: MersenneTwister, count: int) -> np.ndarray:
+    """Multiples of 2^-53 in [0, 1)."""
+    return (stream.long_words(count) & np.uint64((1 << 53) - 1)).astype(np.float64) * 2.0**-53
+
+
+def _uniform_floats(stream: MersenneTwister, count: int) -> np.ndarray:
+    """Multiples of 2^-24 in [0, 1)."""
+    return (stream.words(count) & np.uint32((1 << 24) - 1)).astype(np.float32) * np.float32(2.0**-24)
+
+
+def uniform(stream: MersenneTwister, count: int, dtype: DType, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    """Numbers in [low, high)."""
+    even = (uniform_doubles if dtype is float64 else _uniform_floats)(stream, count)
+    if (low, high) == (0, 1):
+        return even.astype(dtype.numpy, copy=False)
+    return (even.astype(np.float64, copy=False) * (high - low) + low).astype(np.float32 if dtype is not float64 else np.float64)
+
+
+def normal(stream: MersenneTwister, count: int, dtype: DType, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
+    """Normal numbers (Box and Muller, 1958): of 16 or more in blocks, which a last one overlaps; of fewer in pairs."""
+    if count < _BLOCK:
+        return (normal_pairs(stream, count) * std + mean).astype(dtype.numpy)
+    whole = count - count % _BLOCK
+    even = uniform(stream, count if dtype is dtype.compute else whole, dtype.compute)
+    result = np.empty(count, dtype.numpy)
+    result[:whole] = _blocks(even[:whole], mean, std)
+    if whole < count:
+        result[-_BLOCK:] = _blocks(uniform(stream, _BLOCK, dtype.compute), mean, std)
+    return result
+
+
+def _blocks(even: np.ndarray, mean: float, std: float) -> np.ndarray:
+    kind = even.dtype.type
+    parts = even.reshape(-1, 2, _BLOCK // 2)
+    radius = np.sqrt(kind(-2) * np.log(1 - parts[:, 0]))
+    angle = kind(2 * math.pi) * parts[:, 1]
+    result = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)
+    return result if (mean, std) == (0, 1) else result * kind(std) + kind(mean)  # type: ignore[no-any-return]
+
+
+def normal_pairs(stream: MersenneTwister, count: int) -> np.ndarray:
+    """Normal numbers in float64; the second of a pair waits in the stream for the next call."""
+    ready = [] if stream.normal is None else [stream.normal]
+    pairs = -(-max(count - len(ready), 0) // 2)
+    turn, share = uniform_doubles(stream, 2 * pairs).reshape(-1, 2).T
+    radius, angle = np.sqrt(-2 * np.log1p(-share)), 2 * math.pi * turn
+    drawn = np.concatenate([ready, np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)])
+    stream.normal = float(drawn[count]) if count < len(drawn) else None
+    return drawn[:count]
+
+
+def integers(stream: MersenneTwister, count: int, dtype: DType, low: int, high: int) -> np.ndarray:
+    """Integers in [low, high), as int64."""
+    extent = high - low
+    alone = dtype is int32 and (low, high) == (0, 1 << 31)  # as many bits as an element has
+    words = stream.words(count).astype(np.uint64) if alone or extent < _LONG else stream.long_words(count)
+    return (words % np.uint64(extent)).astype(np.int64) + low
+
+
+def trials(stream: MersenneTwister, count: int, p: float) -> np.ndarray:
+    """Whether each of `count` trials of probability `p` succeeds."""
+    return (stream.long_words(count) & np.uint64((1 << 53) - 1)) < np.uint64(math.ceil(p * 2.0**53))
+
+
+def permutation(stream: MersenneTwister, count: int) -> np.ndarray:
+    """0 to count-1 in random order (Fisher and Yates)."""
+    order = list(range(count))
+    left = np.arange(count, 1, -1, dtype=np.uint32)
+    for place, ahead in enumerate((stream.words(len(left)) % left).tolist()):
+        other = place + ahead
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, np.int64)
+
+
+KINDS: dict[str, Callable[..., np.ndarray]] = {"uniform": uniform, "normal": normal, "randint": integers}
