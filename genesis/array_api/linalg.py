@@ -79,8 +79,10 @@ def outer(x1: _Tensor, x2: _Tensor, /) -> _Tensor:
 
 
 def cross(x1: _Tensor, x2: _Tensor, /, *, axis: int = -1) -> _Tensor:
-    """The cross products of vectors of three elements along `axis`."""
-    return _linalg.cross(*_together(x1, x2), dim=axis)
+    """The cross products of vectors of three elements along `axis`, after broadcasting of the other axes."""
+    if not x1.shape[axis] == x2.shape[axis] == 3:
+        raise ValueError(f"cross: shapes {x1.shape} and {x2.shape}; want 3 elements along axis {axis} of both")
+    return _linalg.cross(*_ops.broadcast_tensors(*_together(x1, x2)), dim=axis)
 
 
 def matrix_power(x: _Tensor, n: int, /) -> _Tensor:

@@ -107,7 +107,7 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
         if isinstance(part, Tensor):
             count = _axes_of(part)
             if part.dtype is bool_:
-                _check_mask(part, tensor, axis)
+                part = _fitting(part, tensor, axis)
             elif known:
                 _check_range(part, axis, tensor.shape[axis])
             new: list[Item] = [(None, None, None)] * count
@@ -189,10 +189,14 @@ def _check_range(index: Tensor, axis: int, extent: int) -> None:
         raise IndexError(f"index {bad[0]} is out of range for axis {axis} with extent {extent}")
 
 
-def _check_mask(mask: Tensor, tensor: Tensor, axis: int) -> None:
+def _fitting(mask: Tensor, tensor: Tensor, axis: int) -> Tensor:
+    """A mask of the axes' extents. As in NumPy an extent of a mask may be 0 instead: the mask holds nowhere."""
     want = tensor.shape[axis : axis + mask.ndim]
-    if mask.shape != want:
-        raise IndexError(f"index: a mask of shape {mask.shape} does not fit axes {axis} and on of shape {tensor.shape}")
+    if mask.shape == want:
+        return mask
+    if all(extent in (0, other) for extent, other in zip(mask.shape, want, strict=True)):
+        return filled(False, want, bool_, tensor.device)
+    raise IndexError(f"index: a mask of shape {mask.shape} does not fit axes {axis} and on of shape {tensor.shape}")
 
 
 def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple[tuple[int, ...], list[Tensor]]:

@@ -91,7 +91,8 @@ OF_MATRICES = {
         cumulative_prod(x, axis=1, dtype=float64); cumulative_sum(x, axis=1, include_initial=True, dtype=float64)
         searchsorted(sort(x[0]), y); searchsorted(sort(x[0]), y[0], side="right"); searchsorted(x[0], y, sorter=argsort(x[0]))
         diff(x, prepend=y, append=x); linalg.trace(x, dtype=float64)
-        linalg.cross(x[:, :3], y[:, :3]); linalg.outer(x[0], y[1]); sum(x, axis=(), dtype=float64)
+        linalg.cross(x[:, :3], y[:, :3]); linalg.cross(x[0, :3], y[:, :3]); linalg.outer(x[0], y[1])
+        linalg.cross(x[0, 1:], y[:0, :3]); sum(x, axis=(), dtype=float64)
     """,
     SIGNED: """
         matmul(x, y.T); vecdot(x, y); vecdot(x, y, axis=0); tensordot(x, y, axes=2); tensordot(x, y, axes=((0,), (0,)))

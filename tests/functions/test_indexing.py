@@ -139,6 +139,16 @@ def test_gradients_of_reading_and_writing():
     assert x.grad.tolist() == [7, 0, 2]
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), (0, 0)], ids=str)
+def test_a_mask_with_an_extent_of_0_holds_nowhere(shape, by_references):
+    a, mask = np.arange(6.0).reshape(2, 3), np.zeros(shape, bool)
+    x, key = genesis.tensor(a), genesis.tensor(mask)
+    assert x[key].shape == a[mask].shape and x[:, key[:0].flatten()].shape == a[:, mask[:0].flatten()].shape
+    x[key] = 7.0
+    x[key] = genesis.ones(x[key].shape)
+    assert x.tolist() == a.tolist()
+
+
 @pytest.mark.parametrize("index, error, message", [
     (5, IndexError, "index 5 is out of range for axis 0 with extent 2"),
     ((0, -4), IndexError, "index -4 is out of range for axis 1 with extent 3"),
@@ -149,6 +159,7 @@ def test_gradients_of_reading_and_writing():
     ("a", TypeError, "got str 'a'"),
     ([0.5], IndexError, "indices must be integers or bools, got float32"),
     (np.ones((3, 2), bool), IndexError, "mask of shape \\(3, 2\\) does not fit"),
+    (np.ones((1, 0), bool), IndexError, "mask of shape \\(1, 0\\) does not fit"),
     ([0, 7], IndexError, "index 7 is out of range for axis 0 with extent 2"),
 ])
 def test_errors_name_axis_index_and_extent(index, error, message):
