@@ -19,7 +19,7 @@ TOLERANCES |= {"complex32": TOLERANCES["float16"], "complex64": TOLERANCES["floa
 def to_numpy(values):
     """An ndarray of a genesis or torch tensor; bfloat16 as ml_dtypes'."""
     if isinstance(values, genesis.Tensor):
-        return values.detach().cpu().numpy().copy()
+        return values.cpu().numpy(force=True).copy()
     if isinstance(values, torch.Tensor):
         if values.dtype is torch.bfloat16:
             return values.float().numpy(force=True).astype(ml_dtypes.bfloat16)

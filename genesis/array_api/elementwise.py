@@ -108,7 +108,7 @@ def round(x: Tensor, /) -> Tensor:
 
 def conj(x: Tensor, /) -> Tensor:
     """The conjugates; an array of real numbers as it is."""
-    return x.conj()
+    return x.conj_physical()
 
 
 def real(x: Tensor, /) -> Tensor:

@@ -198,7 +198,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
     """What `function` returns while the tensors, which are leaves, have copies of their values on `device`."""
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
-        before = [(tensor, tensor._array, tensor._base, tensor._layout, tensor._storage) for tensor in lent]
+        before = [(t, t._array, t._base, t._layout, t._storage, t._element_map) for t in lent]
         with recording(False) as again, again:
             copies = moved(lent, device)
         try:
@@ -212,9 +212,12 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
             _brought_back(before)
 
 
-def _brought_back(before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None, Storage | None]]) -> None:
-    for tensor, array, base, layout, storage in before:
+def _brought_back(
+    before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None, Storage | None, str | None]]
+) -> None:
+    for tensor, array, base, layout, storage, element_map in before:
         tensor._array, tensor._base, tensor._layout, tensor._storage = array, base, layout, storage
+        tensor._element_map = element_map
         tensor._changes += 1
 
 

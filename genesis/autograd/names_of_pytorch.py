@@ -96,7 +96,7 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     # ---- elements ----
     "pow": _power, "square": "PowBackward0", "log1p": "Log1PBackward0", "softsign": "DivBackward0", "selu": "EluBackward0",
     "relu6": "HardtanhBackward0", "prelu": "PreluKernelBackward0", "logsigmoid": "LogSigmoidBackward0",
-    "clamp": "ClampBackward1", "normalize": "DivBackward0", "to_dtype": "ToCopyBackward0",
+    "clamp": "ClampBackward1", "normalize": "DivBackward0", "to_dtype": "ToCopyBackward0", "conjugates": "ConjBackward0",
     "sub": lambda call: "RsubBackward1" if call.axes[0] is None else "SubBackward0",
     # ---- views and copies ----
     "subscript": _subscript, "flatten": "ViewBackward0", "unflatten": "ViewBackward0", "reshape": "ViewBackward0",

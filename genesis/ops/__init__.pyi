@@ -15,8 +15,9 @@ from genesis.functions.methods.by_element import (
     apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
 )
 from genesis.functions.methods.complex_numbers import (
-    _itself as _itself, adjoint as adjoint, conj as conj, conj_physical as conj_physical, conj_physical_ as conj_physical_,
-    is_complex as is_complex, view_as_complex as view_as_complex, view_as_real as view_as_real,
+    adjoint as adjoint, conj as conj, conj_physical as conj_physical, conj_physical_ as conj_physical_,
+    is_complex as is_complex, is_conj as is_conj, is_neg as is_neg, resolve_conj as resolve_conj, resolve_neg as resolve_neg,
+    view_as_complex as view_as_complex, view_as_real as view_as_real,
 )
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
@@ -693,10 +694,6 @@ def inv_ex(A: Tensor, *, check_errors: Bool = False) -> Inverse:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse."""
 def inverse(A: Tensor) -> Tensor:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
-def is_conj(self: Tensor) -> Bool:
-    """False: there are no lazily conjugated tensors here."""
-def is_neg(self: Tensor) -> Bool:
-    """False: there are no lazily negated tensors here."""
 def isclose(input: Operand, other: Operand, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Tensor:
     """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`."""
 def isfinite(input: Tensor) -> Tensor:
@@ -1122,10 +1119,6 @@ def renorm_(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
     """`renorm`, in place."""
 def reshape(input: Tensor, *shape: Extents) -> Tensor:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
-def resolve_conj(self: Tensor) -> Tensor:
-    """The tensor itself: nothing is lazily negated or conjugated in memory."""
-def resolve_neg(self: Tensor) -> Tensor:
-    """The tensor itself: nothing is lazily negated or conjugated in memory."""
 def rms_norm(
     input: Tensor, normalized_shape: tuple[Int, ...], weight: Tensor | None = None, eps: Float | None = None,
 ) -> Tensor:

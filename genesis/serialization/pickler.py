@@ -114,7 +114,8 @@ class Pickler(_PurePickler):
     def _rebuilt(self, tensor: Tensor, requires_grad: bool) -> tuple[_Name, tuple[object, ...]]:
         realize(tensor._array)
         root = tensor if tensor._base is None else tensor._base
-        if tensor.dtype is not root.dtype:  # parts of a complex tensor, or the other way round: a storage has one dtype here
+        # Parts of a complex tensor, or the other way round, for a storage has one dtype here; and lazy conjugates.
+        if tensor.dtype is not root.dtype or tensor._element_map is not None:
             tensor = root = tensor.detach().clone()
         key, _ = self._roots.setdefault(id(root), (str(len(self._roots)), root))
         dtype, layout, elements = tensor.dtype, tensor.layout, root.numel()

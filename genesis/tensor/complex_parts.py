@@ -1,7 +1,8 @@
-"""Views across dtypes: the parts of complex tensors as real ones, and pairs of real numbers as complex ones.
+"""Views of complex tensors: their parts as real ones, pairs of real numbers as complex ones, and conjugates.
 
 Such a view shares its root's storage. Its layout counts in elements of its own dtype, of which a complex one is two of the
-root's, or the other way round.
+root's, or the other way round. One of conjugates has an element map, which is applied to what is read from the root and to
+what is written there; so have the imaginary parts of conjugates, which are the negatives of those in their place.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from genesis.ops.complex_numbers import in_parts
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, seen_by
-from genesis.tensor.handle import Tensor, shares
+from genesis.tensor.handle import LAZY, Tensor, shares
 from genesis.tracing.trace import LOCK
 
 
 def part_view(tensor: Tensor, name: str) -> Tensor:
     """The result of the operation `name`, whose elements lie in the storage of `tensor`."""
+    mapped = tensor._element_map
+    if mapped is not None and name in ("view_as_real", "view_as_complex"):
+        raise RuntimeError(f"{name}: {LAZY[mapped]} cannot be seen in parts or pairs; clone() has elements of its own")
     with LOCK:
         array_of(tensor)
         at = tensor.layout
@@ -32,13 +36,24 @@ def part_view(tensor: Tensor, name: str) -> Tensor:
             at = in_parts(at)
             if name != "view_as_real":
                 at = Layout(at.shape[:-1], at.strides[:-1], at.offset + (name == "imaginary_parts"))
-        result: Tensor = call(OPERATIONS[name], (tensor,))
-        root = tensor if tensor._base is None else tensor._base
-        shares(result, root, at)
-        result._seen = seen_by(result, root)
-        result._detached = result._within = tensor._detached
-        result._untracked = tensor._untracked
-        return result
+        return _view(tensor, name, at, "neg" if mapped is not None and name == "imaginary_parts" else None)
+
+
+def conjugate_view(tensor: Tensor) -> Tensor:
+    """The conjugates of a complex tensor, in its storage."""
+    with LOCK:
+        array_of(tensor)
+        return _view(tensor, "conjugates", tensor.layout, "conjugates" if tensor._element_map is None else None)
+
+
+def _view(tensor: Tensor, name: str, at: Layout, element_map: str | None) -> Tensor:
+    result: Tensor = call(OPERATIONS[name], (tensor,))
+    root = tensor if tensor._base is None else tensor._base
+    shares(result, root, at, element_map)
+    result._seen = seen_by(result, root)
+    result._detached = result._within = tensor._detached
+    result._untracked = tensor._untracked
+    return result
 
 
 replayable_module(__name__)

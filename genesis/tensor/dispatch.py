@@ -73,9 +73,13 @@ def array_of(tensor: Tensor) -> Array:
             return tensor._array
         memory = base._array.memory
         shown = (base._changes - tensor._seen) % SHOWN == 0  # nobody has written: it keeps its derivation
-        if memory is not None and (shown or tensor._detached or not base._requires_grad):
+        mapped = tensor._element_map
+        outside = memory is not None and memory.buffer.shared
+        laid = (shown or tensor._detached or not base._requires_grad) and (outside or mapped is None)
+        if memory is not None and laid:
             # The memory itself, not a copy: the outside may write to it, and writes to it are counted.
-            refreshed = _laid(tensor._array, memory.at(tensor.layout, tensor.dtype, base.dtype), shown)
+            there = memory.at(tensor.layout, tensor.dtype, base.dtype)
+            refreshed = _laid(tensor._array, there if mapped is None else there.mapped(mapped, tensor.dtype), shown)
         else:
             # Looked at under no_grad, it keeps a derivation all the same: it may be used outside of that later.
             derived = tensor._array.node.differentiable or base._array.node.differentiable
@@ -83,14 +87,18 @@ def array_of(tensor: Tensor) -> Array:
                 same = tensor.dtype is base.dtype
                 whole = call(OPERATIONS["view_at"], (base, tensor._layout)) if same else call(
                     OPERATIONS["part_at"], (base, tensor._layout, tensor.dtype))
+                whole = whole if mapped is None else call(OPERATIONS[mapped], (whole,))
                 refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
-        if tensor._detached and tensor._array.node.differentiable and not shown:  # its own, of what was written to it alone
+        kept = shown and memory is not None and laid
+        if tensor._detached and tensor._array.node.differentiable and not kept:  # its own, of what was written to it alone
             with recording(True) as again, again:
                 refreshed = call(OPERATIONS["with_value"], (tensor_of(tensor._array, True), tensor_of(refreshed)))._array
         if tensor._array.node.differentiable or refreshed.node.differentiable:
             tensor._requires_grad = refreshed.node.differentiable
         tensor._array = refreshed
         tensor._seen = base._changes
+        if mapped is not None and outside:  # what was computed of that memory sees no writes from outside
+            tensor._seen -= SHOWN
     return tensor._array
 
 
@@ -102,7 +110,7 @@ def laid_in_root(view: Tensor, root: Tensor) -> Array:
     array, whole, layout = view._array, root._array.memory, view._layout
     if (
         whole is not None and layout is not None and array.memory is not None and array.memory.buffer is not whole.buffer
-        and not whole.buffer.shared
+        and not whole.buffer.shared and view._element_map is None
     ):
         array = view._array = Array(array.trace, array.index, array.node, whole.at(layout, array.node.dtype, root.dtype))
     return array

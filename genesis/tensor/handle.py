@@ -56,6 +56,7 @@ class Tensor(Methods):
     # Defaults of what most tensors never set.
     _base: Tensor | None = None  # the root whose storage this views
     _layout: Layout | None = None  # where in the root
+    _element_map: str | None = None  # the operation, its own inverse, that makes a view's elements of its root's
     _storage: Storage | None = None  # a view's, and its root's once there has been a view
     _detached: bool = False
     _within: bool = False  # a view of a detached tensor
@@ -151,6 +152,7 @@ class Tensor(Methods):
 
 
 Tensor._result_class = Tensor
+LAZY = {"conjugates": "a lazily conjugated tensor", "neg": "a lazily negated tensor"}  # views with that element map, in words
 F = TypeVar("F", bound=AnyFunction)
 CallArguments = Sequence[Any]  # tensors, Python numbers, lists of these, and what is static
 Operand = Tensor | bool | int | float | complex | np.generic | np.ndarray  # a tensor, or what becomes one
@@ -180,8 +182,10 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
     return tensor
 
 
-def shares(result: Tensor, root: Tensor, layout: Layout | None) -> None:
+def shares(result: Tensor, root: Tensor, layout: Layout | None, element_map: str | None = None) -> None:
     """`result` is a view of `root`'s storage, and knows what that holds now."""
+    if element_map is not result._element_map:
+        result._element_map = element_map
     storage = root._storage
     if storage is None:
         storage = root._storage = Storage()

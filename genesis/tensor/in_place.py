@@ -76,6 +76,8 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
         raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
     if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
         raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+    if tensor._element_map is not None:
+        value = _call_with(not unrecorded, tensor._element_map, (value,))
     memory = root._array.memory
     if memory is not None and memory.buffer.shared and (
         keeps_derivation or not (value._array.node.differentiable or root._array.node.differentiable)
@@ -115,7 +117,7 @@ def read_in_root(tensor: Tensor) -> None:
     if view.memory is None or whole.memory is None or whole.memory.buffer.nbytes < write_in_place.LEAST:
         return
     if not (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
-            or tensor.dtype is not root.dtype):
+            or tensor.dtype is not root.dtype or tensor._element_map is not None):
         tensor._array = call(OPERATIONS["view_at"], (root, layout))._array
 
 
@@ -266,10 +268,10 @@ def move_storage(tensor: Tensor, value: Tensor) -> None:
         tensor._storage = None
     elif tensor._storage is not None:
         stay_behind(tensor)
-    tensor._array, tensor._base, tensor._layout = array_of(value), None, None
+    tensor._array, tensor._base, tensor._layout, tensor._element_map = array_of(value), None, None, None
     tensor._changes += 1
     if value._base is not None:  # a root is contiguous
-        shares(tensor, value._base, value._layout)
+        shares(tensor, value._base, value._layout, value._element_map)
         tensor._detached = True
 
 

@@ -472,7 +472,7 @@ class Methods:
     def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
         """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
     def conj(self) -> Tensor:
-        """The conjugates; a real tensor itself."""
+        """The conjugates, in the tensor's storage: they are computed where they are read. A real tensor itself."""
     def conj_physical(self) -> Tensor:
         """The conjugates; a real tensor itself."""
     def conj_physical_(self) -> Tensor:
@@ -778,7 +778,7 @@ class Methods:
     def is_complex(self) -> Bool:
         """Whether the dtype is a complex one."""
     def is_conj(self) -> Bool:
-        """False: there are no lazily conjugated tensors here."""
+        """Whether the tensor shows the conjugates of what lies in its storage, as `conj()` makes it."""
     def is_contiguous(self, memory_format: object = None) -> Bool:
         """Whether the elements follow each other in row-major order; in that of `memory_format`, where it names .."""
     @property
@@ -798,7 +798,7 @@ class Methods:
     def is_meta(self) -> Bool:
         """Whether the tensor is on the device "meta", and so without values."""
     def is_neg(self) -> Bool:
-        """False: there are no lazily negated tensors here."""
+        """Whether the tensor shows the negatives of what lies in its storage: the imaginary parts of conjugates do."""
     @property
     def is_nested(self) -> Bool:
         """False: this one is dense."""
@@ -1230,9 +1230,9 @@ class Methods:
     def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
         """`sparse_resize_` to the shape of another sparse tensor."""
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: nothing is lazily negated or conjugated in memory."""
+        """The tensor itself, or a copy of one that is lazily conjugated, whose storage holds what it shows."""
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: nothing is lazily negated or conjugated in memory."""
+        """The tensor itself, or a copy of one that is lazily negated, whose storage holds what it shows."""
     def retain_grad(self) -> None:
         """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
     @property

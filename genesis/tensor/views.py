@@ -11,7 +11,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.first_call import holds_tensor, number_in
-from genesis.tensor.handle import Tensor, shares, tensor_of
+from genesis.tensor.handle import LAZY, Tensor, shares, tensor_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
@@ -60,8 +60,8 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
-        shares(result, root, to)
-        if at is None:
+        shares(result, root, to, tensor._element_map)
+        if at is None or tensor._element_map is not None:
             result._seen = seen_by(result, root)
         result._detached = result._within = tensor._detached
         if tensor.__class__ is not Tensor:
@@ -79,6 +79,8 @@ def bitcast(tensor: Tensor, dtype: DType) -> Tensor:
     >>> genesis.tensor([1.0, -2.0]).view(genesis.int32)
     tensor([ 1065353216, -1073741824], dtype=genesis.int32)
     """
+    if tensor._element_map is not None:
+        raise RuntimeError(f"view: {LAZY[tensor._element_map]} has no bytes of its own")
     if tensor._requires_grad and thread_state.grad_enabled:
         raise RuntimeError("view: the bytes of a tensor that requires a gradient have none; detach() it")
     with LOCK:
@@ -118,7 +120,7 @@ def detach(tensor: Tensor) -> Tensor:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
     root = tensor if tensor._base is None else tensor._base
     result._requires_grad, result._detached = False, True
-    shares(result, root, tensor._layout or contiguous_layout(tensor.shape))
+    shares(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
     if tensor.__class__ is not Tensor:
         result.__class__ = tensor._result_class
     return result
@@ -138,7 +140,7 @@ def share_data(tensor: Tensor, data: Tensor) -> None:
         else:
             shared = detach(data)
             assert shared._base is not None, "it is a view of `data`, or of what that views"
-            shares(tensor, shared._base, shared._layout)
+            shares(tensor, shared._base, shared._layout, shared._element_map)
             tensor._array, tensor._detached = shared._array, True
 
 

@@ -68,6 +68,11 @@ class Memory:
         device.memory.copy(buffer.ptr, self.pointer, nbytes)
         return Memory(buffer, contiguous_layout(self.layout.shape), dtype)
 
+    def mapped(self, element_map: str, dtype: DType) -> Memory:
+        """What a view with this element map shows of the values, in memory of its own."""
+        values = self.numpy(dtype)
+        return Memory.of(np.conj(values) if element_map == "conjugates" else -values, dtype, self.buffer.device)
+
     def overwrite(self, source: Memory, dtype: DType) -> None:
         """Put the values of `source`, of the same shape and dtype, here."""
         device = self.buffer.device

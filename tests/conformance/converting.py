@@ -124,7 +124,7 @@ def assert_same(ours, theirs, what="", values=True, dtypes=True, scale=1.0):
     if dtypes:
         assert ours.dtype is DTYPES_AND_COMPLEX[theirs.dtype], f"{what}: {ours.dtype} for {theirs.dtype}"
     if values:
-        assert_close(ours.detach().numpy(), numpy_of(theirs), what, scale)
+        assert_close(ours.detach().numpy(force=True), numpy_of(theirs), what, scale)
 
 
 def assert_close(ours, theirs, what="", scale=1.0):

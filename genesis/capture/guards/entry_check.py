@@ -205,6 +205,7 @@ class _Check:
             whole = self.recorder.source_of(state.base) in self.recorder.wholes
             part, layout = ("", tensor.layout) if whole else (".strides", tensor.layout.strides)
             self._fail_if(f"{name}.layout{part} != {self.guards.constant(layout)}", f"the layout of {label}")
+            self._fail_if(f"{name}._element_map != {tensor._element_map!r}", f"whether {label} is lazily conjugated")
         if _asks_hooks(state):
             hooks = self.guards.constant(state.hooks)
             bare = not any(state.hooks)

@@ -20,7 +20,7 @@ from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
-_FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_changes", "_own_changes"
+_FLAGS = "_requires_grad", "_element_map", "_detached", "_within", "_untracked", "_keeps_derivation", "_changes", "_own_changes"
 _DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", *_FLAGS}  # all that a tensor has of its own
 
 
@@ -168,8 +168,8 @@ class Results:
             value = ("constant", tensor._array)
             if id(tensor._array) not in recorder.constants:
                 recorder.refuse("a tensor is returned whose value is none of the program's")
-        elif tensor.dtype is not base.dtype:
-            recorder.refuse("a view of the parts of a complex tensor is returned")
+        elif tensor.dtype is not base.dtype or tensor._element_map is not None:
+            recorder.refuse("a view of the parts or conjugates of a complex tensor is returned")
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")
         flags = [(name, flag) for name in _FLAGS if (flag := getattr(tensor, name)) != getattr(Tensor, name, False)]

@@ -6,7 +6,8 @@ from genesis.functions.overrides import FUNCTIONS, function
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.complex_parts import part_view
+from genesis.tensor.complex_parts import conjugate_view, part_view
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.in_place import in_place
@@ -89,26 +90,65 @@ def view_as_complex(input: Tensor) -> Tensor:
     return part_view(input, "view_as_complex")
 
 
-@function("resolve_neg", "resolve_conj")
+@function()
 @method
-def _itself(self: Tensor) -> Tensor:
-    """The tensor itself: nothing is lazily negated or conjugated in memory.
+def is_conj(self: Tensor) -> bool:
+    """Whether the tensor shows the conjugates of what lies in its storage, as `conj()` makes it.
 
-    >>> genesis.resolve_conj(genesis.tensor([1 + 2j]))
-    tensor([1.+2.j])
+    >>> z = genesis.tensor([1 + 2j])
+    >>> z.conj().is_conj(), z.conj().conj().is_conj()
+    (True, False)
     """
-    return self
+    return self._element_map == "conjugates"
+
+
+@function()
+@method
+def is_neg(self: Tensor) -> bool:
+    """Whether the tensor shows the negatives of what lies in its storage: the imaginary parts of conjugates do.
+
+    >>> genesis.tensor([1 + 2j]).conj().imag.is_neg()
+    True
+    """
+    return self._element_map == "neg"
+
+
+@function()
+@method
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself, or a copy of one that is lazily conjugated, whose storage holds what it shows.
+
+    >>> genesis.tensor([1 + 2j]).conj().resolve_conj().numpy()
+    array([1.-2.j], dtype=complex64)
+    """
+    return self.clone() if self.is_conj() else self
+
+
+@function()
+@method
+def resolve_neg(self: Tensor) -> Tensor:
+    """The tensor itself, or a copy of one that is lazily negated, whose storage holds what it shows.
+
+    >>> genesis.tensor([1 + 2j]).conj().imag.resolve_neg().numpy()
+    array([-2.], dtype=float32)
+    """
+    return self.clone() if self.is_neg() else self
 
 
 @function()
 @method
 def conj(self: Tensor) -> Tensor:
-    """The conjugates; a real tensor itself.
+    """The conjugates, in the tensor's storage: they are computed where they are read. A real tensor itself.
 
-    >>> genesis.tensor([1 + 2j, 3]).conj()
-    tensor([1.-2.j, 3.-0.j])
+    >>> z = genesis.tensor([1 + 2j, 3])
+    >>> z.conj().mul_(1j), z
+    (tensor([2.+1.j, 0.+3.j]), tensor([2.-1.j, 0.-3.j]))
     """
-    return call(OPERATIONS["conjugates"], (self,)) if self.dtype.is_complex else self
+    if not self.dtype.is_complex:
+        return self
+    if isinstance(self, CompositeTensor):
+        return call(OPERATIONS["conjugates"], (self,))
+    return conjugate_view(self)
 
 
 @function()
@@ -120,7 +160,7 @@ def conj_physical(self: Tensor) -> Tensor:
     >>> genesis.conj_physical(genesis.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    return self.conj()
+    return call(OPERATIONS["conjugates"], (self,)) if self.dtype.is_complex else self
 
 
 @method

@@ -206,15 +206,11 @@ def _never(name: str, kind: str) -> None:
     answer.__name__ = answer.__qualname__ = name
     there = "this one is dense" if kind in ("sparse", "nested") else f"there are no {kind} tensors here"
     answer.__module__, answer.__doc__ = "genesis", f"False: {there}."
-    if name in ("is_conj", "is_neg"):
-        function()(method(answer))
-    else:
-        attribute(answer)
+    attribute(answer)
 
 
 for _name, _kind in {
     "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested",
-    "is_conj": "lazily conjugated", "is_neg": "lazily negated",
 }.items():
     _never(_name, _kind)
 

@@ -85,7 +85,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """
     array_of(self), array_of(tensor)
     roots = [t if t._base is None else t._base for t in (self, tensor)]
-    return roots[0] is roots[1] and self.layout == tensor.layout
+    return roots[0] is roots[1] and self.layout == tensor.layout and self._element_map is tensor._element_map
 
 
 @method

@@ -53,7 +53,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
     whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else _storage(root, input), at))
-    shares(result, root, at)
+    shares(result, root, at, input._element_map)
     result._seen = seen_by(result, root)
     result._detached = result._within = input._detached
     return result
@@ -73,13 +73,16 @@ def _need_own_storage(name: str, root: Tensor, offset: int | None) -> None:
 
 
 def _storage(root: Tensor, input: Tensor) -> Tensor:
-    """All of the storage, where only the elements of `input` lead on to what it is computed from."""
+    """All of the storage as `input` shows it, where only its elements lead on to what it is computed from."""
+    whole = root.detach()
+    if input._element_map is not None:
+        whole = call(OPERATIONS[input._element_map], (whole,))
     if not input.requires_grad:
-        return root.detach()
+        return whole
     if not is_injective(input.layout):
         raise RuntimeError(f"as_strided: a view with strides {input.layout.strides} that requires a gradient; want elements "
                            "that do not lie over each other, such as those of a clone()")
-    return call(OPERATIONS["put"], (root.detach(), input), input.layout._asdict())
+    return call(OPERATIONS["put"], (whole, input), input.layout._asdict())
 
 
 @overridable_method

@@ -17,7 +17,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
 from genesis.runtime.devices import META
 from genesis.tensor.from_python import from_memory
-from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.handle import LAZY, Tensor, attribute, method
 from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import readers_of
@@ -39,6 +39,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     >>> x
     tensor([1., 0.])
     """
+    if self._element_map is not None:
+        if not force:
+            raise RuntimeError(f"numpy: {LAZY[self._element_map]} has no memory of its own; use clone().numpy()")
+        return values_of(self).copy()
     if self.requires_grad and not force:
         raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
     if not self.device.memory.is_host:
@@ -118,6 +122,8 @@ def __dlpack__(
         raise BufferError(f"__dlpack__: the tensor is on {self.device}; use .to() first")
     if self.requires_grad:
         raise RuntimeError("__dlpack__: this tensor requires a gradient; detach() it")
+    if self._element_map is not None and not copy:
+        raise BufferError(f"__dlpack__: {LAZY[self._element_map]} has no memory of its own; clone() it")
     source = self.clone() if copy else self
     memory, size = _seen_outside(source), self.dtype.itemsize
     layout, buffer = memory.layout, memory.buffer
@@ -139,8 +145,10 @@ def __array_interface__(self: Tensor) -> Attributes:
 
     The entry `data` holds on to the memory; who takes the interface has to keep it.
     """
-    if self.requires_grad or not self.device.memory.is_host or self.dtype in _NOT_NUMPYS:
-        want = "use detach(), to() or cpu()"
+    if (
+        self.requires_grad or not self.device.memory.is_host or self.dtype in _NOT_NUMPYS or self._element_map is not None
+    ):
+        want = "use detach(), clone(), to() or cpu()"
         raise AttributeError(f"__array_interface__: has no gradients, no dtypes that NumPy lacks and no GPUs; {want}")
     memory, size = _seen_outside(self), self.dtype.itemsize
     layout = memory.layout
@@ -161,8 +169,8 @@ def __cuda_array_interface__(self: Tensor) -> Attributes:
     """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
     if self.device.type != "cuda":
         raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")
-    if self.requires_grad or self.dtype in _NOT_NUMPYS:
-        want = "detach() it" if self.requires_grad else "DLPack does"
+    if self.requires_grad or self.dtype in _NOT_NUMPYS or self._element_map is not None:
+        want = "DLPack does" if self.dtype in _NOT_NUMPYS else "detach() or clone() it"
         raise AttributeError(f"__cuda_array_interface__: has no gradients and no dtypes that NumPy lacks; {want}")
     memory, size = _seen_outside(self), self.dtype.itemsize
     memory.buffer.expose()

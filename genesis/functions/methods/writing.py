@@ -184,7 +184,9 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     shared = detach(value)
     root = shared._base
     assert root is not None
-    if (root is self or root is self._base) and shared.layout == self.layout:  # `p.data -= step` has been done already
+    if (root is self or root is self._base) and shared.layout == self.layout and (
+        shared._element_map is self._element_map
+    ):  # `p.data -= step` has been done already
         return
     if not self.is_leaf:  # a result keeps its derivation
         self.data.copy_(value)
@@ -192,7 +194,7 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     if self._base is None:  # views of it stay where they are
         former = stay_behind(self)
         root = former if root is self else root  # no tensor is a view of itself
-    shares(self, root, shared._layout)
+    shares(self, root, shared._layout, shared._element_map)
     self._array, self._detached = shared._array, True
 
 
