@@ -53,13 +53,14 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
 
 
 def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | None = None) -> Tensor:
-    """The sum of the elements of a sparse tensor, over all axes or `dim`; sparse, where a sparse axis is left.
+    """The sum of the elements of a sparse tensor, over all axes or `dim`; sparse, of its dtype, where a sparse axis is left.
 
     >>> x = genesis.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
     >>> genesis.sparse.sum(x), genesis.sparse.sum(x, 0).values()
     (tensor(12.), tensor([4., 8.]))
     """
-    return input.sum(dim, dtype=dtype)
+    total = input.sum(dim, dtype=dtype)
+    return total.to(input.dtype) if dtype is None and isinstance(total, SparseTensor) else total
 
 
 _installed = _masked, _methods, _printing  # what they define is methods and rules of tensors

@@ -240,3 +240,13 @@ def test_scipy_agrees_on_a_large_product():
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0, 1], [0], [1.0], (1, 1))  # says once that it is new
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8", "bool", "float16"])
+def test_sparse_sums_along_an_axis_keep_their_dtype(dtype):
+    ours, theirs = (lib.tensor([[1, 0], [1, 1]]).to(getattr(lib, dtype)).to_sparse() for lib in (genesis, torch))
+    for dim in (None, 0, 1, (0, 1)):
+        found, wanted = genesis.sparse.sum(ours, dim), torch.sparse.sum(theirs, dim)
+        assert found.dtype.name == str(wanted.dtype).removeprefix("torch.")
+        assert found.to_dense().tolist() == wanted.to_dense().tolist()
+    assert ours.sum(0).dtype.name == str(theirs.sum(0).dtype).removeprefix("torch.")
