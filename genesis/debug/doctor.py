@@ -20,8 +20,9 @@ from genesis.debug.cuda_probe import SAYS
 from genesis.ir.annotations import Tree
 from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import SIZE_LIMIT
-from genesis.runtime.machine_code import available_processors, target
+from genesis.runtime.machine_code import target
 from genesis.runtime.private_directory import cache_directory
+from genesis.runtime.system import available_processors
 from genesis.runtime.team import get_num_threads
 
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")

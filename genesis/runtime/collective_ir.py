@@ -25,9 +25,10 @@ import re
 
 from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.executor_ir import AGAIN, clock_ir
+from genesis.runtime.system_ir import LOCKS, REST
 
 ARGUMENTS = 12
-MUTEX_WORDS = CONDITION_WORDS = 8  # at least what pthreads' take
+MUTEX_WORDS = CONDITION_WORDS = 8  # at least what a system's take
 PHASE, FIRST, LAST, BROKEN, TIMEOUT, REQUEST, FLAG, SPIN, STATUS, TEST, MUTEX = range(11)
 CONDITION = MUTEX + MUTEX_WORDS
 STATE_WORDS = CONDITION + CONDITION_WORDS
@@ -188,27 +189,12 @@ enter:
   ret void
 }
 
-define internal void @sleep_for(ptr %nap, i64 %time) {
-entry:
-  store i64 0, ptr %nap
-  %rest = getelementptr i64, ptr %nap, i64 1
-  store i64 %time, ptr %rest
-  call i32 @nanosleep(ptr %nap, ptr null)
-  ret void
-}
-
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-declare i32 @pthread_cond_signal(ptr)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
-declare i32 @nanosleep(ptr, ptr)
 """
 
 _LAUNCH = """
 define void @genesis_collective(i64 %lo, i64 %hi, ptr %words, i64 %worker) {
 enter:
-  %nap = alloca [2 x i64]
   %state = load ptr, ptr %words
   load %words: 1 i64 how, 2 ptr entry
   load %state: 4 i64 timeout, 7 i64 spins
@@ -217,7 +203,7 @@ enter:
   %starts = trunc i64 %how to i1
   %awaits = icmp uge i64 %how, AWAITS
   %since = call i64 @now()
-  call i32 @pthread_mutex_lock(ptr %mutex)
+  call void @lock(ptr %mutex)
   %broken = load i64, ptr %broken.at
   %usable = icmp eq i64 %broken, 0
   br i1 %usable, label %which, label %unusable
@@ -237,7 +223,7 @@ start:
   br i1 %awaits, label %look, label %attended
 attended:
   call i1 @pump(ptr %state)
-  call i32 @pthread_cond_signal(ptr %condition)
+  call void @wake(ptr %condition)
   br label %leave
 
 look:
@@ -273,17 +259,17 @@ launch.again:
   call void @fail(ptr %words, i64 AGAIN, i64 0)
   br label %leave
 rest:
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @unlock(ptr %mutex)
   br i1 %patient, label %rested, label %sleep
 sleep:
-  call void @sleep_for(ptr %nap, i64 NAP)
+  call void @rest(i64 NAP)
   br label %rested
 rested:
-  call i32 @pthread_mutex_lock(ptr %mutex)
+  call void @lock(ptr %mutex)
   br label %look
 
 leave:
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @unlock(ptr %mutex)
   ret void
 }
 """
@@ -292,11 +278,10 @@ _ATTENDANT = """
 ; The body of an attendant: until its group is closed, it has MPI go on with what is under way.
 define ptr @genesis_attendant(ptr %state) {
 entry:
-  %nap = alloca [2 x i64]
   fields %state: 1 first.at, 3 broken.at, 10 mutex, 11 condition
   br label %take
 take:
-  call i32 @pthread_mutex_lock(ptr %mutex)
+  call void @lock(ptr %mutex)
   br label %look
 look:
   %broken = load i64, ptr %broken.at
@@ -307,15 +292,15 @@ open:
   %idle = icmp eq ptr %first, null
   br i1 %idle, label %wait, label %ask
 wait:
-  call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
+  call void @sleep(ptr %condition, ptr %mutex)
   br label %look
 ask:
   call i1 @pump(ptr %state)
-  call i32 @pthread_mutex_unlock(ptr %mutex)
-  call void @sleep_for(ptr %nap, i64 PAUSE)
+  call void @unlock(ptr %mutex)
+  call void @rest(i64 PAUSE)
   br label %take
 closed:
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @unlock(ptr %mutex)
   ret ptr null
 }
 """
@@ -341,4 +326,4 @@ def _module(function: str) -> str:
     text = _SHARED.replace("ARGUMENT_LOADS", loads)
     text = text.replace("ARGUMENT_LIST", ", ".join(f"i64 %a{n}" for n in range(ARGUMENTS)))
     text = re.sub("|".join(rf"\b{name}\b" for name in numbers), lambda name: str(numbers[name[0]]), text + function)
-    return clock_ir() + with_fields(text)
+    return clock_ir() + LOCKS + REST + with_fields(text)

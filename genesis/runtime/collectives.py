@@ -21,9 +21,9 @@ import numpy as np
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.executor_ir import AGAIN
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.machine_code import available_processors
 from genesis.runtime.native import FAULT, BlockWord, Slot
-from genesis.runtime.team import libc, start_thread, team
+from genesis.runtime.system import available_processors, locked, make_condition, make_mutex, start_thread, wake_all
+from genesis.runtime.team import team
 
 SOURCE = KernelSource("genesis_collective", ir.collective_ir(), ir.collective_ir)
 ATTENDANT = KernelSource("genesis_attendant", ir.attendant_ir(), ir.attendant_ir)
@@ -111,8 +111,8 @@ class Group:
         self._kept: list[object] = []  # memory that a broken collective may still write to
         state = self._state
         state[ir.STATUS], state[ir.TEST] = ctypes.addressof(self._status), library.functions["Test"]
-        for init, place in (("mutex", ir.MUTEX), ("cond", ir.CONDITION)):
-            getattr(libc, f"pthread_{init}_init")(ctypes.c_void_p(self._at(place)), None)
+        make_mutex(self._at(ir.MUTEX))
+        make_condition(self._at(ir.CONDITION))
         state[ir.SPIN] = ir.LONG_SPIN if neighbours <= available_processors() else ir.SHORT_SPIN
         self._comparing = comparing
         self._is_attended = not library.is_shared
@@ -140,11 +140,9 @@ class Group:
     def close(self, flag: int = -1, *kept: object) -> None:
         """Have nothing more be begun; `kept` is memory that what has begun may still use."""
         self._kept += kept
-        mutex, condition = (ctypes.c_void_p(self._at(place)) for place in (ir.MUTEX, ir.CONDITION))
-        libc.pthread_mutex_lock(mutex)
-        self._state[ir.BROKEN] = self._state[ir.BROKEN] or flag
-        libc.pthread_cond_broadcast(condition)
-        libc.pthread_mutex_unlock(mutex)
+        with locked(self._at(ir.MUTEX)):
+            self._state[ir.BROKEN] = self._state[ir.BROKEN] or flag
+            wake_all(self._at(ir.CONDITION))
         if self.gpu is not None:
             self.gpu.close(flag != -1)
 

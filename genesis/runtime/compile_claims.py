@@ -8,18 +8,13 @@ directory, a read-only one, a file system without locks) every process compiles 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import os
-import struct
-import sys
 import weakref
 
 from genesis.runtime.private_directory import PrivateDirectory
+from genesis.runtime.system import HAS_FILE_LOCKS, at_fork, is_byte_free, lock_byte, unlock_byte
 
 NAME = "claims"  # the file: empty, for locks may lie past its end
-_LOCK = struct.Struct("hhqqi4x")  # Linux' struct flock: type, whence, start, length, process
-_HAS_LOCKS = sys.platform == "linux" and hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 1 << 32
 _OFFSETS = (1 << 62) - 1
 
 
@@ -28,7 +23,7 @@ class CompileClaims:
 
     def __init__(self, directory: PrivateDirectory | None) -> None:
         self._fd: int | None = None
-        if directory is not None and _HAS_LOCKS:
+        if directory is not None and HAS_FILE_LOCKS:
             with contextlib.suppress(OSError):  # read-only
                 self._fd = directory.open_shared(NAME)
                 _open.add(self)
@@ -52,24 +47,19 @@ class CompileClaims:
 
     def take(self, name: str) -> bool:
         """Whether the kernel is to be compiled here: nobody else has a claim to it, or no claim can be made."""
-        return self._ask(fcntl.F_OFD_SETLK, name, fcntl.F_WRLCK) is not None
+        return self._fd is None or lock_byte(self._fd, _offset(name))
 
     def let_go(self, name: str) -> None:
-        self._ask(fcntl.F_OFD_SETLK, name, fcntl.F_UNLCK)
+        if self._fd is not None:
+            unlock_byte(self._fd, _offset(name))
 
     def is_free(self, name: str) -> bool:
         """Whether nobody else has a claim to the kernel now."""
-        answer = self._ask(fcntl.F_OFD_GETLK, name, fcntl.F_WRLCK)
-        return not answer or _LOCK.unpack(answer)[0] == fcntl.F_UNLCK
+        return self._fd is None or is_byte_free(self._fd, _offset(name))
 
-    def _ask(self, command: int, name: str, kind: int) -> bytes | None:
-        """The answer to a command; None where somebody else has the lock, b"" where there are none."""
-        if self._fd is None:
-            return b""
-        try:
-            return fcntl.fcntl(self._fd, command, _LOCK.pack(kind, os.SEEK_SET, int(name, 16) & _OFFSETS, 1, 0))
-        except OSError as problem:
-            return None if problem.errno in (errno.EAGAIN, errno.EACCES) else b""
+
+def _offset(name: str) -> int:
+    return int(name, 16) & _OFFSETS
 
 
 _open: weakref.WeakSet[CompileClaims] = weakref.WeakSet()
@@ -81,4 +71,4 @@ def _leave_to_parent() -> None:
         claims.end()
 
 
-os.register_at_fork(after_in_child=_leave_to_parent)
+at_fork(after_in_child=_leave_to_parent)

@@ -48,7 +48,7 @@ class _Versioned(ctypes.Structure):
     ]
 
 
-_python = ctypes.PyDLL(None)
+_python = ctypes.PyDLL("python", handle=ctypes.pythonapi._handle)
 _python.PyCapsule_New.restype = ctypes.py_object
 _python.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 _python.PyCapsule_IsValid.argtypes = [ctypes.c_void_p, ctypes.c_char_p]

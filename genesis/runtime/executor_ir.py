@@ -19,9 +19,9 @@ program, or the rest of this one. If one of them raises, the run is left there, 
 from __future__ import annotations
 
 import re
-import time
 
 from genesis.runtime.chunk_ir import with_fields
+from genesis.runtime.system_ir import CLOCK
 from genesis.runtime.team_ir import fork_join_ir
 
 FAULT_WORDS = 4
@@ -69,7 +69,7 @@ launch.next:
   %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ %deadline.now, %waiting ], [ 0, %return ]
   %patience = phi i64 [ PATIENCE, %relocate ], [ %patience, %launched ], [ %patience, %waiting ], [ %patience.next, %return ]
   %time.at = getelementptr [2 x i64], ptr %clock, i64 %l
-  call i32 @clock_gettime(i32 CLOCK, ptr %time.at)
+  call void @read_clock(ptr %time.at)
   %launching = icmp ult i64 %l, %launches.count
   br i1 %launching, label %mind.time, label %finished
 mind.time:
@@ -88,7 +88,7 @@ leave:
   %come.to = shl i64 %l, 1
   store i64 %come.to, ptr %outcome
   call void @PyEval_RestoreThread(ptr %thread)
-  call i32 @clock_gettime(i32 CLOCK, ptr %time.at)
+  call void @read_clock(ptr %time.at)
   %after = call i64 @nanoseconds(ptr %time.at)
   %raised = call i32 @PyErr_CheckSignals()
   %has.raised = icmp ne i32 %raised, 0
@@ -169,7 +169,7 @@ declare i32 @PyErr_CheckSignals()
 """
 
 
-_CLOCK = """
+_TIMES = """
 define internal i64 @nanoseconds(ptr %time) {
   %seconds = load i64, ptr %time
   %rest.at = getelementptr i64, ptr %time, i64 1
@@ -182,23 +182,21 @@ define internal i64 @nanoseconds(ptr %time) {
 define internal i64 @now() {
 entry:
   %time = alloca [2 x i64]
-  call i32 @clock_gettime(i32 CLOCK, ptr %time)
+  call void @read_clock(ptr %time)
   %sum = call i64 @nanoseconds(ptr %time)
   ret i64 %sum
 }
-
-declare i32 @clock_gettime(i32, ptr)
 """
 
 
 def clock_ir() -> str:
-    """`i64 nanoseconds(time)` of what clock_gettime has said, and `i64 now()`."""
-    return _CLOCK.replace("CLOCK", str(time.CLOCK_MONOTONIC))
+    """`i64 nanoseconds(time)` of what `read_clock` has said, and `i64 now()`."""
+    return CLOCK + _TIMES
 
 
 def run_ir() -> str:
     """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
-    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "CLOCK": time.CLOCK_MONOTONIC, "PATIENCE": PATIENCE, "SHARE": SHARE,
+    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE,
                "STAYS": STAYS, "AGAIN": AGAIN, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
     run = re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), _RUN)
     return fork_join_ir() + clock_ir() + with_fields(run)

@@ -7,10 +7,11 @@ again on both sides.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from typing import Any, NamedTuple
+
+from genesis.runtime.system import at_fork
 
 LONGEST_WAIT = 5.0  # seconds a fork waits for another thread's run or compile to end before it goes ahead without
 
@@ -67,4 +68,4 @@ def _after_in_child() -> None:
     _taken.clear()
 
 
-os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

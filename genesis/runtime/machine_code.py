@@ -23,6 +23,7 @@ from typing import Any
 from genesis.runtime import numba_compiler
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
+from genesis.runtime.system import CAN_POLL_PIPES, at_fork, available_processors
 from genesis.runtime.uninterrupted import uninterrupted
 
 
@@ -32,13 +33,6 @@ def _llvm() -> Any:
     import llvmlite.binding
 
     return llvmlite.binding
-
-
-def available_processors() -> int:
-    """The processors the operating system lets this process run on; at least 1."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 # The first worker alone, with the five passes: an MLP's first step with an empty cache 0.64 to 0.40 s, a GPT's 2.5 to 1.6.
@@ -109,13 +103,13 @@ def _forget_workers() -> None:
         process.returncode = 0
 
 
-os.register_at_fork(after_in_child=_forget_workers)
+at_fork(after_in_child=_forget_workers)
 atexit.register(_forget_workers)  # they end when they find the pipe closed
 
 
 def _workers_for(modules: int) -> list[CompileWorker]:
     """As many workers as repay their start for this batch."""
-    if not sys.executable or hasattr(sys, "frozen"):  # an embedded or frozen executable does not run scripts
+    if not CAN_POLL_PIPES or not sys.executable or hasattr(sys, "frozen"):  # an embedded or frozen one does not run scripts
         return []
     try:
         worth = max(modules // MODULES_PER_NEW_WORKER, modules > FEW and not CompileWorker.started)

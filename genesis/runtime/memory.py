@@ -6,9 +6,6 @@ call. Blocks come in size classes, four per doubling; idle blocks take at most a
 
 from __future__ import annotations
 
-import ctypes
-import mmap
-import os
 import weakref
 from collections import deque
 from collections.abc import Sequence
@@ -20,6 +17,7 @@ from genesis.ir.graph import MOST_BYTES
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.runtime.devices import CPU, CPUS, Device
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.system import allocate, free, machine_memory, want_huge_pages
 
 ALIGNMENT = 64
 # First touch takes 0.46 ms a MiB in small pages, 0.12 in large ones. Below 4 MiB large pages gained nothing.
@@ -151,23 +149,21 @@ class _Pool:
             blocks, self._idle, self.idle = self._idle, {}, 0
         for addresses in blocks.values():
             for address in addresses:
-                _libc.free(address)
+                free(address)
 
     def _allocate(self, size: int) -> int:
         huge = size >= 2 * HUGE_PAGE
-        address = ctypes.c_void_p()
         # A second attempt without idle blocks: they may hold what the system lacks.
         for attempt in range(2):
             # C's size_t would wrap a larger size round to a small one.
-            if size <= MOST_BYTES and not _libc.posix_memalign(ctypes.byref(address), HUGE_PAGE if huge else ALIGNMENT, size):
+            if size <= MOST_BYTES and (address := allocate(size, HUGE_PAGE if huge else ALIGNMENT)):
                 break
             if attempt:
                 raise MemoryError(f"cannot allocate {size:,} bytes; {self.held:,} bytes are in use")
             self.trim()
-        # A hint: one page fault per 2 MiB at the first touch in place of 512.
-        if huge and hasattr(mmap, "MADV_HUGEPAGE"):
-            _libc.madvise(address, size, mmap.MADV_HUGEPAGE)
-        return address.value or 0
+        if huge:
+            want_huge_pages(address, size)
+        return address
 
 
 def _size_class(nbytes: int) -> int:
@@ -183,15 +179,7 @@ def _size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
-def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-_libc = ctypes.CDLL(None)
-_libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
-_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-_libc.free.argtypes = [ctypes.c_void_p]
-host_pool = _Pool(_machine_memory() // IDLE_SHARE)
+host_pool = _Pool(machine_memory() // IDLE_SHARE)
 for _device in CPUS:
     _device.memory = host_pool
 

@@ -226,7 +226,7 @@ FAULT_OFFSET = 8 * _HEADER_WORDS
 SLOTS_OFFSET = FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
 RUN_SLOTS = 1
-# Without the placement of workers (`processors_ir`) this gained little: caller and worker took turns on one processor.
+# Without the placement of workers (`system_ir`) this gained little: caller and worker took turns on one processor.
 _CHUNKS = 4  # for each worker: a fast worker takes more of them
 _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"

@@ -12,6 +12,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from genesis.runtime.system import HAS_DIRECTORY_DESCRIPTORS
+
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -110,6 +112,8 @@ def cache_directory(name: str) -> Path | None:
 
     Made if need be. None if there can be none, or if others could write machine code into it. It may be read-only.
     """
+    if not HAS_DIRECTORY_DESCRIPTORS:
+        return None
     try:
         directory = _root() / name
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -13,8 +13,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from genesis.runtime.machine_code import available_processors, target
+from genesis.runtime.machine_code import target
 from genesis.runtime.private_directory import PrivateDirectory, cache_directory
+from genesis.runtime.system import available_processors
 
 
 class Speeds(NamedTuple):

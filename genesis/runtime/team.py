@@ -10,14 +10,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import signal
 from array import array
 
 from genesis.ir.replayable import replayable
 from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.machine_code import SHARING, available_processors
+from genesis.runtime.machine_code import SHARING
+from genesis.runtime.system import at_fork, available_processors, make_condition, make_mutex, start_thread
 from genesis.runtime.uninterrupted import uninterrupted
 
 # Not OpenMP: slim images lack it, and a forked child that meets it hangs. Not Numba's portable layer: it takes 100 us a launch
@@ -39,7 +39,7 @@ class Team:
         self._log_entries = 0
         self._logs: dict[int, array[int]] = {}  # of workers
         self.lock = fork_safe_lock()
-        os.register_at_fork(after_in_child=self._disband)
+        at_fork(after_in_child=self._disband)
 
     def grow(self, size: int) -> None:
         """Have at least `size` workers, including the caller, or as many as the system allows."""
@@ -80,9 +80,9 @@ class Team:
 
     def _initialise(self) -> None:
         self._word(team_ir.TEAM_TICKET).value = 1  # odd, as all tickets are: even words of mailboxes say that nothing waits
-        libc.pthread_mutex_init(ctypes.byref(self._word(team_ir.TEAM_MUTEX)), None)
-        libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_WORK)), None)
-        libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_DONE)), None)
+        make_mutex(self.address + 8 * team_ir.TEAM_MUTEX)
+        make_condition(self.address + 8 * team_ir.TEAM_WORK)
+        make_condition(self.address + 8 * team_ir.TEAM_DONE)
 
     def _start(self, index: int, body: int) -> bool:
         mailbox = team_ir.TEAM_MAILBOXES + team_ir.MAILBOX_WORDS * index
@@ -100,20 +100,6 @@ class Team:
         return ctypes.c_int64.from_address(self.address + 8 * index)
 
 
-def start_thread(body: int, argument: int) -> bool:
-    """Have a thread of its own run a native function of one word; False where the system refuses."""
-    thread = ctypes.c_void_p()
-    # Threads inherit the mask: only the interpreter's own threads may receive signals.
-    masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    try:
-        if libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(body), ctypes.c_void_p(argument)):
-            return False
-        libc.pthread_detach(thread)
-        return True
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-
-
 def worker_source() -> KernelSource:
     """The loop of a worker."""
     return KernelSource("genesis_worker", team_ir.worker_ir(), team_ir.worker_ir)
@@ -128,7 +114,6 @@ def _worker() -> int:
     return address
 
 
-libc = ctypes.CDLL(None)
 team = Team()
 _SETTINGS = "GENESIS_NUM_THREADS", "OMP_NUM_THREADS"
 _threads: int | None = None

@@ -19,11 +19,8 @@ consistent: with a weaker order each could miss the other, and both would sleep.
 
 from __future__ import annotations
 
-import platform
-import time
-
 from genesis.runtime.chunk_ir import CHUNK, with_fields
-from genesis.runtime.processors_ir import PROCESSORS
+from genesis.runtime.system_ir import CLOCK, LOCKS, PAUSE, PLACEMENT
 
 # Offsets, in words, into the team: where team.py writes.
 TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
@@ -34,11 +31,6 @@ MAILBOX_WORDS, MAILBOX_LOG = 8, 4
 # Measured, against 30 us of spinning: a 784-512-512-10 step from 0.87 to 0.82 of JAX, a 1-10-1 step 267 to 194 us.
 WORKER_SPINS = 10_000
 CALLER_SPINS = 1000
-
-if platform.machine() in ("aarch64", "arm64"):
-    _PAUSE, _DECLARE_PAUSE = "call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"
-else:
-    _PAUSE, _DECLARE_PAUSE = "call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"
 
 _TAKE_PART = """
 %line = type [8 x i64]
@@ -65,12 +57,6 @@ one:
 finished:
   ret void
 }
-
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-declare i32 @pthread_cond_signal(ptr)
-declare i32 @pthread_cond_broadcast(ptr)
 """
 
 _TAKE_PART_LOGGED = """
@@ -91,9 +77,9 @@ timed:
   %end.word = add i64 %words, 4
   %begin.at = getelementptr i64, ptr %log, i64 %begin.word
   %end.at = getelementptr i64, ptr %log, i64 %end.word
-  call i32 @clock_gettime(i32 CLOCK, ptr %begin.at)
+  call void @read_clock(ptr %begin.at)
   call void @take_part(ptr %team, ptr %launch, i64 %worker)
-  call i32 @clock_gettime(i32 CLOCK, ptr %end.at)
+  call void @read_clock(ptr %end.at)
   %entries.next = add i64 %entries, 1
   store i64 %entries.next, ptr %log
   ret void
@@ -101,8 +87,6 @@ untimed:
   call void @take_part(ptr %team, ptr %launch, i64 %worker)
   ret void
 }
-
-declare i32 @clock_gettime(i32, ptr)
 """
 
 _WORKER = """
@@ -132,7 +116,7 @@ pause:
   %patient = icmp ult i64 %spins.next, WORKER_SPINS
   br i1 %patient, label %spin, label %park
 park:
-  call i32 @pthread_mutex_lock(ptr %mutex)
+  call void @lock(ptr %mutex)
   atomicrmw add ptr %parked, i64 1 seq_cst
   br label %asleep
 asleep:
@@ -140,11 +124,11 @@ asleep:
   %woken.odd = trunc i64 %woken to i1
   br i1 %woken.odd, label %unpark, label %sleep
 sleep:
-  call i32 @pthread_cond_wait(ptr %work, ptr %mutex)
+  call void @sleep(ptr %work, ptr %mutex)
   br label %asleep
 unpark:
   atomicrmw sub ptr %parked, i64 1 seq_cst
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @unlock(ptr %mutex)
   br label %claim
 
 claim:
@@ -168,9 +152,9 @@ tell:
   %must.wake = icmp ne i64 %asleep.caller, 0
   br i1 %must.wake, label %wake, label %wait
 wake:
-  call i32 @pthread_mutex_lock(ptr %mutex)
-  call i32 @pthread_cond_signal(ptr %done)
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @lock(ptr %mutex)
+  call void @wake(ptr %done)
+  call void @unlock(ptr %mutex)
   br label %wait
 }
 """
@@ -212,9 +196,9 @@ posted:
   br i1 %any.asleep, label %wake, label %own
 wake:
   call void @place_workers(ptr %team, i64 %helpers, i64 %processor)
-  call i32 @pthread_mutex_lock(ptr %mutex)
-  call i32 @pthread_cond_broadcast(ptr %work)
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @lock(ptr %mutex)
+  call void @wake_all(ptr %work)
+  call void @unlock(ptr %mutex)
   call void @place_workers(ptr %team, i64 %helpers, i64 -1)
   br label %own
 
@@ -264,7 +248,7 @@ pause:
   %patient = icmp ult i64 %spins.next, CALLER_SPINS
   br i1 %patient, label %wait, label %park
 park:
-  call i32 @pthread_mutex_lock(ptr %mutex)
+  call void @lock(ptr %mutex)
   store atomic i64 1, ptr %caller.parked seq_cst, align 8
   br label %asleep
 asleep:
@@ -272,11 +256,11 @@ asleep:
   %joined.asleep = icmp eq i64 %left.asleep, 0
   br i1 %joined.asleep, label %unpark, label %sleep
 sleep:
-  call i32 @pthread_cond_wait(ptr %done, ptr %mutex)
+  call void @sleep(ptr %done, ptr %mutex)
   br label %asleep
 unpark:
   store atomic i64 0, ptr %caller.parked seq_cst, align 8
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @unlock(ptr %mutex)
   br label %finished
 finished:
   ret void
@@ -286,15 +270,14 @@ finished:
 
 def fork_join_ir() -> str:
     """The functions that run a launch: `void @run_chunk` alone, `void @fork_join` with the team."""
-    return with_fields(_shared() + _FORK_JOIN.replace("PAUSE", _PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS)))
+    return with_fields(_shared() + _FORK_JOIN.replace("PAUSE", PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS)))
 
 
 def worker_ir() -> str:
     """The module that defines `ptr genesis_worker(mailbox)`, the body of a worker's thread."""
-    worker = _WORKER.replace("PAUSE", _PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS)).replace("LOG_WORD", str(MAILBOX_LOG))
-    logged = _TAKE_PART_LOGGED.replace("CLOCK", str(time.CLOCK_MONOTONIC))
-    return with_fields(_shared() + logged + worker)
+    worker = _WORKER.replace("PAUSE", PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS)).replace("LOG_WORD", str(MAILBOX_LOG))
+    return with_fields(_shared() + CLOCK + _TAKE_PART_LOGGED + worker)
 
 
 def _shared() -> str:
-    return CHUNK + _TAKE_PART + _DECLARE_PAUSE + PROCESSORS
+    return CHUNK + _TAKE_PART + LOCKS + PLACEMENT

@@ -9,7 +9,6 @@ it would run finalizers in the other thread.
 from __future__ import annotations
 
 import _thread
-import ctypes
 import operator
 import threading
 from collections import deque
@@ -19,13 +18,9 @@ from typing import Any, TypeVar
 
 from genesis.runtime.fork import held_locks
 from genesis.runtime.references import collector_paused
+from genesis.runtime.system import python
 
 T = TypeVar("T")
-
-_locks = ctypes.CDLL(None)  # CPython's own locks: unlike those of `threading`, whose waiting runs handlers
-_locks.PyThread_allocate_lock.restype = ctypes.c_void_p
-for _name in ("PyThread_acquire_lock", "PyThread_release_lock", "PyThread_free_lock"):
-    getattr(_locks, _name).argtypes = [ctypes.c_void_p, ctypes.c_int][: 2 if "acquire" in _name else 1]
 
 
 def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
@@ -42,8 +37,8 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     over: list[bool] = []
     gate, called_off = threading.Lock(), False
     gate.acquire()
-    ended = _locks.PyThread_allocate_lock()
-    wait = partial(_locks.PyThread_acquire_lock, ended, 1)
+    ended = python.PyThread_allocate_lock()
+    wait = partial(python.PyThread_acquire_lock, ended, 1)
     wait()
 
     def work() -> None:
@@ -56,7 +51,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
             failures.append(failure)
         finally:
             over.append(True)
-            _locks.PyThread_release_lock(ended)
+            python.PyThread_release_lock(ended)
 
     try:
         _thread.start_new_thread(work, ())
@@ -78,7 +73,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
         raise
     finally:
         deque(take_back, 0)
-    _locks.PyThread_free_lock(ended)
+    python.PyThread_free_lock(ended)
     # Out of the lists, which the other thread may hold a moment longer.
     if failures:
         raise failures.pop(0)

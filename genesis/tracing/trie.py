@@ -5,16 +5,16 @@ A repeated program follows the same path, and finds at its end the plans that ra
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Graph, Node, Value
+from genesis.runtime.system import machine_memory
 
 Key = tuple[Any, ...]  # of a call: operation, mode, positions of its tensors, static arguments
 NODE_LIMIT = 20_000
-BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+BYTE_LIMIT = max(1 << 30, machine_memory() // 4)
 STEP_LIMIT = 250_000  # steps of the trie, of about 1 KB each
 _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
 

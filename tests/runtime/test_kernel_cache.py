@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from genesis.runtime import compile_claims
 from genesis.runtime import kernel_cache as module
+from genesis.runtime import system
 from genesis.runtime.compile_claims import CompileClaims
 from genesis.runtime.counters import stats
 from genesis.runtime.kernel_cache import KernelCache, KernelSource
@@ -458,7 +458,7 @@ def test_a_file_system_without_locks_refuses_nothing(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr(compile_claims.fcntl, "fcntl", refuse)
+    monkeypatch.setattr(system.fcntl, "fcntl", refuse)
     source = constant(16)
     assert fetch(tmp_path, source) == (16, *COMPILED)
     assert fetch(tmp_path, source) == (16, *LOADED)

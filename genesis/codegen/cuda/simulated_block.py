@@ -7,12 +7,13 @@ in one of the two orders, so a missing barrier always shows. Tests of the simula
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numba.cuda.simulator.kernelapi import Dim3
+
+from genesis.runtime.system import at_fork
 
 
 class Block:
@@ -91,4 +92,4 @@ class _Player(threading.Thread):
 
 
 _idle: list[_Player] = []
-os.register_at_fork(after_in_child=_idle.clear)
+at_fork(after_in_child=_idle.clear)

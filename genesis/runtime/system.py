@@ -1,0 +1,203 @@
+"""What the runtime asks of the operating system, as called from Python; `system_ir` is what machine code asks of it.
+
+Nothing else in the runtime names a system. There are two forms. On POSIX systems memory, threads and locks are the C
+library's, and Linux alone gives placement, huge pages and locks of open files. The portable form takes memory, threads and
+locks from CPython, which has them on every system, and goes without the rest. It is used elsewhere, and with
+GENESIS_PORTABLE=1. A port is these two files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import mmap
+import os
+import platform
+import select
+import signal
+import struct
+import sys
+from collections.abc import Callable, Iterator
+
+if sys.platform == "linux":
+    import fcntl
+
+IS_PORTABLE = os.name != "posix" or os.environ.get("GENESIS_PORTABLE") == "1"
+IS_LINUX = sys.platform == "linux" and not IS_PORTABLE
+IS_ARM = platform.machine().lower() in ("aarch64", "arm64")
+HAS_DIRECTORY_DESCRIPTORS = os.open in os.supports_dir_fd  # files can be opened relative to a directory that is open
+CAN_POLL_PIPES = hasattr(select, "poll")  # on Windows, `select` knows sockets alone
+
+_ASSUMED_MEMORY = 4 << 30  # bytes, where the system does not say
+HAS_FILE_LOCKS = IS_LINUX and hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 1 << 32
+_FILE_LOCK = struct.Struct("hhqqi4x")  # Linux' struct flock: type, whence, start, length, process
+_NO_THREAD = ctypes.c_ulong(-1).value
+
+at_fork: Callable[..., None] = getattr(os, "register_at_fork", lambda **hooks: None)
+
+# CPython's functions, with the interpreter let go of: unlike `threading`'s locks, these run no handlers while they wait.
+python = ctypes.CDLL("python", handle=ctypes.pythonapi._handle)
+python.PyThread_allocate_lock.restype = python.PyMem_RawMalloc.restype = ctypes.c_void_p
+python.PyThread_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
+python.PyMem_RawMalloc.argtypes = [ctypes.c_size_t]
+for _name in ("PyThread_release_lock", "PyThread_free_lock", "PyMem_RawFree"):
+    getattr(python, _name).argtypes = [ctypes.c_void_p]
+    getattr(python, _name).restype = None
+ctypes.pythonapi.PyThread_start_new_thread.restype = ctypes.c_ulong
+ctypes.pythonapi.PyThread_start_new_thread.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+if not IS_PORTABLE:
+    _libc = ctypes.CDLL(None)
+    _libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
+    _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    _libc.pthread_create.argtypes = [ctypes.c_void_p] * 4
+    for _name in ("free", "pthread_detach", "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_broadcast"):
+        getattr(_libc, _name).argtypes = [ctypes.c_void_p]
+    for _name in ("pthread_mutex_init", "pthread_cond_init"):
+        getattr(_libc, _name).argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+
+
+# ---- processors and memory ----
+
+
+def available_processors() -> int:
+    """The processors the operating system lets this process run on; at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def machine_memory() -> int:
+    """The bytes of the machine's memory."""
+    if not hasattr(os, "sysconf"):
+        return _ASSUMED_MEMORY
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def allocate(nbytes: int, alignment: int) -> int:
+    """The address of new memory, which `free` gives back; 0 where there is none. `alignment` is a power of two."""
+    if not IS_PORTABLE:
+        address = ctypes.c_void_p()
+        refused = _libc.posix_memalign(ctypes.byref(address), alignment, nbytes)
+        return 0 if refused else address.value or 0
+    start = python.PyMem_RawMalloc(nbytes + alignment + 8)
+    if not start:
+        return 0
+    aligned = -(-(start + 8) // alignment) * alignment
+    ctypes.c_size_t.from_address(aligned - 8).value = start
+    return aligned
+
+
+def free(address: int) -> None:
+    """Give memory back that `allocate` returned."""
+    if IS_PORTABLE:
+        python.PyMem_RawFree(ctypes.c_size_t.from_address(address - 8).value)
+    else:
+        _libc.free(address)
+
+
+def want_huge_pages(address: int, nbytes: int) -> None:
+    """A hint: one page fault per 2 MiB at the first touch in place of 512."""
+    if IS_LINUX and hasattr(mmap, "MADV_HUGEPAGE"):
+        _libc.madvise(address, nbytes, mmap.MADV_HUGEPAGE)
+
+
+# ---- threads, and the mutexes and conditions that `system_ir` waits with, by their addresses ----
+
+
+def start_thread(body: int, argument: int) -> bool:
+    """Have a thread of its own run a native function of one word; False where the system refuses."""
+    with _signals_blocked():
+        if IS_PORTABLE:
+            return bool(ctypes.pythonapi.PyThread_start_new_thread(body, argument) != _NO_THREAD)
+        thread = ctypes.c_void_p()
+        if _libc.pthread_create(ctypes.byref(thread), None, body, argument):
+            return False
+        _libc.pthread_detach(thread)
+        return True
+
+
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Threads inherit the mask: only the interpreter's own threads may receive signals."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+
+
+def make_mutex(address: int) -> None:
+    if IS_PORTABLE:
+        if not (lock := python.PyThread_allocate_lock()):
+            raise MemoryError("no memory for a lock")
+        ctypes.c_void_p.from_address(address).value = lock
+    else:
+        _libc.pthread_mutex_init(address, None)
+
+
+def make_condition(address: int) -> None:
+    if IS_PORTABLE:
+        ctypes.c_void_p.from_address(address).value = None  # nobody sleeps
+    else:
+        _libc.pthread_cond_init(address, None)
+
+
+@contextlib.contextmanager
+def locked(mutex: int) -> Iterator[None]:
+    """Hold the mutex at an address."""
+    if IS_PORTABLE:
+        lock = ctypes.c_void_p.from_address(mutex).value
+        python.PyThread_acquire_lock(lock, 1)
+    else:
+        _libc.pthread_mutex_lock(mutex)
+    try:
+        yield
+    finally:
+        if IS_PORTABLE:
+            python.PyThread_release_lock(lock)
+        else:
+            _libc.pthread_mutex_unlock(mutex)
+
+
+def wake_all(condition: int) -> None:
+    """Wake those who sleep on a condition, whose mutex is held."""
+    if not IS_PORTABLE:
+        _libc.pthread_cond_broadcast(condition)
+        return
+    first = ctypes.c_void_p.from_address(condition)
+    while sleeper := first.value:
+        first.value = ctypes.c_void_p.from_address(sleeper).value
+        python.PyThread_release_lock(ctypes.c_void_p.from_address(sleeper + 8).value)
+
+
+# ---- locks on bytes of an open file, which end with it ----
+
+
+def lock_byte(fd: int, offset: int) -> bool:
+    """Take the lock; False if another open file has it. True as well where there are no such locks."""
+    return _ask(fd, "F_OFD_SETLK", offset, "F_WRLCK") is not None
+
+
+def unlock_byte(fd: int, offset: int) -> None:
+    _ask(fd, "F_OFD_SETLK", offset, "F_UNLCK")
+
+
+def is_byte_free(fd: int, offset: int) -> bool:
+    """Whether no other open file has the lock now."""
+    answer = _ask(fd, "F_OFD_GETLK", offset, "F_WRLCK")
+    return not answer or _FILE_LOCK.unpack(answer)[0] == fcntl.F_UNLCK
+
+
+def _ask(fd: int, command: str, offset: int, kind: str) -> bytes | None:
+    """The answer to a command; None where somebody else has the lock, b"" where there are none."""
+    if not HAS_FILE_LOCKS:
+        return b""
+    request = _FILE_LOCK.pack(getattr(fcntl, kind), os.SEEK_SET, offset, 1, 0)
+    try:
+        return fcntl.fcntl(fd, getattr(fcntl, command), request)
+    except OSError as problem:
+        return None if problem.errno in (errno.EAGAIN, errno.EACCES) else b""
