@@ -73,6 +73,10 @@ from genesis.random import (
 from genesis.runtime.notebook import fold_tracebacks as _fold_tracebacks
 from genesis.runtime.references import grow_old as _grow_old
 from genesis.runtime.cuda.cublas import get_float32_matmul_precision, set_float32_matmul_precision
+from genesis.runtime.determinism import (
+    are_deterministic_algorithms_enabled, get_deterministic_debug_mode, is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode, use_deterministic_algorithms,
+)
 from genesis.runtime.devices import Device as device
 from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.logs import set_logs
@@ -90,27 +94,29 @@ from genesis.tracing.state import set_default_dtype
 __all__ = [  # and the functions of the operation table
     "AddFunction", "Context", "DType", "Dim", "ExportError", "ExportedProgram", "Function", "Generator", "GradManager",
     "GraphCycleError", "MatMulFunction", "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose",
-    "amp", "ao", "arange", "argwhere", "array_api", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d",
-    "autocast", "autograd", "backends", "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes",
-    "broadcast_tensors", "can_cast", "cdouble", "cfloat", "chalf", "chunk", "compile", "complex32", "complex64", "complex128",
-    "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "empty_permuted",
-    "empty_strided", "enable_autocast", "enable_grad", "equal", "export", "eye", "fft", "finfo", "float", "float8_e4m3fn",
-    "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like", "func", "function",
-    "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads", "get_printoptions",
-    "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy",
-    "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32", "int64", "is_autocast_enabled",
-    "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "load_program", "lobpcg", "logspace", "long",
-    "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode", "multinomial", "named_scope", "nan",
-    "native_batch_norm", "native_group_norm", "native_layer_norm", "nested", "newaxis", "nn", "no_grad", "nonzero",
-    "nonzero_static", "normal", "ones", "ones_like", "onnx", "ops", "optim", "pca_lowrank", "pi", "poisson", "profiler",
-    "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
-    "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
-    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions",
-    "set_rng_state", "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
+    "amp", "ao", "arange", "are_deterministic_algorithms_enabled", "argwhere", "array_api", "as_tensor", "asarray",
+    "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends", "bernoulli", "bfloat16", "bincount",
+    "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "cdouble", "cfloat", "chalf", "chunk", "compile",
+    "complex32", "complex64", "complex128", "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager",
+    "empty", "empty_like", "empty_permuted", "empty_strided", "enable_autocast", "enable_grad", "equal", "export", "eye", "fft",
+    "finfo", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full",
+    "full_like", "func", "function", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode",
+    "get_float32_matmul_precision", "get_num_threads", "get_printoptions", "get_rng_state", "gradient", "half", "histc",
+    "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode",
+    "initial_seed", "int", "int8", "int16", "int32", "int64", "is_autocast_enabled",
+    "is_deterministic_algorithms_warn_only_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load",
+    "load_program", "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid",
+    "mode", "multinomial", "named_scope", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "nested",
+    "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like", "onnx", "ops", "optim",
+    "pca_lowrank", "pi", "poisson", "profiler", "promote_types", "put", "pytree", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor",
+    "seed", "serialization", "set_default_device", "set_default_dtype", "set_deterministic_debug_mode",
+    "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions", "set_rng_state",
+    "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
     "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr",
     "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take", "tensor", "tensor_split",
     "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique", "unique_consecutive",
-    "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "unravel_index", "use_deterministic_algorithms", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"

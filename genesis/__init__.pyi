@@ -125,6 +125,12 @@ from genesis.random import (
 from genesis.runtime.cuda.cublas import (
     get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision,
 )
+from genesis.runtime.determinism import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode, use_deterministic_algorithms as use_deterministic_algorithms,
+)
 from genesis.runtime.devices import Device, get_default_device as get_default_device, set_default_device as set_default_device
 from genesis.runtime.logs import set_logs as set_logs
 from genesis.runtime.rng import Generator as Generator

@@ -13,17 +13,17 @@ from genesis.runtime.devices import Device
 
 
 class Backend(NamedTuple):
-    """`target(threads, device)` is what lowering has to know.
+    """`target(threads, planned_threads, device)` is what lowering has to know.
 
     `assemble(nodes, schedule, slot_format, arena_slot, output_slot, scalar_slot, threads, device)` returns the segments and the
     bytes of the arena. Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
     """
 
-    target: Callable[[int, Device], Target]
+    target: Callable[[int, int, Device], Target]
     assemble: Callable[..., tuple[list[Segment], int]]
 
 
-_CPU = Backend(lambda threads, device: Target(threads), program.assemble)
+_CPU = Backend(lambda threads, planned, device: Target(threads, planned_threads=planned), program.assemble)
 
 
 def backend_of(device: Device) -> Backend:

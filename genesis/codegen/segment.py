@@ -96,9 +96,9 @@ class SlotMap:
         self.workspace_bytes = max(self.workspace_bytes, offset + nbytes)
         return Slot(self.arena_slot, self.schedule.arena_bytes + offset)
 
-    def partial_sum(self, value: int, worker: int, nbytes: int, offset: int = 0) -> Slot:
-        """A worker's partial sum of a value, from byte `offset` on. Workers' sums share no cache line."""
-        return Slot(self.arena_slot, self.schedule.sums[value] + worker * -(-nbytes // ALIGNMENT) * ALIGNMENT + offset)
+    def partial_sum(self, value: int, part: int, nbytes: int, offset: int = 0) -> Slot:
+        """A partial sum of a value, from byte `offset` on. No two of them share a cache line."""
+        return Slot(self.arena_slot, self.schedule.sums[value] + part * -(-nbytes // ALIGNMENT) * ALIGNMENT + offset)
 
     def address(self, value: int, offset: int = 0) -> Slot:
         found: Location = self.schedule.locations[value]

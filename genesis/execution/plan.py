@@ -20,6 +20,7 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.collectives import GROUPS
 from genesis.runtime.counters import count, counts
+from genesis.runtime.determinism import planned_threads
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.references import collector_paused, owned_elsewhere
 from genesis.runtime.team import get_num_threads
@@ -48,7 +49,8 @@ class Plan:
         backend = backend_of(trace.device)
         if lowered is None:
             awaited = [i for i in transient_collectives(trace) if i not in trace.lost and i not in outputs and i not in saved]
-            lowered = read_or_lower(trace.nodes, outputs, backend.target(threads, trace.device), kinds, saved, awaited)
+            target = backend.target(threads, planned_threads(), trace.device)
+            lowered = read_or_lower(trace.nodes, outputs, target, kinds, saved, awaited)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
@@ -149,7 +151,7 @@ def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = 
 
 def _key(trace: Trace, outputs: tuple[int, ...], threads: int) -> Key:
     # Devices that share memory share plans.
-    return outputs, threads, trace.device.memory, frozenset(trace.released), frozenset(trace.lost)
+    return outputs, threads, planned_threads(), trace.device.memory, frozenset(trace.released), frozenset(trace.lost)
 
 
 def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key, lowered: Lowered | None = None) -> Plan:

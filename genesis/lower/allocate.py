@@ -39,8 +39,8 @@ def allocate(
                 if value not in locations:
                     locations[value] = Location("arena", arena.take(max(nodes[value].nbytes, 1)))
             if isinstance(call, Loop):
-                tiles = {v: workers * call.tile_bytes(nodes[v].nbytes) for v in call.private}
-                totals = {v: nbytes for v in call.sums if (nbytes := _sum_bytes(nodes[v], workers))}
+                tiles = {v: (call.partials or workers) * call.tile_bytes(nodes[v].nbytes) for v in call.private}
+                totals = {v: nbytes for v in call.sums if (nbytes := _sum_bytes(nodes[v], call.partials or 1))}
                 # Tiles and sums are dead after the loop, but must not overlap within it.
                 offsets = arena.lend((*tiles.values(), *totals.values()))
                 locations |= {v: Location("arena", offset) for v, offset in zip(tiles, offsets, strict=False)}
@@ -53,11 +53,11 @@ def allocate(
     return Schedule(stages, locations, arena.size, sums)
 
 
-def _sum_bytes(node: Node, workers: int) -> int:
-    """The bytes of a sum of its own for each worker; a single one adds up in place, unless that is narrower than its sums."""
-    if workers == 1 and node.dtype.compute is node.dtype:
+def _sum_bytes(node: Node, partials: int) -> int:
+    """The bytes of so many partial sums; a single one adds up in place, unless that is narrower than its sums."""
+    if partials == 1 and node.dtype.compute is node.dtype:
         return 0
-    return workers * -(-node.numel * node.dtype.compute.itemsize // ALIGNMENT) * ALIGNMENT
+    return partials * -(-node.numel * node.dtype.compute.itemsize // ALIGNMENT) * ALIGNMENT
 
 
 # A smaller arena is a faster first step: a MiB takes 0.46 ms to touch in small pages, 0.12 in large ones.

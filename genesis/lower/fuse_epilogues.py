@@ -36,7 +36,7 @@ def fuse_epilogues(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Coll
         product = left[0] if len(left) == 1 else None
         if isinstance(product, Product) and _has_whole_rows(nodes, product):
             calls = search.followers(product, number)
-            if _pays(nodes, product, calls, target.threads):
+            if _pays(nodes, product, calls, target.planned):
                 search.moved.update(map(id, calls))
                 left = [product._replace(epilogue=tuple(calls))]
         result.append(left)

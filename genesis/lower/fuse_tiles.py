@@ -46,7 +46,7 @@ def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence
         first = stages[at][0]
         # A sum over a batch without neighbours is a loop too: only loops have a sum of its own for each worker.
         alone = isinstance(first, Product) and first.summed and target.sequential_tiles is None
-        result.append([_alone(first, target.threads)] if alone else stages[at])  # type: ignore[arg-type]
+        result.append([_alone(first, target.planned)] if alone else stages[at])  # type: ignore[arg-type]
         at += 1
     return result
 
@@ -94,8 +94,9 @@ class _Search:
         tile = self._tile(calls, points, max(2 * CACHE, room // 16)) if saved >= LEAST_SAVED else None
         if tile is None:
             return None
-        loop = Loop(tuple(_with_all_terms(call, tile) for call in calls), points, tile, private, points)
-        again = sum(_packed_again(call, loop, self.target.threads) for call in calls if isinstance(call, Product))
+        whole = tuple(_with_all_terms(call, tile) for call in calls)
+        loop = _divided(Loop(whole, points, tile, private, points), self.target.planned)
+        again = sum(_packed_again(call, loop, self.target.planned) for call in calls if isinstance(call, Product))
         # Packing keeps large products out of loops with their GELU: since it is counted, an MLP's forward takes 0.89 ms in
         # place of 0.998.
         gain = saved * TRAFFIC - again * PACKING
@@ -166,8 +167,8 @@ class _Search:
         if least * point > most:
             return None
         wanted = max(least, CACHE // max(point, 1))
-        rounds = -(-points // (wanted * self.target.threads))
-        tile = -(-points // (rounds * self.target.threads))
+        rounds = -(-points // (wanted * self.target.planned))
+        tile = -(-points // (rounds * self.target.planned))
         # A tile lies within one matrix of a batch, and all parts of a sum have as many terms.
         within = [points // products for products, _ in by_rows if products > 1]
         within += [points for call in calls if isinstance(call, Product) and call.summed]
@@ -203,7 +204,12 @@ def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Produ
 def _alone(call: Product, threads: int) -> Loop:
     """The loop that adds up a batch."""
     points = numel(call.batch)
-    return Loop((call,), points, -(-points // threads), (), points)
+    return _divided(Loop((call,), points, -(-points // threads), (), points), threads)
+
+
+def _divided(loop: Loop, threads: int) -> Loop:
+    """The loop, with partial sums for so many threads if it adds up over its tiles."""
+    return loop._replace(partials=min(threads, loop.tiles)) if loop.sums else loop
 
 
 def _live_bytes(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) -> int:

@@ -32,7 +32,7 @@ class Levels:
         self.bases = bases
         self.home = home
         self.target = target
-        self.rows_wanted = ROWS_FOR_PASSES * target.threads
+        self.rows_wanted = ROWS_FOR_PASSES * target.planned
         self.reason = ""
 
     def of(self, group: Group, node: Node) -> str | None:

@@ -109,6 +109,6 @@ def is_worth_keeping(cost: int, nbytes: int, target: Target, sources: int, large
         return cost > GENERATE_COST
     if large > 1:  # it would read more than it saves
         return True
-    machine = target.at_work(target.threads)
+    machine = target.at_work(target.planned)
     bandwidth = machine.cache if nbytes <= machine.cached else min(machine.cache, machine.memory)
     return cost / machine.operations > TRAFFIC / bandwidth

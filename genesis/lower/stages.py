@@ -109,7 +109,8 @@ class Loop(NamedTuple):
     """Calls that run one after the other on a tile of their leading axes, tile by tile, each worker on tiles of its own.
 
     `points` are what the leading axes come to, a tile is `tile` of them, or what is left of a stretch of `stretch`. Of the
-    values in `private` there is a tile for each worker, and no more: they are written and read within the loop alone.
+    values in `private` there is a tile for each worker, and no more: they are written and read within the loop alone. Sums over
+    the tiles have `partials`, each of as many tiles in order; there is a tile of private values for each of them.
     """
 
     calls: tuple[KernelCall | Product, ...]
@@ -117,10 +118,11 @@ class Loop(NamedTuple):
     tile: int
     private: tuple[int, ...]
     stretch: int
+    partials: int = 0
 
     @property
     def sums(self) -> tuple[int, ...]:
-        """The values that are added up over the tiles: each worker's part on its own, then all parts."""
+        """The values that are added up over the tiles: each part on its own, then all parts."""
         return tuple(call.node for call in self.calls if isinstance(call, Product) and call.summed)
 
     @property

@@ -289,7 +289,7 @@ RECORDS = {
     "Product": Record(
         (*[_row_of("Matrix")] * 3, _INTS, _each(_INT, _INT, _INT), _STR, _many(_row_of("KernelCall"))), Product),
     "HostCall": Record((_VALUE, _many(_each(_VALUE, _row_of("Layout"))), _STR, _BOOL), HostCall),
-    "Loop": Record((_many(_one_of("KernelCall", "Product")), _INT, _INT, _VALUES, _INT), Loop),
+    "Loop": Record((_many(_one_of("KernelCall", "Product")), _INT, _INT, _VALUES, _INT, _INT), Loop),
     "Location": Record((_STR, _INT), Location),
     "Schedule": Record(
         (_many(_many(_one_of("KernelCall", "Product", "HostCall", "Loop"), list), list), _pairs(_VALUE, _row_of("Location")),

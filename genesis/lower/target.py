@@ -25,6 +25,12 @@ class Target(NamedTuple):
     crossing: bool = True  # whether a pass over rows sums columns too, kept beside it
     native: bool = True  # whether host operations that have a kernel run it
     speeds: Speeds | None = None  # if it is not this host
+    planned_threads: int = 0  # that what changes roundings is decided for; 0: as many as there are
+
+    @property
+    def planned(self) -> int:
+        """The threads that fusion and the division of sums are decided for."""
+        return self.planned_threads or self.threads
 
     def at_work(self, threads: int) -> Speeds:
         """The speeds of so many of the host's threads together; or of all of another machine."""

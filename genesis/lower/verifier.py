@@ -43,7 +43,7 @@ from genesis.lower.footprint import (
 from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
 
-LINE = 64  # bytes: the partial sums of two workers share no cache line
+LINE = 64  # bytes: two partial sums share no cache line
 
 
 class VerificationError(AssertionError):
@@ -115,7 +115,7 @@ class _Program:
                 self.spans[value] = Span(("input", donors[place]) if place in donors else (kind, place), 0, node.nbytes)
             else:
                 loop = self.tiled.get(value)
-                nbytes = node.nbytes if loop is None else self.workers * loop.tile_bytes(node.nbytes)
+                nbytes = node.nbytes if loop is None else (loop.partials or self.workers) * loop.tile_bytes(node.nbytes)
                 self.spans[value] = self._in_arena(value, place, nbytes)
         for value in self.lowered.inputs:
             self.holds.setdefault(self.spans[value].memory, {})[value] = self.spans[value]
@@ -238,7 +238,7 @@ class _Program:
     # ---- tiles ----
 
     def _scratch_of(self, call: Call) -> list[tuple[Span, int]]:
-        """Memory of a loop's own: tiles of its private values, and each worker's sums."""
+        """Memory of a loop's own: tiles of its private values, and its partial sums."""
         if not isinstance(call, Loop):
             return []
         scratch = [(self.spans[value], value) for value in call.private]
@@ -246,9 +246,9 @@ class _Program:
             if value in self.schedule.sums:
                 node = self.nodes[value]
                 each = -(-node.numel * node.dtype.compute.itemsize // LINE) * LINE
-                scratch.append((self._in_arena(value, self.schedule.sums[value], self.workers * each), value))
-            elif self.workers > 1:
-                raise self.fail(value, "is added up by several workers, which have no sums of their own")
+                scratch.append((self._in_arena(value, self.schedule.sums[value], max(call.partials, 1) * each), value))
+            elif call.partials > 1:
+                raise self.fail(value, "is added up in several parts, which have no memory of their own")
         return scratch
 
     def _check_tiles(self, call: Call, scratch: Sequence[tuple[Span, int]]) -> None:

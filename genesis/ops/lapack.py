@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction
+from genesis.runtime.determinism import are_deterministic_algorithms_enabled
 from genesis.runtime.team import get_num_threads
 
 _LOOPS = np.linalg._umath_linalg  # type: ignore[attr-defined]
@@ -33,6 +34,7 @@ _WEIGHTS = {"svd_f": 8, "svd_s": 8, "eigh_lo": 3, "eigh_up": 3, "solve": 0.3, "i
 _OVERHEAD, _THREADED, _ALONE = 8, 1 << 23, 64
 _SHARES = 4  # parts of a batch for each thread
 _BLOCKED, _BLOCK = 48, 32  # the least matrices for which SciPy's blocked routines are quicker, and their columns at a time
+_FIXED = 2  # threads of BLAS while results may not depend on how many there are
 _BY_BLAS = 1 << 30  # from here on BLAS' own threads pay for one matrix: of 512 x 512 they gain nothing, and spin on
 
 
@@ -78,7 +80,8 @@ def _by_threads(
     """`compute` of batches of matrices, by a thread for each part of them where that pays."""
     (rows, columns), lead = arrays[0].shape[-2:], arrays[0].shape[:-2]
     batch, threads = int(np.prod(lead)), get_num_threads()
-    with _blas_threads(threads if rows * columns * min(rows, columns) >= _BY_BLAS else 1):
+    blas = _FIXED if are_deterministic_algorithms_enabled() else threads  # BLAS divides its sums among its threads
+    with _blas_threads(blas if rows * columns * min(rows, columns) >= _BY_BLAS else 1):
         parts = min(_SHARES * threads, batch)
         if min(threads, batch) < 2 or batch * (max(rows, columns) + _OVERHEAD) ** 3 * weight < _THREADED:
             return compute(*arrays)

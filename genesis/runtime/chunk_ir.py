@@ -2,10 +2,11 @@
 
     kernel      void (i64 lo, i64 hi, ptr words, i64 worker)     does items lo..hi-1 of the block that `words` describes
     block       {words, items}
-    launch      {kernel, number of blocks, blocks, total items, workers, chunks, every worker}
+    launch      {kernel, number of blocks, blocks, total items, workers, chunks, numbered}
 
 A launch's items are one index space over all its blocks, and chunk c of C is [total*c/C, total*(c+1)/C). Which items a chunk
-has depends on nothing else, so partial results per chunk have the same bits whichever worker computes them.
+has depends on nothing else. Where chunks are `numbered`, the kernel gets the chunk's number in place of the worker's: partial
+results per chunk have the same bits whoever computes them.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ CHUNK = """
 define internal void @run_chunk(ptr %launch, i64 %chunk, i64 %worker) {
 entry:
   %kernel = load ptr, ptr %launch
-  load %launch: 1 i64 count, 2 ptr blocks, 3 i64 total, 5 i64 chunks, 6 i64 every
+  load %launch: 1 i64 count, 2 ptr blocks, 3 i64 total, 5 i64 chunks, 6 i64 numbered
   %scaled = mul i64 %total, %chunk
   %begin = udiv i64 %scaled, %chunks
   %scaled.next = add i64 %scaled, %total
   %end = udiv i64 %scaled.next, %chunks
-  %every.worker = icmp ne i64 %every, 0
-  br i1 %every.worker, label %whole, label %next
+  %is.numbered = icmp ne i64 %numbered, 0
+  br i1 %is.numbered, label %whole, label %next
 
 whole:                                            ; a single block; its kernel runs even on an empty range
   %only = load ptr, ptr %blocks
-  call void %kernel(i64 %begin, i64 %end, ptr %only, i64 %worker)
+  call void %kernel(i64 %begin, i64 %end, ptr %only, i64 %chunk)
   ret void
 
 next:

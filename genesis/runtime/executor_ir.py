@@ -108,8 +108,8 @@ return:                                           ; a handler may have run the r
 launch.one:
   %deadline.now = phi i64 [ %deadline, %mind.time ], [ %deadline.first, %start.time ]
   %launch = getelementptr %launch, ptr %launches, i64 %l
-  load %launch: 4 i64 workers
-  %serial = icmp ule i64 %workers, 1
+  load %launch: 4 i64 workers, 5 i64 chunks
+  %serial = icmp ule i64 %chunks, 1
   br i1 %serial, label %alone, label %parallel
 alone:
   call void @run_chunk(ptr %launch, i64 0, i64 0)

@@ -68,13 +68,14 @@ class Block(NamedTuple):
 class NativeLaunch(NamedTuple):
     """One kernel over the items of its blocks, laid end to end and divided evenly among `workers`.
 
-    `every_worker` (with a single block): the kernel is called once for each worker, be its range empty.
+    With `numbered` (and a single block) the items are divided into so many chunks, whatever the workers are. The kernel is
+    called once for each, be its range empty, with the chunk's number in place of the worker's.
     """
 
     kernel: int | Symbol
     blocks: Sequence[Block]
     workers: int = 1
-    every_worker: bool = False
+    numbered: int = 0
 
 
 class Fault(NamedTuple):
@@ -316,13 +317,13 @@ class ProgramLayout:
 
 
 def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
-    """How a launch is divided: its items, workers and chunks, and whether each worker has a chunk of its own."""
-    if launch.every_worker and len(launch.blocks) != 1:
-        raise ValueError(f"NativeLaunch: every_worker needs exactly one block, not {len(launch.blocks)}")
+    """How a launch is divided: its items, workers and chunks, and whether these are numbered."""
+    if launch.numbered and len(launch.blocks) != 1:
+        raise ValueError(f"NativeLaunch: numbered chunks need exactly one block, not {len(launch.blocks)}")
     total = sum(block.items for block in launch.blocks)
-    workers = launch.workers if launch.every_worker else max(1, min(launch.workers, total))
-    chunks = workers if launch.every_worker or workers == 1 else min(_CHUNKS * workers, total)
-    return total, workers, chunks, launch.every_worker
+    workers = max(1, min(launch.workers, launch.numbered or total))
+    chunks = launch.numbered or (1 if workers == 1 else min(_CHUNKS * workers, total))
+    return total, workers, chunks, bool(launch.numbered)
 
 
 def _assemble(launches: Sequence[NativeLaunch], slots: int, clock: int) -> array[int]:

@@ -8,9 +8,8 @@ To hand out a launch the caller writes an odd ticket, higher than any before it,
 compare-and-swap has claimed it: the worker, who takes part, or the caller, once nothing is left to do. The launch cannot end
 before all participants are done, so a worker that wakes late finds an even ticket and touches nothing.
 
-Where every worker has its own sums (a loop over tiles that adds up), chunk w is worker w's, and the caller runs those whose
-tickets it claims. Otherwise there are four chunks per worker, and participants take the next one until none is left: a worker
-that wakes late, or is slow, delays nobody.
+There are more chunks than workers: participants take the next one until none is left, so a worker that wakes late, or is slow,
+delays nobody.
 
 Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller parked` tell
 the other side whether to wake anyone. Both sides write their count before they read the other's word, sequentially
@@ -37,16 +36,12 @@ _TAKE_PART = """
 %team = type { i64, ptr, i64, i64, [4 x i64], i64, [7 x i64], i64, i64, [6 x i64], i64, [7 x i64],
                [16 x i64], [16 x i64], [16 x i64], [0 x %line] }
 
-; Take part in the launch as worker %worker: run its own chunk, or chunk after chunk until none is left.
+; Take part in the launch as worker %worker: run chunk after chunk until none is left.
 define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
 entry:
-  load %launch: 5 i64 chunks, 6 i64 every
+  load %launch: 5 i64 chunks
   %next = getelementptr %team, ptr %team, i32 0, i32 10
-  %every.worker = icmp ne i64 %every, 0
-  br i1 %every.worker, label %own, label %take
-own:
-  call void @run_chunk(ptr %launch, i64 %worker, i64 %worker)
-  ret void
+  br label %take
 take:
   %chunk = atomicrmw add ptr %next, i64 1 monotonic
   %left = icmp ult i64 %chunk, %chunks
@@ -165,8 +160,6 @@ define internal void @fork_join(ptr %team, ptr %launch, i64 %workers) {
 entry:
   %size = load i64, ptr %team
   fields %team: 1 launch.at, 2 ticket.at, 5 parked, 7 pending, 8 caller.parked, 10 next, 12 mutex, 13 work, 14 done
-  load %launch: 6 i64 every
-  %every.worker = icmp ne i64 %every, 0
   %processor = call i64 @processor()
   %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
   store i64 %processor, ptr %processor.at
@@ -204,19 +197,10 @@ wake:
 
 own:
   call void @take_part(ptr %team, ptr %launch, i64 0)
-  %first.extra = add i64 %helpers, 1
-  br i1 %every.worker, label %extra, label %steal
-extra:                                            ; chunks of workers beyond the team
-  %e = phi i64 [ %first.extra, %own ], [ %e.next, %extra.one ]
-  %extras = icmp ult i64 %e, %workers
-  br i1 %extras, label %extra.one, label %steal
-extra.one:
-  call void @run_chunk(ptr %launch, i64 %e, i64 %e)
-  %e.next = add i64 %e, 1
-  br label %extra
+  br label %steal
 
-steal:                                            ; tickets of workers that have not begun, and their own chunks
-  %s = phi i64 [ 1, %extra ], [ 1, %own ], [ %s.next, %stolen ]
+steal:                                            ; tickets of workers that have not begun
+  %s = phi i64 [ 1, %own ], [ %s.next, %stolen ]
   %stealing = icmp ule i64 %s, %helpers
   br i1 %stealing, label %steal.one, label %wait
 steal.one:
@@ -226,11 +210,6 @@ steal.one:
   %got = extractvalue { i64, i1 } %steal.result, 1
   br i1 %got, label %steal.run, label %stolen
 steal.run:
-  br i1 %every.worker, label %steal.chunk, label %steal.none
-steal.chunk:
-  call void @run_chunk(ptr %launch, i64 %s, i64 %s)
-  br label %steal.none
-steal.none:
   atomicrmw sub ptr %pending, i64 1 seq_cst
   br label %stolen
 stolen:

@@ -22,6 +22,7 @@ from genesis.lower import Lowered
 from genesis.lower.stored import PASSES
 from genesis.lower.tables import read_nodes, read_tables, write_nodes, write_tables
 from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.determinism import planned_threads
 from genesis.runtime.devices import CPU
 from genesis.runtime.kernel_cache import kernel_cache
 from genesis.runtime.machine_code import target
@@ -71,7 +72,8 @@ def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[Call
         if machine_code:
             kernel_cache.supply(objects)
             if told["made for"] == _surroundings():
-                lowered = read_tables(told["lowered"].encode(), backend_of(CPU).target(get_num_threads(), CPU))
+                here = backend_of(CPU).target(get_num_threads(), planned_threads(), CPU)
+                lowered = read_tables(told["lowered"].encode(), here)
     except (KeyError, IndexError, TypeError, ValueError) as problem:
         raise ValueError(f"load_program: {os.fspath(file)} is damaged: {problem or type(problem).__name__}") from problem
     return graph, sizes, lowered
@@ -79,7 +81,7 @@ def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[Call
 
 def _surroundings() -> list[str]:
     """What a lowered graph depends on: the passes, the processor, the threads."""
-    return [PASSES, *target(), str(get_num_threads())]
+    return [PASSES, *target(), f"{get_num_threads()} {planned_threads()}"]
 
 
 def _digest(objects: Mapping[str, bytes]) -> str:

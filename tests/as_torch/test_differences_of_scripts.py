@@ -45,8 +45,7 @@ def test_settings_are_remembered_and_change_nothing():
     with config.patch(verbose=True):
         assert config.verbose
     assert not config.verbose
-    assert look_up("torch", "are_deterministic_algorithms_enabled")()
-    assert look_up("torch", "use_deterministic_algorithms")(False) is None
+    assert look_up("torch", "use_deterministic_algorithms") is genesis.use_deterministic_algorithms
 
 
 def test_dual_levels_do_not_nest():

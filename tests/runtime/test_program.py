@@ -50,12 +50,12 @@ def test_blocks_of_a_launch_are_one_range_of_items(workers):
 
 
 @pytest.mark.parametrize("workers", THREADS)
-def test_where_every_worker_has_a_share_it_is_always_the_same(workers):
-    items = 103
+def test_numbered_chunks_are_the_same_for_any_number_of_workers(workers):
+    items, chunks = 103, 5
     array = np.zeros(items, np.int64)
-    bounds = [items * share // workers for share in range(workers + 1)]
-    expected = np.repeat(range(workers), np.diff(bounds)).tolist()
-    program = NativeProgram([NativeLaunch(kernel("stamp"), [Block((address(array),), items)], workers, every_worker=True)])
+    bounds = [items * chunk // chunks for chunk in range(chunks + 1)]
+    expected = np.repeat(range(chunks), np.diff(bounds)).tolist()
+    program = NativeProgram([NativeLaunch(kernel("stamp"), [Block((address(array),), items)], workers, numbered=chunks)])
     for _ in range(200):
         array[:] = -1
         program.run()
@@ -105,32 +105,32 @@ def test_words_are_literals_slots_with_offsets_and_nested_blocks():
 
 
 @pytest.mark.parametrize("workers", THREADS)
-def test_every_worker_is_called_even_without_items(workers):
+def test_a_numbered_chunk_is_run_even_without_items(workers):
     array = np.arange(1, 3)
     calls = []
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
-    def note(lo, hi, words, worker):
-        calls.append((worker, hi - lo))
+    def note(lo, hi, words, number):
+        calls.append((number, hi - lo))
 
     block = Block((address(array),), 2)
-    launch = NativeLaunch(ctypes.cast(note, ctypes.c_void_p).value, [block], workers, every_worker=True)
+    launch = NativeLaunch(ctypes.cast(note, ctypes.c_void_p).value, [block], workers, numbered=5)
     NativeProgram([launch], keep=[note]).run()
-    assert sorted(worker for worker, _ in calls) == list(range(workers))
+    assert sorted(number for number, _ in calls) == list(range(5))
     assert sum(items for _, items in calls) == 2
 
 
 @pytest.mark.parametrize("workers", THREADS)
-def test_partial_results_of_workers_add_up(workers):
-    array, partials = np.arange(1000), np.zeros(workers, np.int64)
+def test_partial_results_of_numbered_chunks_add_up(workers):
+    array, partials = np.arange(1000), np.zeros(6, np.int64)
     block = Block((address(array), address(partials)), 1000)
-    NativeProgram([NativeLaunch(kernel("partial_sums"), [block], workers, every_worker=True)]).run()
+    NativeProgram([NativeLaunch(kernel("partial_sums"), [block], workers, numbered=6)]).run()
     assert partials.sum() == 499500
 
 
-def test_every_worker_needs_one_block():
+def test_numbered_chunks_need_one_block():
     with pytest.raises(ValueError, match="exactly one block, not 2"):
-        NativeProgram([NativeLaunch(1, [Block((), 1), Block((), 1)], 2, every_worker=True)])
+        NativeProgram([NativeLaunch(1, [Block((), 1), Block((), 1)], 2, numbered=2)])
 
 
 @pytest.mark.parametrize("word", [Slot(1), Slot(-3), 1.5, None, [1]])

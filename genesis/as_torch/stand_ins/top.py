@@ -19,29 +19,19 @@ from genesis.signal import windows
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form
 
-# ---- settings: kernels add up in the same order in every run, whatever is asked for ----
-use_deterministic_algorithms = set_deterministic_debug_mode = set_warn_always = clear_autocast_cache = nothing
+# ---- settings ----
+set_warn_always = clear_autocast_cache = nothing
 set_autocast_cache_enabled = set_num_interop_threads = init_num_threads = nothing
-is_inference = is_warn_always_enabled = is_deterministic_algorithms_warn_only_enabled = no
+is_inference = is_warn_always_enabled = no
 is_autocast_cpu_enabled = genesis.is_autocast_enabled
 has_mkl = has_openmp = has_spectral = False
 has_lapack = True
 default_generator = default_generator
 
 
-def are_deterministic_algorithms_enabled() -> bool:
-    """Yes: there are no others."""
-    return True
-
-
 def is_autocast_cache_enabled() -> bool:
     """Yes: equal casts of one program are computed once."""
     return True
-
-
-def get_deterministic_debug_mode() -> int:
-    """2: whatever computes is deterministic."""
-    return 2
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -17,6 +17,7 @@ from genesis.capture.replay.entry import Entry
 from genesis.execution.flush import flush_all
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import get_default_dtype
+from genesis.runtime.determinism import planned_threads
 from genesis.runtime.devices import CPU, get_current_gpu, get_default_device, seen_devices
 from genesis.runtime.references import collector_paused
 from genesis.runtime.team import get_num_threads
@@ -26,10 +27,10 @@ from genesis.tracing.state import thread_state
 
 
 def modes() -> Mode:
-    """The modes of a call: gradients, autocast, default dtype and devices, threads."""
+    """The modes of a call: gradients, autocast, default dtype and devices, threads, those that are planned for."""
     state = thread_state
     devices = (get_default_device(), get_current_gpu()) if seen_devices else _CPU_ALONE
-    return state.grad_enabled, state.autocast, get_default_dtype(), devices, get_num_threads()
+    return state.grad_enabled, state.autocast, get_default_dtype(), devices, get_num_threads(), planned_threads()
 
 
 _CPU_ALONE = CPU, 0  # the defaults as long as nobody has asked for another device

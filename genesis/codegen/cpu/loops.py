@@ -1,8 +1,9 @@
 """From a Loop to launches: its items are tiles; each worker has its own argument blocks for the calls inside.
 
 A call runs on the items of one tile. Values private to the loop exist one tile at a time; kernels address them as if whole, so
-for each tile the address is moved back by the tile's distance from the first one. A second kernel adds up the workers' partial
-sums, in the order of the workers: the same bits every time.
+for each tile the address is moved back by the tile's distance from the first one. A loop that adds up over its tiles has as
+many chunks as partial sums, and a chunk has what a worker has elsewhere. A second kernel adds them up in order: the same bits
+every time, however many workers there are.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ CHUNK = 4096  # elements of an item
 
 
 def combine_source(dtype: str) -> KernelSource:
-    """The kernel of words {target, source, elements, workers, bytes from one worker's sums to the next}."""
+    """The kernel of words {target, source, elements, partial sums, bytes from one to the next}."""
     tile = Tile.of(dtype)
     name = f"genesis_combine_{dtype}"
     return KernelSource(name, f"{name} {tile.lanes}", partial(_combine_ir, name, tile))
@@ -45,7 +46,7 @@ def _combine_ir(name: str, tile: Tile) -> str:
     first, end, words, _ = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
-    target, source, elements, workers, pitch = (
+    target, source, elements, partials, pitch = (
         builder.load(builder.gep(words, [I64(n)], source_etype=I64), typ=POINTER if n < 2 else I64) for n in range(5)
     )
     total = builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], tile.lanes))
@@ -54,8 +55,8 @@ def _combine_ir(name: str, tile: Tile) -> str:
     with counted(builder, builder.mul(first, I64(CHUNK)), stop, tile.lanes) as at:
         mask = lanes.first_lanes(builder.sub(stop, at))
         builder.store(lanes.load(lanes.element_pointer(source, at, dtype), dtype, mask), total)
-        with counted(builder, I64(1), workers) as worker:
-            other = builder.gep(source, [builder.mul(worker, pitch)], source_etype=ir.IntType(8))
+        with counted(builder, I64(1), partials) as number:
+            other = builder.gep(source, [builder.mul(number, pitch)], source_etype=ir.IntType(8))
             part = lanes.load(lanes.element_pointer(other, at, dtype), dtype, mask)
             builder.store(lanes.add(builder.load(total), part), total)
         lanes.store(builder.load(total), lanes.element_pointer(target, at, dtype), dtype, mask)
@@ -69,43 +70,43 @@ LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)
 def loop_launches(
     nodes: Sequence[Node], loop: Loop, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch]:
-    """The launch of a loop by up to `threads` workers, and the launches that combine the workers' partial sums."""
+    """The launch of a loop by up to `threads` workers, and the launches that combine partial sums."""
     # Scores are never whole in memory: gradients of 4096 tokens of 64 numbers take 16 MB beside the operands, not 200.
-    workers = min(threads, loop.tiles)
+    workers = min(threads, loop.partials or loop.tiles)
+    copies = loop.partials or workers
     products = [call for call in loop.calls if isinstance(call, Product)]
     share = max(sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products)
     table = tuple(
-        tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (worker, workers, share)))
-        for worker in range(workers)
+        tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (copy, copies, share)))
+        for copy in range(copies)
     )
-    # With sums every worker runs a chunk of its own, whose first tile writes its partial sum; otherwise tiles go to whichever
-    # worker is free.
+    # With sums the first tile of each chunk writes its partial sum; otherwise tiles go to whichever worker is free.
     block = Block((len(loop.calls), table), loop.tiles)
-    launches = [NativeLaunch(addresses[LOOP.symbol], [block], workers, every_worker=bool(loop.sums))]
-    for value in loop.sums if workers > 1 else ():
+    launches = [NativeLaunch(addresses[LOOP.symbol], [block], workers, numbered=loop.partials)]
+    for value in loop.sums if copies > 1 else ():
         node = nodes[value]
         partials = slots.partial_sum(value, 0, node.nbytes)
         pitch = slots.partial_sum(value, 1, node.nbytes).offset - partials.offset
-        block = Block((slots.address(value), partials, node.numel, workers, pitch), -(-node.numel // CHUNK))
+        block = Block((slots.address(value), partials, node.numel, copies, pitch), -(-node.numel // CHUNK))
         launches.append(NativeLaunch(addresses[combine_source(node.dtype.name).symbol], [block], workers))
     return launches
 
 
 def _call(
     nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, slots: SlotMap, addresses: Addresses,
-    worker_of: tuple[int, int, int],
+    copy_of: tuple[int, int, int],
 ) -> tuple[BlockWord, ...]:
-    """One entry of the table of a worker (its number, how many there are, the workspace that products give each): kernel,
-    words, items of a tile, items, number of patches, patches.
+    """One entry of the table of a worker, or of a partial sum (its number, how many there are, the workspace that products give
+    each): kernel, words, items of a tile, items, number of patches, patches.
     """
-    worker, workers, share = worker_of
+    copy, copies, share = copy_of
     patches: list[BlockWord] = []
 
     def address(number: int, value: int, offset: int) -> Slot:
         if value not in loop.private:
             return slots.address(value, offset)
         tile_bytes = loop.tile_bytes(nodes[value].nbytes)
-        base = slots.address(value, offset + worker * tile_bytes)
+        base = slots.address(value, offset + copy * tile_bytes)
         patches.extend((number, base, -tile_bytes))
         return base
 
@@ -117,17 +118,17 @@ def _call(
         begins = product.NEVER
         # The first item writes, later ones add: no product per image in memory (a CNN step 24.5 to 23.9 ms).
         if call.summed:
-            if workers > 1:
-                c = slots.partial_sum(call.node, worker, nodes[call.node].nbytes)
-            begins = loop.tiles * worker // workers * _of_tile(loop, numel(call.batch)) + 1
+            if copies > 1:
+                c = slots.partial_sum(call.node, copy, nodes[call.node].nbytes)
+            begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + 1
         ahead = (call.a.value not in loop.private, call.b.value not in loop.private)
         block = product.block(
-            call, dtype.name, cut, (a, b, c), slots.workspace(workers * share), share, adds_from=begins, ahead=ahead)
+            call, dtype.name, cut, (a, b, c), slots.workspace(copies * share), share, adds_from=begins, ahead=ahead)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:
         size, items = _lanes(loop, call)
         kernel, words = addresses[call.kernel.name], tuple(
-            address(n, w.value, w.extra) if w.kind == "pointer" else argument(w, call, slots, Work(size, 1, workers, items))
+            address(n, w.value, w.extra) if w.kind == "pointer" else argument(w, call, slots, Work(size, 1, copies, items))
             for n, w in enumerate(call.kernel.words)
         )
     return kernel, words, _of_tile(loop, items), items, len(patches) // 3, tuple(patches)

@@ -51,9 +51,10 @@ NATIVE: dict[str, Native] = {
     "linear_dynamic": int8_product,
 }
 BLOCK_QUANTUM = 64
-# Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not
-# depend on which worker is late. One share each made every sum wait for the slowest worker.
-SHARES = 4
+SHARES = 4  # of a launch for each worker: with one share each all wait for the slowest worker
+# A kernel with totals has a partial result for each share, and these are combined in order. How many there are depends on the
+# work alone: the result is the same whichever worker is late, and however many there are.
+LEAST_PARTIALS, MOST_PARTIALS, PARTIAL_COST = 8, 64, 1 << 18
 FINAL_BLOCK = 4096
 # Measured: layer norm 1.22 to 0.98 ms, rms_norm's gradient 3.28 to 2.54 (2048 x 2048).
 STREAMED_SHARE = 4  # an output of at least a quarter of the last cache is stored past the caches
@@ -169,7 +170,10 @@ def _kernel_launches(
     unrolled = _blocks(calls)
     points = sum(numel(call.extents) for call in calls)
     room = slots.workspaces()
-    blocks = [_block(call, slots, workers, numel(call.extents) / max(points, 1), unrolled, addresses, room) for call in calls]
+    partials = max(LEAST_PARTIALS, min(MOST_PARTIALS, cost // PARTIAL_COST)) if cost > PARALLEL_COST else 1
+    shares = partials if kernel.has_totals else SHARES * workers if workers > 1 else 1
+    blocks = [_block(call, slots, workers, shares * numel(call.extents) / max(points, 1), unrolled, addresses, room)
+              for call in calls]
     launches = [NativeLaunch(addresses[_name(kernel, unrolled)], blocks, workers)]
     if kernel.has_totals:
         launches.append(NativeLaunch(addresses[kernel.name + "_finish"], [Block(block.words, 1) for block in blocks], 1))
@@ -184,12 +188,12 @@ def _cost(call: KernelCall) -> int:
 
 
 def _block(
-    call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled: Mapping[int, int], addresses: Addresses,
+    call: KernelCall, slots: SlotMap, workers: int, wished: float, unrolled: Mapping[int, int], addresses: Addresses,
     room: Callable[[int, int], Slot],
 ) -> Block:
-    """The argument block of a call that is `part` of its launch's work; items of all calls take about equally long."""
+    """The argument block of a call in about as many parts as wished; items of all calls take about equally long."""
     kernel = call.kernel
-    parts = max(1, round(SHARES * workers * part)) if workers > 1 else 1
+    parts = max(1, round(wished))
     neighbours = unrolled if kernel.tiled is None else {kernel.tiled: tile_rows(kernel)}
     items = numel(-(-call.extents[a] // neighbours.get(a, 1)) for a in kernel.outer)
     size = count = 1

@@ -24,6 +24,7 @@ from genesis.lower.schedule import Schedule
 from genesis.lower.stages import Call, HostCall, Loop, Product
 from genesis.lower.target import SequentialTiles, Target
 from genesis.ops.registry import PRIMITIVES
+from genesis.runtime import determinism
 from genesis.runtime.collectives import GROUPS, Collective
 from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.collective import CollectiveProgram
@@ -41,7 +42,7 @@ WIDE = 8
 SEQUENTIAL_TILES = SequentialTiles(nbytes=32 << 20, filling=1 << 28, calls=384)
 
 
-def target(threads: int, device: Device) -> Target:
+def target(threads: int, planned_threads: int, device: Device) -> Target:
     """What lowering has to know of a GPU; the host's threads do not matter."""
     return target_of(device.memory.gpu.capability)
 
@@ -110,6 +111,8 @@ class _Assembly:
     def kernels(self, calls: Sequence[KernelCall]) -> list[CudaLaunch]:
         """The launches of a kernel: one for all calls, and one that combines what multiple blocks have reduced."""
         kernel, processors = calls[0].kernel, self.memory.gpu.processors
+        if Signature(kernel).adds_in_any_order:
+            determinism.refuse("scatter_add", "on a GPU, numbers that meet in one place are added in any order")
         largest = max((call.extents for call in calls), key=numel)
         team = team_of(kernel, largest, processors)
         # The layers of the grid number either the calls or the shares of a point.

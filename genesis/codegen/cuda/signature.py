@@ -99,6 +99,11 @@ class Signature:
         scatters = [i for i in self.kernel.instructions if i.name == "scatter"]
         return bool(scatters) and all(i.attr("mode") == "add" and i.dtype.name in ATOMIC for i in scatters)
 
+    @property
+    def adds_in_any_order(self) -> bool:
+        """Whether sums may differ from run to run, as of floats that are added atomically."""
+        return self.is_atomic and any(i.name == "scatter" and i.dtype.category == 2 for i in self.kernel.instructions)
+
     def _used(self, name: str, type_: str, word: int) -> str:
         self.used[name, type_] = Parameter(name, type_, word)
         return name
