@@ -34,7 +34,8 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
     own, there = _other("isend", group, dst, group_dst)
     values = tensor.detach().numpy().copy()
     request = own.comm.Isend([_bytes_of(values), mpi.library().BYTE], there, tag)
-    return Message(request, lambda message: None, f"isend of {_named(tensor)} to rank {own.ranks[there]}", own.handle.timeout)
+    to = own.ranks[there]
+    return Message(request, lambda message: None, f"isend of {_named(tensor)} to rank {to}", own.handle.timeout, [to])
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Message:
@@ -58,7 +59,8 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
         with recording(False) as again, again:
             write(detach(tensor), tensor_from(came, dtype=tensor.dtype, device=CPU))
 
-    return Message(own.comm.Irecv([values, library.BYTE], there, tag), finish, said, own.handle.timeout)
+    others = [rank for rank in own.ranks if rank != own.ranks[own.rank()]] if source == "any rank" else [own.ranks[there]]
+    return Message(own.comm.Irecv([values, library.BYTE], there, tag), finish, said, own.handle.timeout, others)
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:

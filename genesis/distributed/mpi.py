@@ -10,7 +10,7 @@ import ctypes
 import importlib.util
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -103,8 +103,8 @@ def table() -> Library:
 class Explanation:
     """Says why a collective of a group failed, by asking the other ranks over a communicator of its own."""
 
-    def __init__(self, comm: Any, ranks: Sequence[int], timeout: Any) -> None:
-        self._comm, self._ranks, self._timeout = comm, ranks, timeout
+    def __init__(self, comm: Any, ranks: Sequence[int], timeout: Any, gone: Callable[[Sequence[int]], Sequence[int]]) -> None:
+        self._comm, self._ranks, self._timeout, self._gone = comm, ranks, timeout, gone
 
     def __call__(self, what: str, flag: int, value: int, other: int | None) -> str:
         own = self._ranks[self._comm.rank]
@@ -113,17 +113,20 @@ class Explanation:
         if flag not in (ir.DIFFERENT, ir.LATE):
             return f"rank {own}: {what}: its group was destroyed, or an earlier collective of it failed or was interrupted"
         ranks = self._ranks if other is None else sorted((own, self._ranks[other]))
-        reports = self._reports(what, ranks)
+        gone = self._gone(ranks)
+        reports = self._reports(what, ranks, gone)
         lines = [f"  rank {rank}: {reports.get(rank, 'no answer')}" for rank in ranks]
         if flag == ir.DIFFERENT:
             return "\n".join(["ranks do not agree about their next collective:", *lines])
+        if gone:
+            return "\n".join([f"rank {own}: {what} waits for a rank that is at the end of the program:", *lines])
         absent = [rank for rank in ranks if rank not in reports]
         missed = f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come" if absent else "it did not end"
         return "\n".join([f"rank {own}: {what} waited {self._timeout():g} s, and {missed}:", *lines])
 
-    def _reports(self, what: str, ranks: Sequence[int]) -> dict[int, str]:
-        """What each of `ranks` that answers is about to do."""
-        comm, found = self._comm, {self._ranks[self._comm.rank]: what}
+    def _reports(self, what: str, ranks: Sequence[int], gone: Sequence[int]) -> dict[int, str]:
+        """What each of `ranks` that answers is about to do; those that are gone do not."""
+        comm, found = self._comm, {**dict.fromkeys(gone, "at the end of the program"), self._ranks[self._comm.rank]: what}
         sent = [comm.isend(what, other, _REPORT) for other in range(comm.size) if other != comm.rank]
         end = time.monotonic() + GRACE
         while not found.keys() >= {*ranks} and time.monotonic() < end:

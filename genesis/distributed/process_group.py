@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from genesis.distributed import mpi
+from genesis.distributed.departures import Departures
 from genesis.distributed.ending import end_job
 from genesis.distributed.gpus import become_current, connect, disconnect, uses_nccl
 from genesis.execution.flush import flush_all
@@ -40,7 +41,7 @@ class ProcessGroup:
         else:
             self.control, comparing = comm.Dup(), comm.Dup()
             table, handles, place = mpi.table(), (mpi.word(comm), mpi.word(comparing)), comm.rank
-            explain = mpi.Explanation(self.control, self.ranks, lambda: self.handle.timeout)
+            explain = mpi.Explanation(self.control, self.ranks, lambda: self.handle.timeout, departed)
             for each in (comm, self.control, comparing):
                 each.Set_errhandler(mpi.library().ERRORS_RETURN)
             self._comparing = comparing
@@ -75,6 +76,7 @@ class _World:
         self.neighbours, self.place = 1, 0  # ranks on this machine, and which of them this one is
         self.backend, self.uses_gpus = "mpi", False
         self.device_id: object = None
+        self.departures: Departures | None = None
         self.is_watched = False  # what ends the process ends the job
 
 
@@ -172,6 +174,7 @@ def init_process_group(
     _world.uses_gpus, _world.device_id = uses_gpus, device_id
     _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
     WORLD[:] = [_world.group.handle]
+    _world.departures = None if size == 1 else Departures(_world.group.control)
     if size > 1 and uses_gpus:
         _world.device_id = become_current(_world.group.handle)
     if size > 1 and not _world.is_watched:
@@ -293,6 +296,32 @@ def new_groups(parts: Sequence[Sequence[int]], timeout: datetime.timedelta | flo
     return made
 
 
+def departed(ranks: Sequence[int]) -> Sequence[int]:
+    """Those of `ranks`, numbered among all, that are at the end of the program."""
+    return [] if _world.departures is None else _world.departures.gone(ranks)
+
+
+def check_departures(said: str, ranks: Sequence[int]) -> None:
+    """Raise CollectiveError where `said` waits for one of `ranks` that is at the end of the program."""
+    if _world.departures is not None:
+        _world.departures.check(said, ranks)
+
+
+def _end(group: ProcessGroup) -> None:
+    """Come to the end together. Raises CollectiveError if other ranks are elsewhere."""
+    departures, _world.departures = _world.departures, None
+    all_came = False
+    try:
+        if group.handle.is_usable:
+            if departures is not None:
+                departures.announce()
+            synchronize(group, _END)
+            all_came = True
+    finally:
+        if departures is not None:
+            departures.end(all_came)
+
+
 def synchronize(group: ProcessGroup, said: str) -> None:
     """Wait until all ranks of a group are here. Raises CollectiveError if one is elsewhere, or does not come in time."""
     if group.size() > 1:
@@ -304,8 +333,8 @@ def destroy_process_group(group: Any = None) -> None:
     """Compute what is pending, and close a group, or all of them. What was begun with it cannot go on."""
     found = group_of(group)
     flush_all()
-    if found is _world.group and found.handle.is_usable:
-        synchronize(found, _END)
+    if found is _world.group:
+        _end(found)
     closing = [found, *_world.others] if found is _world.group else [found]
     for each in closing:
         each.handle.close()
@@ -323,7 +352,6 @@ def _leave() -> None:
         return
     try:
         flush_all()
-        if group.handle.is_usable:
-            synchronize(group, _END)
+        _end(group)
     except Exception as problem:
         end_job(type(problem), problem, problem.__traceback__)

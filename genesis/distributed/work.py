@@ -8,7 +8,7 @@ from typing import Any
 
 from genesis.distributed import mpi
 from genesis.distributed.futures import Future, resolved
-from genesis.distributed.process_group import seconds_of
+from genesis.distributed.process_group import check_departures, departed, seconds_of
 from genesis.execution.flush import realize
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.collectives import CollectiveError
@@ -50,8 +50,11 @@ class Work:
 class Message(Work):
     """A message that was begun: `isend` and `irecv` return it."""
 
-    def __init__(self, request: Any, finish: Callable[[Any], None], said: str, timeout: float) -> None:
+    def __init__(
+        self, request: Any, finish: Callable[[Any], None], said: str, timeout: float, others: Sequence[int]
+    ) -> None:
         super().__init__()
+        self._others = others  # of whom one answers, by their ranks among all
         self.status = mpi.library().Status()
         self.source = -1  # of what was received: the sender's rank
         self._request, self._finish, self._said, self._timeout = request, finish, said, timeout
@@ -63,6 +66,8 @@ class Message(Work):
         while not self.is_completed():
             if time.monotonic() > end:
                 raise CollectiveError(f"{self._said}: the other rank did not answer in time")
+            if len(departed(self._others)) == len(self._others):
+                check_departures(self._said, self._others)
             time.sleep(_PAUSE)
         return True
 

@@ -108,6 +108,7 @@ class Group:
         self._library, self._handle = library, handle
         self._state = array("q", [0]) * ir.STATE_WORDS
         self._status = ctypes.create_string_buffer(library.status_bytes + 64)
+        self._between: dict[int, int] = {}  # by its entry, the other rank of an exchange
         self._kept: list[object] = []  # memory that a broken collective may still write to
         state = self._state
         state[ir.STATUS], state[ir.TEST] = ctypes.addressof(self._status), library.functions["Test"]
@@ -137,6 +138,26 @@ class Group:
         """Whether a collective has begun and not ended."""
         return self._state[ir.FIRST] != 0
 
+    def compared_ranks(self) -> Sequence[int]:
+        """The ranks that have not all said yet what they are about to do; none if nothing waits for that."""
+        state, mutex = self._state, ctypes.c_void_p(self._at(ir.MUTEX))
+        libc.pthread_mutex_lock(mutex)
+        try:
+            if not state[ir.FIRST] or state[ir.PHASE] != ir.COMPARING or state[ir.BROKEN]:
+                return ()
+            other = self._between.get(state[ir.FIRST])
+            return self.ranks if other is None else (self.ranks[other],)
+        finally:
+            libc.pthread_mutex_unlock(mutex)
+
+    def give_up(self) -> None:
+        """Have what is first in line be late."""
+        mutex = ctypes.c_void_p(self._at(ir.MUTEX))
+        libc.pthread_mutex_lock(mutex)
+        if self._state[ir.FIRST]:
+            ctypes.c_int64.from_address(self._state[ir.FIRST] + 8 * ir.DEADLINE).value = 1
+        libc.pthread_mutex_unlock(mutex)
+
     def close(self, flag: int = -1, *kept: object) -> None:
         """Have nothing more be begun; `kept` is memory that what has begun may still use."""
         self._kept += kept
@@ -162,6 +183,9 @@ class Group:
         compared = self._compared(what) if compares else []
         entry = array("q", [0]) * ir.ENTRY_WORDS
         keep.append(entry)
+        self._between.pop(entry.buffer_info()[0], None)  # of one that lay there before
+        if what.between is not None:
+            self._between[entry.buffer_info()[0]] = what.between
         address = self._library.functions[function]
         if not address:
             raise CollectiveError(f"{what.op}: this MPI has no MPI_{function}; want one of version 4")

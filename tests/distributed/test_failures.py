@@ -11,6 +11,8 @@ WAYS = {
     "raises": r"\[rank 1\] ValueError: rank 1 is tired",
     "is killed": r"KILLED|signal 9|EXIT CODE: 9",
     "exits": r"do not agree.*rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+.*rank 1: barrier at the end",
+    "exits before its message": r"\[rank 0\].*irecv of float32\[4\] from rank 1: rank 1 is at the end of the program",
+    "exits before its exchange": r"rank 0: exchange .* at \S*failing_script.py:\d+ waits for a rank that is at the end",
     "leaves": r"\[rank 1\] os\._exit\(0\) while other ranks may wait",
     "fails": r"Abort\(7\) on node 1|MPI_ABORT was invoked on rank 1 .*Errorcode: 7",  # as MPICH and Open MPI say it
     "sleeps": r"rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+ waited 1 s, and rank 1 did not come",

@@ -15,7 +15,7 @@ import numpy as np
 
 from genesis.distributed.checkpoint.layout import METADATA, Held, Part, all_leaves, part_of, plain, read_metadata
 from genesis.distributed.messages import all_gather_object
-from genesis.distributed.process_group import group_of
+from genesis.distributed.process_group import ProcessGroup, check_departures, departed, group_of
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.collectives import CollectiveError
 
@@ -57,10 +57,10 @@ class _Save:
     """A save that ranks have agreed on: what this rank writes, and the metadata of all."""
 
     def __init__(
-        self, directory: Path, rank: int, ranks: int, own: list[np.ndarray], metadata: dict[str, Any], seconds: float
+        self, directory: Path, group: ProcessGroup, own: list[np.ndarray], metadata: dict[str, Any]
     ) -> None:
-        self.directory, self.rank, self.ranks, self.own = directory, rank, ranks, own
-        self.name, self.metadata, self.seconds = metadata["save"], metadata, seconds
+        self.directory, self.rank, self.ranks, self.own = directory, group.rank(), group.size(), own
+        self.name, self.metadata, self.seconds, self.numbers = metadata["save"], metadata, group.handle.timeout, group.ranks
 
     def write(self) -> None:
         """Write this rank's file, and wait until the checkpoint is that of this save."""
@@ -72,10 +72,10 @@ class _Save:
             os.fsync(file.fileno())
         os.replace(file.name, self.directory / file_of(self.name, self.rank))
         if self.rank:
-            self._await(lambda: (read_metadata(self.directory) or {}).get("save") == self.name, "rank 0's metadata")
+            self._await(lambda: (read_metadata(self.directory) or {}).get("save") == self.name, "rank 0's metadata", 0)
             return
-        self._await(lambda: all((self.directory / file_of(self.name, rank)).exists() for rank in range(self.ranks)),
-                    "other ranks' files")
+        for rank in range(self.ranks):
+            self._await((self.directory / file_of(self.name, rank)).exists, f"rank {self.numbers[rank]}'s file", rank)
         with open(self.directory / f"{METADATA}.tmp", "wb") as file:
             file.write(json.dumps(self.metadata).encode())
             file.flush()
@@ -85,11 +85,14 @@ class _Save:
             if other.name < self.name:
                 other.unlink(missing_ok=True)
 
-    def _await(self, there: Any, what: str) -> None:
+    def _await(self, there: Any, what: str, rank: int) -> None:
+        """Wait for what `rank` of the group writes. One that has ended without it will not."""
         end = time.monotonic() + self.seconds
         while not there():
             if time.monotonic() > end:
                 raise CollectiveError(f"checkpoint: {self.directory} has not got {what} after {self.seconds:g} s")
+            if departed([self.numbers[rank]]) and not there():
+                check_departures(f"checkpoint: {self.directory} waits for {what}", [self.numbers[rank]])
             time.sleep(_PAUSE)
 
 
@@ -129,7 +132,7 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
             local = parts[path].local.detach().numpy()
             mine.append(local.copy() if is_copied else local)
     metadata = {"save": name, "tensors": tensors, "values": {k: v for _, _, known in reversed(found) for k, v in known.items()}}
-    return _Save(Path(checkpoint_id), group.rank(), group.size(), mine, metadata, group.handle.timeout)
+    return _Save(Path(checkpoint_id), group, mine, metadata)
 
 
 def _checksum(part: Part) -> int:
