@@ -140,23 +140,18 @@ class Group:
 
     def compared_ranks(self) -> Sequence[int]:
         """The ranks that have not all said yet what they are about to do; none if nothing waits for that."""
-        state, mutex = self._state, ctypes.c_void_p(self._at(ir.MUTEX))
-        libc.pthread_mutex_lock(mutex)
-        try:
+        state = self._state
+        with locked(self._at(ir.MUTEX)):
             if not state[ir.FIRST] or state[ir.PHASE] != ir.COMPARING or state[ir.BROKEN]:
                 return ()
             other = self._between.get(state[ir.FIRST])
             return self.ranks if other is None else (self.ranks[other],)
-        finally:
-            libc.pthread_mutex_unlock(mutex)
 
     def give_up(self) -> None:
         """Have what is first in line be late."""
-        mutex = ctypes.c_void_p(self._at(ir.MUTEX))
-        libc.pthread_mutex_lock(mutex)
-        if self._state[ir.FIRST]:
-            ctypes.c_int64.from_address(self._state[ir.FIRST] + 8 * ir.DEADLINE).value = 1
-        libc.pthread_mutex_unlock(mutex)
+        with locked(self._at(ir.MUTEX)):
+            if self._state[ir.FIRST]:
+                ctypes.c_int64.from_address(self._state[ir.FIRST] + 8 * ir.DEADLINE).value = 1
 
     def close(self, flag: int = -1, *kept: object) -> None:
         """Have nothing more be begun; `kept` is memory that what has begun may still use."""
