@@ -245,6 +245,8 @@ NAMES: dict[str, Any] = {
        if "_rebuild" in name},
     "torch.storage._load_from_bytes": lambda b: genesis.load(io.BytesIO(b), weights_only=False),
     "torch.hub._get_torch_home": hub._get_torch_home,
+    "torch.hub.HASH_REGEX": hub.HASH_REGEX,
+    "torch.hub.urlparse": hub.urlparse,
     **{f"torch.jit.{name}": compilers.returned for name in ("_script_if_tracing", "_overload", "_overload_method")},
     "torch.onnx.export": exporting.export_onnx,
     "torch.onnx.is_in_onnx_export": no,

@@ -61,3 +61,8 @@ def test_what_torchvision_does_at_its_import_goes_well():
         function = look_up("torch.jit", "_script_if_tracing")(len)
     assert function is len and look_up("torch.onnx.symbolic_helper", "parse_args")("v", "i")(len) is len
     assert look_up("torch.hub", "get_dir")().startswith(look_up("torch.hub", "_get_torch_home")())
+
+
+def test_what_timm_imports_of_the_hub_is_there():
+    assert look_up("torch.hub", "HASH_REGEX").search("net-12ab34cd.pth")[1] == "12ab34cd"
+    assert look_up("torch.hub", "urlparse")("https://a/b.pth").path == "/b.pth"

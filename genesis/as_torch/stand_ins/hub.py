@@ -16,7 +16,8 @@ from genesis.serialization import load
 from genesis.serialization.names import Read
 from genesis.serialization.storage import MapLocation
 
-_HASH = re.compile(r"-([a-f0-9]{8,})\.")  # in a file's name, the beginning of its SHA-256
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # in a file's name, the beginning of its SHA-256
+urlparse = urllib.parse.urlparse  # libraries import both from here
 _directory: list[str] = []
 
 
@@ -59,7 +60,7 @@ def load_state_dict_from_url(
     directory = Path(model_dir or Path(get_dir()) / "checkpoints")
     directory.mkdir(parents=True, exist_ok=True)
     name = file_name or os.path.basename(urllib.parse.urlparse(url).path)
-    path, found = directory / name, _HASH.search(name)
+    path, found = directory / name, HASH_REGEX.search(name)
     if not path.exists():
         download_url_to_file(url, path, found[1] if check_hash and found else None, progress)
     return load(path, map_location, weights_only=weights_only)
