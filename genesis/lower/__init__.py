@@ -15,6 +15,7 @@ from genesis.lower.fuse import fuse
 from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.group import Decisions
+from genesis.lower.join_batches import join_batches
 from genesis.lower.join_products import join_products
 from genesis.lower.legalize import force_materialized, layout_of, legalize
 from genesis.lower.lower_concat import lower_concat
@@ -22,7 +23,6 @@ from genesis.lower.overlap_collectives import overlap_collectives
 from genesis.lower.rematerialize import rematerialize
 from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
-from genesis.lower.side_by_side import side_by_side
 from genesis.lower.simplify import simplify
 from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
@@ -62,7 +62,7 @@ def lower(
     graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
     graph = join_products(graph)
     if not target.strided:
-        graph = side_by_side(graph)
+        graph = join_batches(graph)
     graph = lower_concat(graph)
     graph = rematerialize(graph)
     if not target.strided:

@@ -37,7 +37,7 @@ def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence
     result: list[Stage] = []
     at = 0
     while at < len(stages):
-        found = [loop for points in _points(stages[at : at + 2]) if (loop := search.loop(at, points)) is not None]
+        found = [loop for points in _points(stages[at : at + 3]) if (loop := search.loop(at, points)) is not None]
         if found:
             best = max(reversed(found), key=lambda each: each.gain)  # of equals the last, which has the finest points
             result.append([best.loop])
@@ -190,7 +190,7 @@ def _by_terms(call: KernelCall | Product, points: int, only: str = "") -> Produc
 
 def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Product:
     """A product of parts of the terms, that are summed, with the terms of a whole tile in each part."""
-    if not isinstance(call, Product) or not call.summed or len(call.batch) > 1 or call.only:
+    if not isinstance(call, Product) or not call.summed or len(call.batch) > 1 or call.only or not call.is_plain:
         return call
     (_, _, k), (points,) = call.extents, call.batch
     (a,), (b,) = call.a.steps, call.b.steps

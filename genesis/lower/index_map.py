@@ -128,12 +128,23 @@ def _axis_stride(
 Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: where along an axis an index lies
 AxisGroups = tuple[int, int]  # how many of a layout's last axes make up a matrix' rows, and its columns
 PLAIN: AxisGroups = (1, 1)
+LEAST_RUN = 4  # neighbours that a processor moves as a vector; fewer are gathered one by one
 
 
 def digits_of(layout: Layout, axis_groups: AxisGroups) -> tuple[Digits, Digits]:
     """The digits of a matrix' rows and columns: its layout's last axes."""
     digits = tuple(zip(layout.shape, layout.strides, strict=True))
     return digits[-sum(axis_groups) : len(digits) - axis_groups[1]], digits[len(digits) - axis_groups[1] :]
+
+
+def run_of(digits: Digits) -> int:
+    """How many neighbours in memory follow each other, all along an axis."""
+    run = 1
+    for extent, stride in reversed(digits):
+        if stride != run and extent != 1:
+            break
+        run *= extent
+    return run
 
 
 def memory_layout(node: Node) -> Layout:

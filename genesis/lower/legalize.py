@@ -17,12 +17,14 @@ from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
 from genesis.lower.convolve import sum_of_products
-from genesis.lower.index_map import grouped_layout, memory_layout
+from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, digits_of, grouped_layout, memory_layout, run_of
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
-from genesis.ops.views import reshape_value, view_node
+from genesis.ops.views import reshape_value, slice_value, view_node
+
+GATHERED = 512  # columns, in which products take thirty times as long as it takes to gather the left operand
 
 
 def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:
@@ -149,28 +151,34 @@ def _matmul(graph: _Legal, node: Node) -> Value:
     if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
         if graph.strided and not thin:  # as the device has them: its product's result is rounded
             return cast(_matmul(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype)), node.dtype)
-        wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), node.attrs, node.shape, float32)
+        wide = Node("matmul", (_widened(a).index, _widened(b).index), node.attrs, node.shape, float32)
         return _matmul(graph, wide)
     if node.dtype.compute is not node.dtype and (thin or not graph.strided):
-        wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), node.attrs, node.shape, float32)
+        wide = Node("matmul", (_widened(a).index, _widened(b).index), node.attrs, node.shape, float32)
         return cast(_matmul(graph, wide), node.dtype)
     if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:
         return sum_of_products(graph, a, b, node.shape)
     # The product's launch has two axes for the batch: operands that cannot be walked with two are copied.
-    operands = [_matrix(graph, i) for i in node.inputs]
-    layouts = [layout_of(graph.nodes, i) for i in operands]
-    if not graph.strided and len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:  # type: ignore[list-item]
+    operands = [_matrix(graph, i, columns) for i, columns in zip(node.inputs, (b.shape[-1], 0), strict=True)]
+    layouts = [operand_layout(graph.nodes, i)[0] for i in operands]
+    if not graph.strided and len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:
         operands = [_copied(graph, i) for i in operands]
     return graph.value(graph.append(node.renumbered(tuple(operands))))
 
 
-def _matrix(graph: _Legal, index: int) -> int:
-    """`index`, or a copy of it, as products read it. What lies turned is copied as it lies, and the copy turned."""
+def _matrix(graph: _Legal, index: int, columns: int) -> int:
+    """`index`, or a copy of it, as products read it; of a left operand the `columns` that it is multiplied with, else 0.
+
+    What lies turned is copied as it lies, and the copy turned.
+    """
     layout = layout_of(graph.nodes, index)
     if _has_memory(graph, index) and layout is not None and matrix_operand(layout):
         return index
-    if graph.strided and _has_memory(graph, index) and grouped_layout(graph.nodes, index) is not None:
+    found = grouped_layout(graph.nodes, index) if _has_memory(graph, index) else None
+    if found is not None and (graph.strided or (found[1] != PLAIN and _is_packed_there(graph, index, found, columns))):
         return index
+    if found is not None and found[1] != PLAIN:
+        return _copied_once(graph, index, found[0])
     node = graph.nodes[index]
     row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)
     if not 0 < row < column:
@@ -181,6 +189,52 @@ def _matrix(graph: _Legal, index: int) -> int:
     straight = Layout((*batch, columns, rows), (*strides[:-2], column, row), node.attrs["offset"])
     as_it_lies = view_node(graph.value(node.inputs[0]), straight, "matrix")
     return swapped(graph.value(_copied(graph, as_it_lies.index))).index
+
+
+def _copied_once(graph: _Legal, index: int, layout: Layout) -> int:
+    """A copy of a batch of matrices, with one for all that are the same."""
+    x = graph.value(index)
+    once = x
+    for axis, stride in enumerate(layout.strides[: x.ndim - 2]):
+        once = once if stride else slice_value(once, axis, 0, 1)
+    return expand(graph.value(_copied(graph, once.index)), x.shape).index
+
+
+def _is_packed_there(graph: _Legal, index: int, found: tuple[Layout, AxisGroups], columns: int) -> bool:
+    """Whether a product had better pack a matrix whose rows or columns run across several axes of memory than a copy of it.
+
+    Windows are packed there: a copy would be many times as large. A product writes its result where a copy would go. A left
+    operand is better copied by the kernel that computes it, unless its terms lie in runs; or if all of a batch have it in
+    common and each is multiplied with few columns, for then packing it again and again takes longer.
+    """
+    layout, (rows, terms) = found[0], digits_of(*found)
+    base = graph.nodes[base_of(graph.nodes, index)]
+    spread = base.numel < numel([extent for extent, stride in zip(layout.shape, layout.strides, strict=True) if stride])
+    if PRIMITIVES[base.op].kind == "contract" and not spread:
+        return False
+    batch = [*zip(layout.shape, layout.strides, strict=True)][: -sum(found[1])]
+    repeated = any(extent > 1 and not stride for extent, stride in batch)
+    if columns and repeated and columns < GATHERED:
+        return False
+    in_runs = len(rows) == 1 and run_of(terms) >= LEAST_RUN
+    return not columns or spread or base.op == "input" or in_runs
+
+
+def _widened(x: Value) -> Value:
+    """An operand in float32; of what views show several times, as windows do, what they show."""
+    nodes = x.graph.nodes
+    if nodes[base_of(nodes, x.index)].numel >= numel(x.shape):
+        return cast(x, float32)
+    source = x.graph.value(x.node.inputs[0])
+    return view_node(_widened(source), Layout(x.shape, x.node.attrs["strides"], x.node.attrs["offset"]), x.node.attrs["label"])
+
+
+def operand_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups]:
+    """How a product's operand lies in its base's memory."""
+    layout = layout_of(nodes, index)
+    found = (layout, PLAIN) if layout is not None else grouped_layout(nodes, index)
+    assert found is not None, "legalize gives operands a layout"
+    return found
 
 
 def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int]]]:

@@ -12,8 +12,8 @@ from genesis.ir.annotations import Key
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
 from genesis.lower.group import Group, Partition
-from genesis.lower.index_map import PLAIN, AxisGroups, Unmappable, grouped_layout
-from genesis.lower.legalize import collapsed_batch, layout_of, result_layout
+from genesis.lower.index_map import Unmappable
+from genesis.lower.legalize import collapsed_batch, layout_of, operand_layout, result_layout
 from genesis.lower.rewriting import base_of
 from genesis.lower.stages import Call, HostCall, Matrix, Product, Stage
 from genesis.ops.layout import Layout, contiguous_layout
@@ -91,7 +91,7 @@ def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:
 
 def _product(nodes: Sequence[Node], index: int) -> Product:
     left, right = nodes[index].inputs
-    (a, a_groups), (b, b_groups) = (_matrix(nodes, i) for i in (left, right))
+    (a, a_groups), (b, b_groups) = (operand_layout(nodes, i) for i in (left, right))
     (m, k), n = nodes[left].shape[-2:], nodes[right].shape[-1]
     batch, steps = collapsed_batch([a, b, result_layout(nodes[index], nodes[left].shape)])
     a_steps, b_steps, c_steps = map(tuple, steps)
@@ -99,13 +99,6 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
         Matrix(base_of(nodes, left), a, a_steps, a_groups), Matrix(base_of(nodes, right), b, b_steps, b_groups),
         Matrix(index, contiguous_layout((m, n)), c_steps), tuple(batch), (m, n, k), nodes[index].attrs.get("only", ""),
     )
-
-
-def _matrix(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups]:
-    layout = layout_of(nodes, index)
-    found = (layout, PLAIN) if layout is not None else grouped_layout(nodes, index)
-    assert found is not None, "legalize gives operands a layout"
-    return found
 
 
 # ---- groups that repeat one another ----

@@ -17,8 +17,6 @@ from genesis.ops.conversion import rewritten
 from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
 from genesis.ops.views import permute_value, put_value, reshape_value, view_node, view_value
 
-LEAST_WINDOWS = 12
-
 
 def _reshaped(x: Value) -> Value:
     """The value that `x` reshapes."""
@@ -52,7 +50,9 @@ def _windows(at: Layout, shape: Shape) -> _Windows | None:
     taps, counts = at.shape[lead:-axes], at.shape[-axes:]
     if min(*hops, *steps) < 1 or any(s > 1 < h for s, h in zip(steps, hops, strict=True)):
         return None
-    if at != window_layout(shape, taps, steps, hops, counts) or counts[-1] < LEAST_WINDOWS or numel(taps) == 1:
+    if at != window_layout(shape, taps, steps, hops, counts) or numel(taps) == 1:
+        return None
+    if any(count < tap for count, tap in zip(counts, taps, strict=True)):  # most of what windows of the product read is margin
         return None
     return _Windows(taps, counts, hops, steps)
 

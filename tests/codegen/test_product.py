@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
+import mmap
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from genesis.codegen.cpu.product import launch
 from genesis.codegen.cpu.product.driver import product_ir
 from genesis.codegen.cpu.product.tile import Tile
+from genesis.lower.index_map import PLAIN, AxisGroups, Digits
 from genesis.lower.stages import Matrix, Product
 from genesis.ops.layout import Layout
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
@@ -26,20 +29,33 @@ def kernel(tile: Tile) -> int:
     return address
 
 
+def matrix(value: int, x: np.ndarray, axis_groups: AxisGroups) -> Matrix:
+    """A batch of matrices, whose rows and columns may be several axes each."""
+    layout = Layout(x.shape, tuple(s // x.itemsize for s in x.strides), 0)
+    return Matrix(value, layout, layout.strides[:1], axis_groups)
+
+
 def multiply(
-    tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launch.Panels, add: bool = False, only: str = ""
+    tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launch.Panels, add: bool = False, only: str = "",
+    groups: tuple[AxisGroups, AxisGroups] = (PLAIN, PLAIN),
 ) -> None:
-    """c = a @ b, or + c, for operands (batch, rows, columns) with any strides that products can read."""
-    layouts = [Layout(x.shape, tuple(s // x.itemsize for s in x.strides), 0) for x in (a, b, c)]
-    matrices = [Matrix(value, layout, layout.strides[:1]) for value, layout in enumerate(layouts)]
-    call = Product(*matrices, a.shape[:1], (*a.shape[1:][:1], b.shape[-1], a.shape[-1]), only)
+    """c = a @ b, or + c, for operands (batch, *rows, *columns) with any strides that products can read."""
+    matrices = [matrix(value, x, of) for value, (x, of) in enumerate(zip((a, b, c), (*groups, PLAIN), strict=True))]
+    m, n, k = *c.shape[1:], np.prod(a.shape[1 + groups[0][0] :])
+    call = Product(*matrices, a.shape[:1], (m, n, int(k)), only)
     memory = np.zeros(1 << 22, np.uint8)
 
     share = sum(launch.packed(call, tile.dtype, cut))
     assert 2 * share + 64 <= memory.size
     workspace = -(-memory.ctypes.data // 64) * 64
     begins = 0 if add else launch.NEVER
-    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, adds_from=begins)
+    tables: list[np.ndarray] = []
+
+    def offsets(digits: Digits) -> int:
+        tables.append(launch.offsets_of(digits))
+        return tables[-1].ctypes.data
+
+    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, offsets, adds_from=begins)
     program = NativeProgram([NativeLaunch(kernel(tile), [block], 2)], "QQQ")
     assert program.run((a.ctypes.data, b.ctypes.data, c.ctypes.data)) is None
 
@@ -116,6 +132,64 @@ def test_results_may_lie_apart_and_operands_may_overlap_or_repeat():
     multiply(Tile.of("float32"), windows, repeated, memory.transpose(1, 0, 2)[:, :, 1:8], launch.Panels(1, 24, False))
     np.testing.assert_allclose(memory.transpose(1, 0, 2)[:, :, 1:8], windows @ repeated, rtol=1e-4, atol=1e-4)
     assert not memory[:, :, 0].any() and not memory[:, :, 8].any()
+
+
+WINDOWS = {  # images, channels, padded extents, window, steps: runs of 9, of 4 and of 1 along columns, and steps of two
+    "wide": (3, 5, (11, 13), (3, 5), 1), "narrow": (5, 4, (6, 6), (3, 3), 1), "one in a row": (4, 6, (5, 3), (3, 3), 1),
+    "two steps apart": (3, 3, (9, 12), (3, 2), 2),
+}
+
+
+@pytest.mark.parametrize("tile", TILES, indirect=True, ids=str)
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_are_packed_where_they_lie(tile, name):
+    images, channels, extents, window, step = WINDOWS[name]
+    random, bound = np.random.default_rng(4), dict(rtol=TOLERANCE[tile.dtype], atol=300 * TOLERANCE[tile.dtype])
+    x = random.standard_normal((images, channels, *extents)).astype(tile.dtype)
+    found = np.lib.stride_tricks.sliding_window_view(x, window, (2, 3))[:, :, ::step, ::step].transpose(0, 1, 4, 5, 2, 3)
+    count, k, n = images, channels * int(np.prod(window)), int(np.prod(found.shape[-2:]))
+    for m in (7, 26):
+        weight = random.standard_normal((1, m, k)).astype(tile.dtype)
+        for wanted in (1, 3):
+            # All images side by side: columns run across images, rows and columns of them; terms across channels and windows.
+            y = np.full((1, m, count * n), np.nan, tile.dtype)
+            columns = found.transpose(1, 2, 3, 0, 4, 5)[None]
+            multiply(tile, weight, columns, y, launch.panels(tile.dtype, (m, count * n, k), wanted), groups=(PLAIN, (3, 3)))
+            np.testing.assert_allclose(y, weight @ columns.reshape(1, k, count * n), **bound)
+            # What windows are summed over: terms run across images.
+            g = random.standard_normal((count, m, n)).astype(tile.dtype)
+            w = np.full((1, m, k), np.nan, tile.dtype)
+            terms, rows = found.transpose(0, 4, 5, 1, 2, 3)[None], g.transpose(1, 0, 2)[None]
+            multiply(tile, rows, terms, w, launch.panels(tile.dtype, (m, k, count * n), wanted), groups=((1, 2), (3, 3)))
+            np.testing.assert_allclose(w, rows.reshape(1, m, count * n) @ terms.reshape(1, count * n, k), **bound)
+            # Windows on the left, one product for each image.
+            turned, right = found.transpose(0, 4, 5, 1, 2, 3), random.standard_normal((count, k, m)).astype(tile.dtype)
+            z = np.full((count, n, m), np.nan, tile.dtype)
+            multiply(tile, turned, right, z, launch.panels(tile.dtype, (n, m, k), wanted), groups=((2, 3), PLAIN))
+            np.testing.assert_allclose(z, turned.reshape(count, n, k) @ right, **bound)
+
+
+def test_windows_are_read_no_further_than_they_reach():
+    """Vectors at the end of memory are masked: the next page may not be there."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 2 * page)
+    libc = ctypes.CDLL(None, use_errno=True)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert libc.mprotect(ctypes.c_void_p(start + page), page, 0) == 0
+    try:
+        x = np.frombuffer(memory, np.float32, 4 * 36, page - 4 * 4 * 36).reshape(1, 4, 6, 6)
+        x[...] = np.arange(x.size).reshape(x.shape)
+        found = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3)).transpose(0, 1, 4, 5, 2, 3)
+        weight = np.ones((1, 6, 36), np.float32)
+        y = np.zeros((1, 6, 16), np.float32)
+        multiply(Tile.of("float32"), weight, found, y, launch.Panels(1, 6, False), groups=(PLAIN, (3, 2)))
+        np.testing.assert_allclose(y, weight @ found.reshape(1, 36, 16))
+        g, w = np.ones((1, 6, 16), np.float32), np.zeros((1, 6, 36), np.float32)
+        terms = found.transpose(0, 4, 5, 1, 2, 3)
+        multiply(Tile.of("float32"), g, terms, w, launch.Panels(1, 6, False), groups=(PLAIN, (2, 3)))
+        np.testing.assert_allclose(w, g @ found.reshape(1, 36, 16).swapaxes(1, 2))
+    finally:
+        libc.mprotect(ctypes.c_void_p(start + page), page, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 @pytest.mark.parametrize("tile", [Tile("float32", 16, 12)], indirect=True, ids=str)

@@ -135,7 +135,7 @@ becomes
 %5 = matmul(%4, %3) : float32[2, 5]
 return %5
 
-# windows that one product reads as they lie and another turned are copied once, as they lie
+# windows are not copied, read as they lie or turned
 %0 = input() : float32[6, 6]
 %1 = conv2d(%0, shape=(3, 3, 4, 4), strides=(6, 1, 6, 1), offset=0) : float32[3, 3, 4, 4]
 %2 = reshape(%1, shape=(9, 16), strides=(16, 1), offset=0) : float32[9, 16]
@@ -144,18 +144,25 @@ return %5
 %5 = matmul(%4, %2) : float32[5, 16]
 %6 = matmul(%5, %3) : float32[5, 9]
 return %6
+
+# of 16 bits those are converted that windows show, not the windows
+%0 = input() : bfloat16[6, 6]
+%1 = conv2d(%0, shape=(3, 3, 4, 4), strides=(6, 1, 6, 1), offset=0) : bfloat16[3, 3, 4, 4]
+%2 = reshape(%1, shape=(9, 16), strides=(16, 1), offset=0) : bfloat16[9, 16]
+%3 = input() : bfloat16[5, 9]
+%4 = matmul(%3, %2) : float32[5, 16]
+return %4
 becomes
-%0 = input() : float32[6, 6]
-%1 = conv2d(%0, shape=(3, 3, 4, 4), strides=(6, 1, 6, 1), offset=0) : float32[3, 3, 4, 4]
-%2 = reshape(%1, shape=(9, 16), strides=(16, 1), offset=0) : float32[9, 16]
-%3 = permute(%1, shape=(16, 9), strides=(1, 16), offset=0) : float32[16, 9]
-%4 = input() : float32[5, 9]
-%5 = clone(%2) : float32[9, 16]
-%6 = matmul(%4, %5) : float32[5, 16]
-%7 = matrix(%1, shape=(9, 16), strides=(16, 1), offset=0) : float32[9, 16]
-%8 = permute(%5, shape=(16, 9), strides=(1, 16), offset=0) : float32[16, 9]
-%9 = matmul(%6, %8) : float32[5, 9]
-return %9
+%0 = input() : bfloat16[6, 6]
+%1 = conv2d(%0, shape=(3, 3, 4, 4), strides=(6, 1, 6, 1), offset=0) : bfloat16[3, 3, 4, 4]
+%2 = reshape(%1, shape=(9, 16), strides=(16, 1), offset=0) : bfloat16[9, 16]
+%3 = input() : bfloat16[5, 9]
+%4 = cast(%3, dtype='float32') : float32[5, 9]
+%5 = cast(%0, dtype='float32') : float32[6, 6]
+%6 = conv2d(%5, shape=(3, 3, 4, 4), strides=(6, 1, 6, 1), offset=0) : float32[3, 3, 4, 4]
+%7 = reshape(%6, shape=(9, 16), strides=(16, 1), offset=0) : float32[9, 16]
+%8 = matmul(%4, %7) : float32[5, 16]
+return %8
 
 # a batch over two axes is walked
 %0 = input() : float32[5, 4, 2, 8]

@@ -123,7 +123,8 @@ def _call(
             begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + 1
         ahead = (call.a.value not in loop.private, call.b.value not in loop.private)
         block = product.block(
-            call, dtype.name, cut, (a, b, c), slots.workspace(copies * share), share, adds_from=begins, ahead=ahead)
+            call, dtype.name, cut, (a, b, c), slots.workspace(copies * share), share, partial(product.offsets, slots),
+            adds_from=begins, ahead=ahead)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:
         size, items = _lanes(loop, call)

@@ -231,5 +231,6 @@ def _product_launch(
     a, b, c = (slots.address(x.value, x.layout.offset * dtype.itemsize) for x in (call.a, call.b, call.c))
     share = sum(product.packed(call, dtype.name, cut))
     table = followers(call, slots, addresses, workers)
-    block = product.block(call, dtype.name, cut, (a, b, c), slots.workspace(workers * share), share, followers=table)
+    workspace, offsets = slots.workspace(workers * share), partial(product.offsets, slots)
+    block = product.block(call, dtype.name, cut, (a, b, c), workspace, share, offsets, followers=table)
     return NativeLaunch(addresses[product.source(dtype.name).symbol], [block], workers)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import (
     Ahead, Region, emit_copy, emit_packing, emit_turning, firsts, strip_elements,
 )
@@ -25,13 +26,15 @@ from genesis.codegen.cpu.vectors import counted
 # transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`. Items from
 # `adds_from` on add to what is stored. `only` is the number of the promise in ONLY. `a_lies`: A is read in place. The workspace
 # is a `share` per worker: B's block, then A's `a_block` bytes further on. `a_ahead`, `b_ahead`: the next item's matrix may be
-# prefetched. The table has an entry for each follower (an epilogue): {kernel, words, items of a row}.
+# prefetched. The table has an entry for each follower (an epilogue): {kernel, words, items of a row}. An operand with a `run`
+# is read by tables of offsets (see `offsets.py`).
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
     "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_lies",
     "rows", "columns", "depth", "workspace", "share", "a_block", "a_ahead", "b_ahead", "followers", "table",
+    "a_run", "a_lines", "a_terms", "b_run", "b_lines", "b_terms",
 )
-_POINTERS = ("a", "b", "c", "workspace", "table")
+_POINTERS = ("a", "b", "c", "workspace", "table", "a_lines", "a_terms", "b_lines", "b_terms")
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
 
 
@@ -63,6 +66,7 @@ class _Driver:
         self.copy = emit_copy(self.module, tile)
         self.packing = {size: emit_packing(self.module, tile, size) for size in {tile.rows, tile.columns}}
         self.turning = emit_turning(self.module, tile)
+        self.by_offsets = Offsets(self.module, tile, self.copy)
         kind = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
         self.function = ir.Function(self.module, kind, name)
         self.first, self.end, words, self.worker = self.function.args
@@ -142,11 +146,21 @@ class _Driver:
         row, step = b.select(turned, I64(1), distance), b.select(turned, distance, I64(1))
         start = self._element(source, b.add(b.mul(rows[0], row), b.mul(k_first, step)))
         pitch = b.add(self.word["depth"], I64(self.tile.lanes))
+        run, *tables = (self.word[f"a_{name}"] for name in ("run", "lines", "terms"))
+        by_offsets = b.icmp_signed("!=", run, I64(0))
         with b.if_then(b.not_(lies)), b.if_else(turned) as (strips, lines):
-            with strips:
-                self._pack_strips(source, distance, rows, along, target, self.tile.rows, I64(CHUNK))
-            with lines:
-                b.call(self.copy, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
+            with strips, b.if_else(by_offsets) as (apart, near):
+                with apart:
+                    self._gather_strips(source, tables, rows, along, target)
+                with near:
+                    self._pack_strips(source, distance, rows, along, target, self.tile.rows, I64(CHUNK))
+            with lines, b.if_else(by_offsets) as (apart, near):
+                with apart:
+                    first = self._element(source, b.mul(rows[0], distance))
+                    count, terms = b.sub(rows[1], rows[0]), (k_first, b.add(k_first, k))
+                    self.by_offsets.copy_runs(self.lanes, first, distance, count, tables[1], run, terms, target, pitch)
+                with near:
+                    b.call(self.copy, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
         length = strip_elements(self.tile, self.tile.rows, k, b)
         packed = (b.select(turned, length, b.mul(pitch, size)), b.select(turned, I64(1), pitch), b.select(turned, size, I64(1)))
         where_it_lay = (b.mul(row, size), row, step)
@@ -156,13 +170,19 @@ class _Driver:
         """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
         b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.word["ldb"]
         end = self._least(b.add(column, I64(size)), last)
-        with b.if_else(b.icmp_signed("!=", self.word["b_transposed"], I64(0))) as (far, near):
-            with near:
-                self._pack_strips(right.matrix, distance, (column, end), along, target, size, k)
-            with far:
-                start = self._element(right.matrix, b.add(b.mul(column, distance), k_first))
-                for first in firsts(self.tile, size):
-                    b.call(self.turning, [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
+        run, *tables = (self.word[f"b_{name}"] for name in ("run", "lines", "terms"))
+        turned = b.icmp_signed("!=", self.word["b_transposed"], I64(0))
+        with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
+            with by_offsets:
+                terms = k_first, b.add(k_first, k)
+                self.by_offsets.pack(self.lanes, (right.matrix, *tables), run, turned, (column, end), terms, target)
+            with in_steps, b.if_else(turned) as (far, near):
+                with near:
+                    self._pack_strips(right.matrix, distance, (column, end), along, target, size, k)
+                with far:
+                    start = self._element(right.matrix, b.add(b.mul(column, distance), k_first))
+                    for first in firsts(self.tile, size):
+                        b.call(self.turning, [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
 
     def _pack_strips(
         self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,
@@ -178,6 +198,17 @@ class _Driver:
             left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), terms)
             b.call(self.packing[size], [start, distance, left, length, strip])
 
+    def _gather_strips(
+        self, source: ir.Value, tables: Sequence[ir.Value], rows: Sequence[ir.Value], along: Sequence[ir.Value],
+        target: ir.Value,
+    ) -> None:
+        """Strips of rows whose elements are no neighbours."""
+        b, size = self.builder, self.tile.rows
+        pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], b.add(*along))
+        with counted(b, rows[0], rows[1], size) as line:
+            strip = self._element(target, b.mul(b.sdiv(b.sub(line, rows[0]), I64(size)), pitch))
+            self.by_offsets.gather(self.lanes, (source, *tables), size, (line, rows[1]), terms, strip)
+
     def _ahead(
         self, operand: _Operand, block: Sequence[ir.Value], k_first: ir.Value, steps: ir.Value, wanted: ir.Value
     ) -> Ahead:
@@ -191,6 +222,7 @@ class _Driver:
         line, term = b.select(more, line, low), b.select(more, k_first, b.add(k_first, word["depth"]))
         done = b.icmp_signed(">=", term, word["k"])
         wanted = b.and_(wanted, b.or_(b.not_(done), b.icmp_signed("!=", word[f"{name}_ahead"], I64(0))))
+        wanted = b.and_(wanted, b.icmp_signed("==", word[f"{name}_run"], I64(0)))
         matrix, term = b.select(done, operand.next_matrix, operand.matrix), b.select(done, I64(0), term)
         lines, terms = self._least(b.sub(high, line), block[1]), self._least(b.sub(word["k"], term), word["depth"])
         across = b.icmp_signed("!=", word[f"{name}_transposed"], I64(int(name == "b")))  # a term's elements are adjacent

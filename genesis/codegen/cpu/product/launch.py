@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
+
+import numpy as np
 
 from genesis.codegen.cpu.product.driver import ONLY, WORDS, product_ir
 from genesis.codegen.cpu.product.tile import Tile
+from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
-from genesis.lower.stages import Product
-from genesis.ops.layout import Layout
+from genesis.lower.index_map import LEAST_RUN, PLAIN, Digits, digits_of, run_of
+from genesis.lower.stages import Matrix, Product
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, BlockWord
 
@@ -62,29 +66,31 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[BlockWord, BlockWord, BlockWord], workspace: BlockWord,
-    share: int, *, adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True), followers: tuple[BlockWord, ...] = (),
+    share: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True),
+    followers: tuple[BlockWord, ...] = (),
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and a `share` of `workspace` per worker.
 
-    Items from `adds_from` on add to what is stored; `ahead`: whether the next item's A and B may be prefetched; `followers`:
-    the table of the epilogues.
+    `offsets` gives a table of where each index of an axis lies. Items from `adds_from` on add to what is stored; `ahead`:
+    whether the next item's A and B may be prefetched; `followers`: the table of the epilogues.
     """
     tile = Tile.of(dtype)
     size = 4 if dtype == "float32" else 8
     (m, n, k), lead = call.extents, 2 - len(call.batch)
     batch = (1,) * lead + call.batch
     steps = ((0,) * lead + tuple(s * size for s in x.steps) for x in (call.a, call.b, call.c))
-    turned_a, lda = _stored(call.a.layout)
-    turned_b, ldb = _stored(call.b.layout)
+    a, b = _stored(call.a, left=True), _stored(call.b, left=False)
     depth = _evenly(k, DEPTH, tile.lanes)
     _, packed_b = packed(call, dtype, cut)
     values = (
-        *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.c.layout.strides[-2], batch[1]),
+        *(m, n, k, addresses[0], a.distance, a.turned, addresses[1], b.distance, b.turned),
+        *(addresses[2], call.c.layout.strides[-2], batch[1]),
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, dtype, cut)),
         *(_rows(n * size, tile) if followers else ROWS, COLUMNS, depth, workspace, share, packed_b),
         *(one and cut.panels == 1 for one in ahead),
         *(len(call.epilogue), followers or 0),
+        *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
@@ -113,11 +119,11 @@ def _lies(call: Product, dtype: str, cut: Panels) -> bool:
 
     A tile reads whole rows, so none may reach beyond the last.
     """
-    (m, n, _), tile, (turned, distance) = call.extents, Tile.of(dtype), _stored(call.a.layout)
+    (m, n, _), tile, a = call.extents, Tile.of(dtype), _stored(call.a, left=True)
     # Measured: 0.6% of a GPT step, 6% of the MLP's first product.
     few = (cut.height if cut.by_columns else n) <= NARROW * tile.columns
-    close = not turned and distance * (4 if dtype == "float32" else 8) < PAGE
-    return m % tile.heights[0] == 0 and (few or close)
+    close = not a.turned and a.distance * (4 if dtype == "float32" else 8) < PAGE
+    return not a.run and m % tile.heights[0] == 0 and (few or close)
 
 
 def _evenly(extent: int, most: int, unit: int) -> int:
@@ -126,9 +132,46 @@ def _evenly(extent: int, most: int, unit: int) -> int:
     return -(-extent // (steps * unit)) * unit
 
 
-def _stored(layout: Layout) -> tuple[bool, int]:
-    """Whether a matrix is stored transposed, and the distance between its stored rows."""
-    (rows, columns), (row, column) = layout.shape[-2:], layout.strides[-2:]
-    if column == 1 or columns == 1:
-        return False, row
-    return True, column if rows > 1 or row == 1 else row
+# ---- how operands lie ----
+
+
+class Stored(NamedTuple):
+    """Whether a matrix is stored transposed, and the distance between its stored rows; or, if neighbours make up runs of a
+    length (see `offsets.py`), where its lines and its terms lie."""
+
+    turned: bool
+    distance: int
+    run: int = 0
+    lines: Digits = ()
+    terms: Digits = ()
+
+
+def _stored(x: Matrix, left: bool) -> Stored:
+    """How an operand lies: the left one has rows as lines, the right one columns."""
+    if x.axis_groups == PLAIN:
+        (height, width), (row, column) = x.layout.shape[-2:], x.layout.strides[-2:]
+        if column == 1 or width == 1:
+            return Stored(False, row)
+        return Stored(True, column if height > 1 or row == 1 else row)
+    rows, columns = digits_of(x.layout, x.axis_groups)
+    lines, terms = (rows, columns) if left else (columns, rows)
+    runs = run_of(lines), run_of(terms)
+    if left:  # rows at equal distances are copied run by run, others gathered into strips
+        one = len(rows) == 1 and runs[1] >= LEAST_RUN
+        return Stored(not one, rows[-1][1], runs[1] if one else 1, lines, terms)
+    turned = runs[1] > runs[0]
+    run = max(runs)
+    return Stored(turned, 0, run if run >= LEAST_RUN else 1, lines, terms)
+
+
+def offsets(slots: SlotMap, digits: Digits) -> BlockWord:
+    """The table of where each index of an axis lies, one for all launches of a program."""
+    return slots.once(("offsets", digits), lambda: slots.table(offsets_of(digits)))
+
+
+def offsets_of(digits: Digits) -> np.ndarray:
+    """Where each index of an axis lies."""
+    at = np.zeros(1, np.int64)
+    for extent, stride in digits:
+        at = (at[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+    return at

@@ -1,0 +1,173 @@
+"""Packing by tables of offsets: operands whose lines or terms are no equal steps apart, as the windows of a convolution.
+
+Element k of line j is at `source[lines[j] + terms[k]]`. A line is a row of A or a column of B, as in `packing.py`. Along lines
+or along terms elements are neighbours in runs of equal length: these move as vectors. A run of 1 says that none are neighbours:
+elements move one by one. So windows are read where they lie, and the matrix of all windows exists one strip at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.packing import firsts
+from genesis.codegen.cpu.product.tile import VECTORS, Tile
+from genesis.codegen.cpu.registers import I32, I64, POINTER
+from genesis.codegen.cpu.vectors import counted, transposed
+
+Range = Sequence[ir.Value]  # the first and the one after the last
+Operand = Sequence[ir.Value]  # its first element, the offsets of its lines and of its terms
+
+
+class Offsets:
+    """The functions of a module that pack by offsets, and calls of them at the position of `builder`."""
+
+    def __init__(self, module: ir.Module, tile: Tile, copy: ir.Function) -> None:
+        self.tile = tile
+        self.copy = copy
+        self.runs = {vectors: emit_run(module, tile, vectors) for vectors in range(1, VECTORS + 1)}
+        self.turning = emit_turned_runs(module, tile)
+        self.gathering = {size: emit_gathering(module, tile, size) for size in {tile.rows, tile.columns}}
+
+    def pack(
+        self, lanes: Lanes, operand: Operand, run: ir.Value, turned: ir.Value, columns: Range, terms: Range, target: ir.Value
+    ) -> None:
+        """A strip of columns of B; runs go along terms if `turned`, else along columns."""
+        b, (source, lines, offsets) = lanes.builder, operand
+        with b.if_else(b.icmp_signed("==", run, I64(1))) as (apart, near):
+            with apart:
+                self.gather(lanes, operand, self.tile.columns, columns, terms, target)
+            with near, b.if_else(turned) as (along_terms, along_columns):
+                with along_terms:
+                    here, count = b.gep(lines, [columns[0]], source_etype=I64), b.sub(columns[1], columns[0])
+                    for first in firsts(self.tile, self.tile.columns):
+                        b.call(self.turning, [source, here, count, I64(first), offsets, run, *terms, target])
+                with along_columns, _runs(b, columns, run) as (low, high):
+                    start = lanes.element_pointer(source, _offset(b, lines, low), self.tile.dtype)
+                    place = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
+                    arguments = [start, b.sub(high, low), offsets, *terms, place]
+                    with b.if_else(b.icmp_signed(">", b.sub(high, low), I64(self.tile.lanes))) as sides:
+                        for side, vectors in zip(sides, (VECTORS, 1), strict=True):
+                            with side:
+                                b.call(self.runs[vectors], arguments)
+
+    def gather(self, lanes: Lanes, operand: Operand, size: int, lines: Range, terms: Range, target: ir.Value) -> None:
+        """A strip of `size` lines, element by element."""
+        b, (source, lines_at, terms_at) = lanes.builder, operand
+        here = b.gep(lines_at, [lines[0]], source_etype=I64)
+        b.call(self.gathering[size], [source, here, b.sub(lines[1], lines[0]), terms_at, *terms, target])
+
+    def copy_runs(
+        self, lanes: Lanes, source: ir.Value, distance: ir.Value, count: ir.Value, offsets: ir.Value, run: ir.Value,
+        terms: Range, target: ir.Value, pitch: ir.Value,
+    ) -> None:
+        """`count` lines, `distance` apart, to lines `pitch` apart; runs go along terms."""
+        b = lanes.builder
+        with _runs(b, terms, run) as (low, high):
+            start = lanes.element_pointer(source, _offset(b, offsets, low), self.tile.dtype)
+            place = lanes.element_pointer(target, b.sub(low, terms[0]), self.tile.dtype)
+            b.call(self.copy, [start, distance, count, b.sub(high, low), place, pitch])
+
+
+@contextmanager
+def _runs(b: ir.IRBuilder, within: Range, run: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """What of each run lies within a range."""
+    first, last = within
+    with counted(b, b.mul(b.sdiv(first, run), run), last, run) as start:
+        end = b.add(start, run)
+        low = b.select(b.icmp_signed(">", start, first), start, first)
+        yield low, b.select(b.icmp_signed("<", end, last), end, last)
+
+
+def _offset(b: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
+    return b.load(b.gep(table, [index], source_etype=I64), typ=I64)
+
+
+def _function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> tuple[ir.Function, ir.IRBuilder]:
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), name)
+    function.linkage = "internal"
+    return function, ir.IRBuilder(function.append_basic_block("entry"))
+
+
+def emit_run(module: ir.Module, tile: Tile, vectors: int) -> ir.Function:
+    """`void (source, lines, terms, first, last, target)`: a run of `lines` lines, no more than in so many vectors, of a strip.
+
+    What the strip holds of other lines stays, for vectors are stored whole.
+    """
+    function, builder = _function(module, f"pack_run_{vectors}", [POINTER, I64, POINTER, I64, I64, POINTER])
+    source, lines, terms, first, last, target = function.args
+    lanes = Lanes(builder, tile.lanes)
+    count = builder.sub(lines, I64((vectors - 1) * tile.lanes))
+    mask = lanes.first_lanes(count)
+    whole = builder.icmp_signed(">=", count, I64(tile.lanes))
+    with builder.if_else(whole) as sides:
+        for side, masked in zip(sides, (False, True), strict=True):
+            with side, counted(builder, first, last) as term:
+                start = lanes.element_pointer(source, _offset(builder, terms, term), tile.dtype)
+                row = builder.mul(builder.sub(term, first), I64(tile.columns))
+                for n in range(vectors):
+                    at_source, at_target = (lanes.element_pointer(x, I64(n * tile.lanes), tile.dtype) for x in (
+                        start, lanes.element_pointer(target, row, tile.dtype)))
+                    if masked and n == vectors - 1:  # masked stores are slow before AVX-512
+                        value = lanes.load(at_source, tile.dtype, mask)
+                        lanes.store(lanes.select(mask, value, lanes.load(at_target, tile.dtype)), at_target, tile.dtype)
+                    else:
+                        lanes.store(lanes.load(at_source, tile.dtype), at_target, tile.dtype)
+    builder.ret_void()
+    return function
+
+
+def emit_turned_runs(module: ir.Module, tile: Tile) -> ir.Function:
+    """`void (source, lines, count, first, terms, run, low, high, target)`: one vector of lines, from `first` on, of a strip
+    whose `count` lines are at the offsets `lines`; the terms [low, high) make up runs.
+    """
+    parameters = [POINTER, POINTER, I64, I64, POINTER, I64, I64, I64, POINTER]
+    function, builder = _function(module, "pack_turned_runs", parameters)
+    source, lines, count, first, terms, run, low, high, target = function.args
+    lanes = Lanes(builder, tile.lanes)
+    places = _places(builder, lines, count, [builder.add(first, I64(n)) for n in range(tile.lanes)])
+    with _runs(builder, (low, high), run) as (start, end):
+        here = lanes.element_pointer(source, _offset(builder, terms, start), tile.dtype)
+        starts = [lanes.element_pointer(here, place, tile.dtype) for place in places]
+        last = builder.sub(high, I64(1))
+        following = _offset(builder, terms, builder.select(builder.icmp_signed("<", end, last), end, last))
+        next_run = builder.sub(following, _offset(builder, terms, start))
+        with counted(builder, I64(0), builder.sub(end, start), tile.lanes) as at:
+            mask = lanes.first_lanes(builder.sub(builder.sub(end, start), at))
+            vectors = [lanes.load(lanes.element_pointer(place, at, tile.dtype), tile.dtype, mask) for place in starts]
+            for start_of_line in starts:  # the next run lies elsewhere, which no processor foresees
+                there = lanes.element_pointer(start_of_line, builder.add(at, next_run), tile.dtype)
+                lanes.intrinsic("prefetch", ir.VoidType(), [there, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+            row = builder.add(builder.sub(start, low), at)
+            for n, vector in enumerate(transposed(builder, vectors)):  # those beyond the run are overwritten by the next one's
+                place = builder.add(builder.mul(builder.add(row, I64(n)), I64(tile.columns)), first)
+                lanes.store(vector, lanes.element_pointer(target, place, tile.dtype), tile.dtype)
+    builder.ret_void()
+    return function
+
+
+def emit_gathering(module: ir.Module, tile: Tile, size: int) -> ir.Function:
+    """`void (source, lines, count, terms, low, high, target)`: a strip of `size` lines, of which there are `count`, at the
+    offsets `lines`, and of the terms [low, high).
+    """
+    function, builder = _function(module, f"pack_gathered_{size}", [POINTER, POINTER, I64, POINTER, I64, I64, POINTER])
+    source, lines, count, terms, low, high, target = function.args
+    lanes = Lanes(builder, 1)
+    places = _places(builder, lines, count, [I64(n) for n in range(size)])
+    with counted(builder, low, high) as term:
+        here = lanes.element_pointer(source, _offset(builder, terms, term), tile.dtype)
+        row = lanes.element_pointer(target, builder.mul(builder.sub(term, low), I64(size)), tile.dtype)
+        for n, place in enumerate(places):
+            value = lanes.load_uniform(lanes.element_pointer(here, place, tile.dtype), tile.dtype)
+            builder.store(value, lanes.element_pointer(row, I64(n), tile.dtype))
+    builder.ret_void()
+    return function
+
+
+def _places(b: ir.IRBuilder, lines: ir.Value, count: ir.Value, numbers: Sequence[ir.Value]) -> list[ir.Value]:
+    """The offsets of the lines of these numbers; of the last of `count` for those beyond it."""
+    last = b.sub(count, I64(1))
+    return [_offset(b, lines, b.select(b.icmp_signed("<", number, last), number, last)) for number in numbers]
