@@ -202,7 +202,8 @@ class _Model:
             places = self._add("Reshape", [self._dynamic.places(node.attrs), flat])
         else:
             places = self._constant(places_of(_layout(node)).reshape(-1))
-        written = self._add("ScatterElements", [whole, places, part], axis=0)
+        summed = {"reduction": "add"} if node.op == "put_sum" else {}
+        written = self._add("ScatterElements", [whole, places, part], axis=0, **summed)
         return self._add("Reshape", [written, self._dynamic.vector(node.shape)])
 
     def _matmul(self, index: int, node: Node, x: list[str]) -> str:
@@ -275,9 +276,10 @@ def _layout(node: Node) -> Layout:
     return Layout(node.attrs["shape"], node.attrs["strides"], node.attrs["offset"])
 
 
-_OF_SIZES = {"view", "put", "check_index", "scalar"}  # rules of nodes whose attributes may follow from sizes
+_OF_SIZES = {"view", "put", "put_sum", "check_index", "scalar"}  # rules of nodes whose attributes may follow from sizes
 _RULES = {
-    "view": _Model._view, "put": _Model._put, "matmul": _Model._matmul, "cat": _Model._cat, "gather": _Model._gather,
+    "view": _Model._view, "put": _Model._put, "put_sum": _Model._put,
+    "matmul": _Model._matmul, "cat": _Model._cat, "gather": _Model._gather,
     "check_index": _Model._check_index, "argmax": _Model._argmax, "argmin": _Model._argmax, "iota": _Model._iota,
     "scalar": _Model._scalar, "cast": _Model._cast, "rsqrt": _Model._rsqrt, "ne": _Model._ne,
 }

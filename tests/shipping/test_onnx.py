@@ -42,6 +42,7 @@ def test_an_mlp_a_cnn_an_lstm_and_a_gpt():
 def test_other_convolutions_and_pools():
     layers = nn.Sequential(nn.Conv2d(4, 4, 3, padding="same", groups=2), nn.AvgPool2d(2), nn.ConvTranspose2d(4, 2, 2)).eval()
     agree(layers, genesis.randn(1, 4, 6, 6))
+    agree(nn.ConvTranspose2d(4, 2, 3, 2).eval(), genesis.randn(1, 4, 6, 6))  # windows over each other
 
 
 _STEPS = {
