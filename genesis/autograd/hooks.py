@@ -161,9 +161,9 @@ class _Observing(threading.local):
         self.observers: list[Observer] = []
 
 
-_observing = _Observing()
+observing = _Observing()
 
 
 def observers() -> list[Observer]:
     """The observers of this thread's backwards, outermost first. To be appended to and removed from."""
-    return _observing.observers
+    return observing.observers

@@ -20,6 +20,7 @@ from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
 from genesis.runtime.collectives import GROUPS
 from genesis.runtime.devices import seen_devices
+from genesis.runtime.instructions import MISSED
 from genesis.runtime.logs import tell
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
@@ -55,6 +56,8 @@ class Compiled:
         self._returns_items = False
         self._fills = False  # the last recorded call put something into a dict
         self._wasted = 0  # calls since something was replayed
+        self._replays = 0  # when a call was last recorded
+        self._native: list[AnyFunction] = []  # what replays without Python
 
     def __repr__(self) -> str:
         if self.refusals and not self.entries:
@@ -75,6 +78,14 @@ class Compiled:
 
     @replayable
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for replay in self._native:
+            result = replay(args, kwargs)
+            if result is not MISSED:
+                return result
+        return self._call(args, kwargs)
+
+    def _call(self, args: Positional, kwargs: Attributes) -> Any:
+        """A call that no instructions have replayed."""
         state = thread_state.__dict__  # this thread's: a dict is asked in a third of the time
         if state["recorder"] is not None or state["eager"] or state["deferred"] or REPLACING or observers():
             return self.function(*args, **kwargs)
@@ -107,6 +118,7 @@ class Compiled:
                 if entry is not entries[0]:
                     entries.remove(entry)
                     entries.insert(0, entry)
+                    self._find_native()
                 if self.check and entry.replays < CHECKED:
                     replayed, result = compared(self.function, entry, found, args, kwargs)
                 else:
@@ -128,12 +140,18 @@ class Compiled:
                     return self.function(*args, **kwargs)
                 if replayed:
                     self._wasted = 0
+                    if not entry.is_settled and not self.check:
+                        entry.settle()
+                        self._find_native()
                     return result
                 self.missed = "the settings of an optimizer"
         return self._missed(args, kwargs)
 
     def _missed(self, args: Positional, kwargs: Attributes) -> Any:
         """Record the call; after several recordings without a replay, only now and then."""
+        replays = sum(entry.replays for entry in self.entries)
+        if replays != self._replays:
+            self._replays, self._wasted = replays, 0
         self._wasted += 1
         if self._wasted > PATIENCE and self._wasted & (self._wasted - 1):
             return self.function(*args, **kwargs)
@@ -159,7 +177,11 @@ class Compiled:
             with LOCK:
                 self.entries.insert(0, entry)
                 del self.entries[ENTRY_LIMIT:]
+                self._find_native()
         return recording.result
+
+    def _find_native(self) -> None:
+        self._native = [entry.native.function for entry in self.entries if entry.native is not None]
 
 
 def _under(kind: type[Module], module: Module) -> Module:

@@ -75,6 +75,8 @@ class Run:
         arrays: the same as arrays, if the pool has handles for these.
         selected: the arrays of the values that the pool has selected, small ones.
         addresses: of the program's buffers.
+        kept: small results as arrays, if the pool has handles, as memories and as buffers.
+        unowned: the reference counts of these while nobody else owns them.
         completion: true once the program has come to its end.
         pool, plan, handles, arena: only while a flush is under way: whose run it is, what it computes for whom, and the
             memory of temporaries.
@@ -82,8 +84,8 @@ class Run:
     """
 
     __slots__ = (
-        "_kept", "_unowned", "addresses", "arena", "arrays", "completion", "device", "handles", "memories", "overwriting",
-        "plan", "pool", "selected",
+        "addresses", "arena", "arrays", "completion", "device", "handles", "kept", "memories", "overwriting",
+        "plan", "pool", "selected", "unowned",
     )
 
     def __init__(self, device: Device, values: int = 0, buffers: int = 0) -> None:
@@ -98,8 +100,8 @@ class Run:
         self.handles: Sequence[Array] = ()
         self.arena: Buffer | None = None
         self.overwriting: tuple[list[int | float], list[int]] | None = None
-        self._kept: list[Array | Memory | Buffer] = []  # small results, and all that makes them up
-        self._unowned: list[int] | None = None  # the reference counts of these, if nobody else owns them
+        self.kept: list[Array | Memory | Buffer] = []
+        self.unowned: list[int] | None = None
 
     def place_views(self, views: Iterable[tuple[int, Output]], owners: Sequence[int], inputs: Sequence[Array]) -> None:
         """Find memory for values that lie in others' buffers, whose first values are `owners`, or in inputs."""
@@ -157,7 +159,16 @@ class ResultPool:
             run = self.idle.pop(0)
             if run.device is device:
                 return run
+        return self.new_run(device)
+
+    def new_run(self, device: Device) -> Run:
+        """A run that nobody else takes."""
         return Run(device, self._values, len(self._buffers))
+
+    @property
+    def has_large(self) -> bool:
+        """Whether there are results that do not stay with a run."""
+        return bool(self._large)
 
     def begin(self, plan: Computation, handles: Sequence[Array], device: Device) -> Run:
         """A run for a flush, which computes `handles` by `plan`."""
@@ -168,9 +179,9 @@ class ResultPool:
 
     def provide(self, run: Run, reused: Mapping[int, Array]) -> None:
         """Find memory for all buffers, that of `reused`, by the buffer's number, among it."""
-        kept = run._kept
+        kept = run.kept
         counts = [*map(reference_count, kept)]
-        if counts != run._unowned:
+        if counts != run.unowned:
             self._replace(run, counts, reused)
         elif self._large:
             self._make(run, self._large, reused)
@@ -180,8 +191,8 @@ class ResultPool:
 
     def _replace(self, run: Run, counts: Sequence[int], reused: Mapping[int, Array]) -> None:
         """Make memory in place of what somebody owns, or all in the run's first time."""
-        kept, small, memories = run._kept, self._small, run.memories
-        for place, (now, alone) in enumerate(zip(counts, run._unowned or (), strict=True)):
+        kept, small, memories = run.kept, self._small, run.memories
+        for place, (now, alone) in enumerate(zip(counts, run.unowned or (), strict=True)):
             if now != alone:
                 memories[small[place % len(small)]] = None  # type: ignore[call-overload]
         kept.clear()
@@ -191,7 +202,7 @@ class ResultPool:
             run.selected = tuple([run.arrays[value] for value in self.selected])
         kept += [memories[value] for value in small]
         kept += [memories[value].buffer for value in small]
-        run._unowned = [*map(reference_count, kept)]  # right here nobody else can know of them
+        run.unowned = [*map(reference_count, kept)]  # right here nobody else can know of them
 
     def _make(self, run: Run, buffers: Sequence[ResultBuffer], reused: Mapping[int, Array]) -> None:
         """Make memory for values that have none."""
@@ -214,10 +225,14 @@ class ResultPool:
     def give_back(self, run: Run) -> None:
         """Keep a run whose program came to its end, with small results alone."""
         if self._passing:
-            memories, arrays = run.memories, run.arrays
-            for value in self._passing:
-                memories[value] = arrays[value] = None  # type: ignore[call-overload]
+            self.drop_passing(run)
         self.idle.append(run)
+
+    def drop_passing(self, run: Run) -> None:
+        """Have a run let go of what it does not keep."""
+        memories, arrays = run.memories, run.arrays
+        for value in self._passing:
+            memories[value] = arrays[value] = None  # type: ignore[call-overload]
 
 
 def reusable(arrays: Sequence[Array], owners: Sequence[int], sizes: Sequence[int]) -> list[bool]:

@@ -49,6 +49,11 @@ class _VerifiedProgram:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
 
+    def verify_filled(self) -> None:
+        """As before a run with the slots that have been filled."""
+        program: Any = self._program
+        self._slots.check(program.filled(), known=KNOWN)
+
     def run(self, values: Sequence[int | float], *completion: Completion, **around: Any) -> Fault | None:
         self._slots.check(values, known=KNOWN if around else 0)
         return self._program.run(values, *completion, **around)

@@ -101,7 +101,7 @@ def _named(name: str) -> DType:
 
 
 _FROM_NUMPY = {d.numpy: d for d in NAMED.values()}
-_default = [float32]
+default_dtype = [float32]  # the one that Python floats take
 
 
 def get_default_dtype() -> DType:
@@ -110,7 +110,7 @@ def get_default_dtype() -> DType:
     >>> genesis.get_default_dtype()
     genesis.float32
     """
-    return _default[0]
+    return default_dtype[0]
 
 
 def set_default_dtype(dtype: DType) -> None:
@@ -119,7 +119,7 @@ def set_default_dtype(dtype: DType) -> None:
     if not dtype.is_floating_point:
         raise TypeError(f"set_default_dtype: want a floating dtype, got {dtype!r}")
     refuse_stored("set_default_dtype", dtype)
-    _default[0] = dtype
+    default_dtype[0] = dtype
 
 
 def from_numpy_dtype(dtype: DTypeLike) -> DType:
@@ -136,8 +136,8 @@ def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
     if isinstance(value, bool | np.bool_):
         return bool_
     if isinstance(value, complex | np.complexfloating):
-        return _default[0].complex
-    return int64 if isinstance(value, int | np.integer) else _default[0]
+        return default_dtype[0].complex
+    return int64 if isinstance(value, int | np.integer) else default_dtype[0]
 
 
 def as_dtype(name: str, dtype: object) -> DType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 counts = {
     "kernels_compiled": 0,  # made by LLVM in this process or one of its compile workers
     "kernels_loaded": 0,  # linked from the cache on disk
@@ -16,6 +18,7 @@ counts = {
     "compile_microseconds": 0,  # wall time spent waiting for compilers
     "load_microseconds": 0,  # wall time spent reading and linking object code
 }
+replayed = array("Q", [0])  # replays by instructions: a flush, a plan found and a native call each
 
 
 def count(name: str, amount: int = 1) -> None:
@@ -32,10 +35,14 @@ def stats() -> dict[str, int]:
     >>> sorted(stats())[:2]
     ['collective_bytes', 'compile_microseconds']
     """
-    return dict(counts)
+    found = dict(counts)
+    for name in ("plan_hits", "flushes", "native_calls"):
+        found[name] += replayed[0]
+    return found
 
 
 def reset() -> None:
     """Set every counter to zero."""
+    replayed[0] = 0
     for name in counts:
         counts[name] = 0

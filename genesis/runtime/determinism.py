@@ -23,7 +23,7 @@ class _Setting(NamedTuple):
     warn_only: bool = False
 
 
-_setting = [_Setting()]
+setting = [_Setting()]
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -40,19 +40,19 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
     if not isinstance(mode, bool):
         raise TypeError(f"use_deterministic_algorithms: mode wants True or False, got {type(mode).__name__} {mode!r}")
-    _setting[0] = _Setting(mode, mode and warn_only)
+    setting[0] = _Setting(mode, mode and warn_only)
 
 
 @replayable
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether `use_deterministic_algorithms` was set."""
-    return _setting[0].enabled
+    return setting[0].enabled
 
 
 @replayable
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether `use_deterministic_algorithms` was set with `warn_only`."""
-    return _setting[0].warn_only
+    return setting[0].warn_only
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -76,19 +76,19 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 @replayable
 def get_deterministic_debug_mode() -> int:
     """0 where `use_deterministic_algorithms` is off, 1 where it warns, 2 where it raises."""
-    enabled, warn_only = _setting[0]
+    enabled, warn_only = setting[0]
     return 0 if not enabled else 1 if warn_only else 2
 
 
 @replayable
 def planned_threads() -> int:
     """The threads that sums are divided for; 0 where these are as many as there are."""
-    return PLANNED if _setting[0].enabled else 0
+    return PLANNED if setting[0].enabled else 0
 
 
 def refuse(operation: str, why: str) -> None:
     """Raise RuntimeError, or warn, where the setting is on: `operation` has no deterministic algorithm."""
-    enabled, warn_only = _setting[0]
+    enabled, warn_only = setting[0]
     if not enabled:
         return
     said = f"{operation}: {why}, and use_deterministic_algorithms(True) is set"

@@ -22,7 +22,7 @@ import re
 
 from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.system_ir import CLOCK
-from genesis.runtime.team_ir import fork_join_ir
+from genesis.runtime.team_ir import TEAM_UNDER_WAY, fork_join_ir
 
 FAULT_WORDS = 4
 PATIENCE = 50_000_000  # nanoseconds that a run lets signals wait
@@ -138,6 +138,15 @@ over:
   ret i64 0
 }
 
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i32 @PyErr_CheckSignals()
+"""
+
+_AS_PYTHON_FUNCTION = """
 ; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter. With
 ; STAYS added to the address, no handler of signals comes between its launches.
 define ptr @genesis_run(ptr %self, ptr %address) {
@@ -148,24 +157,23 @@ entry:
   %leaves = icmp eq i64 %stays, 0
   %word = sub i64 %tagged.word, %stays
   %program = inttoptr i64 %word to ptr
+  load %program: 6 ptr team
+  %under.way = getelementptr i64, ptr %team, i64 UNDER_WAY
+  %outer = load i64, ptr %under.way                ; a handler of signals within a run may run another
+  store i64 1, ptr %under.way
   %thread = call ptr @PyEval_SaveThread()
   %flag = call i64 @run(ptr %program, i1 %leaves, ptr %thread)
   %has.raised = icmp eq i64 %flag, RAISED
   br i1 %has.raised, label %raised, label %returned
 raised:                                           ; the handler's exception is the interpreter's
+  store i64 %outer, ptr %under.way
   ret ptr null
 returned:
   call void @PyEval_RestoreThread(ptr %thread)
+  store i64 %outer, ptr %under.way
   %result = call ptr @PyLong_FromLongLong(i64 %flag)
   ret ptr %result
 }
-
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare ptr @PyLong_AsVoidPtr(ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare i32 @PyErr_CheckSignals()
 """
 
 
@@ -194,9 +202,17 @@ def clock_ir() -> str:
     return CLOCK + _TIMES
 
 
+def program_ir() -> str:
+    """`i64 run(program, leaves, thread)`."""
+    return fork_join_ir() + clock_ir() + _with_numbers(_RUN)
+
+
 def run_ir() -> str:
     """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
+    return program_ir() + _with_numbers(_AS_PYTHON_FUNCTION)
+
+
+def _with_numbers(text: str) -> str:
     numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE,
-               "STAYS": STAYS, "AGAIN": AGAIN, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
-    run = re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), _RUN)
-    return fork_join_ir() + clock_ir() + with_fields(run)
+               "STAYS": STAYS, "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
+    return with_fields(re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), text))

@@ -15,11 +15,11 @@ import functools
 import itertools
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from operator import setitem
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from genesis.runtime import executor_ir
 from genesis.runtime.counters import counts
@@ -101,7 +101,16 @@ class _Method(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-_METH_O = 8  # it takes one argument
+METH_O, METH_FASTCALL = 8, 0x80  # it takes one argument; any number of them, in C's array
+
+
+def builtin(name: bytes, address: int, flags: int, *first: object) -> Callable[..., Any]:
+    """The builtin function of the machine code at `address`; its `self` is `first`, and what keeps it alive."""
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p]
+    method = _Method(name, address, flags)
+    function: Callable[..., Any] = make(ctypes.byref(method), (*first, method), None)
+    return function
 
 
 def run_source() -> KernelSource:
@@ -118,11 +127,7 @@ def _native_run() -> Callable[[int], int]:
     """
     # Measured: 250 to 130 ns a call, a compiled sum 8.5 to 7.9 us.
     [address] = get_or_compile([run_source()])
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p]
-    method = _Method(b"genesis_run", address, _METH_O)
-    run: Callable[[int], int] = make(ctypes.byref(method), method, None)  # as its `self`, the function keeps the method alive
-    return run
+    return builtin(b"genesis_run", address, METH_O)
 
 
 class Completion:
@@ -153,7 +158,7 @@ class Completion:
         return self._word[0] >> 1
 
 
-_unobserved = Completion()
+UNOBSERVED = Completion()
 
 
 class NativeProgram:
@@ -166,14 +171,17 @@ class NativeProgram:
     sources: Sequence[str] = ()
     refused = ""
 
-    __slots__ = ("_address", "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_staying", "_words", "_workers")
+    __slots__ = (
+        "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_slot_format", "_staying", "_words", "_workers", "address",
+    )
 
     def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
         self._clock = array("q", [0]) * (2 * len(launches) + 2)
         self._words = _assemble(launches, packer.size // 8 - RUN_SLOTS, self._clock.buffer_info()[0])
-        self._address = self._words.buffer_info()[0]
-        self._staying = self._address + executor_ir.STAYS
+        self.address = self._words.buffer_info()[0]
+        self._staying = self.address + executor_ir.STAYS
+        self._slot_format = slot_format
         self._pack_into = packer.pack_into
         self._run = _native_run()
         self._workers = max((launch.workers for launch in launches), default=1)
@@ -181,7 +189,7 @@ class NativeProgram:
         self._is_prepared = False  # its slots are set for a run that has not ended
 
     def run(
-        self, values: Sequence[int | float] = (), completion: Completion = _unobserved, before: Iterable[None] = (),
+        self, values: Sequence[int | float] = (), completion: Completion = UNOBSERVED, before: Iterable[None] = (),
         undo: Iterable[None] = (),
     ) -> Fault | None:
         """Run every launch with these slot values; return the fault that stopped it, if one did.
@@ -200,7 +208,7 @@ class NativeProgram:
             self._is_prepared = True
             self._pack_into(self._words, SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
-            address = self._staying if before or completion is _unobserved else self._address
+            address = self._staying if before or completion is UNOBSERVED else self.address
             began = timeline.spans is not None and timeline.start()
             try:
                 if before:
@@ -215,6 +223,16 @@ class NativeProgram:
                     timeline.note("run", began, Launches(self._clock[:], team.take_logs()))
                 if interrupted is not None:
                     self._words[:], self._is_prepared = interrupted, True
+
+    def slots(self) -> Iterator[tuple[int, str]]:
+        """The address and the struct character of each slot, for who fills them without `run`. The first is for the address
+        of a `Completion`.
+        """
+        return zip(itertools.count(self.address + SLOTS_OFFSET, 8), "Q" + self._slot_format)
+
+    def filled(self) -> tuple[int | float, ...]:
+        """What the slots hold."""
+        return struct.unpack_from("=" + self._slot_format, self._words, SLOTS_OFFSET + 8 * RUN_SLOTS)
 
     def seconds(self) -> list[float]:
         """The seconds of each launch in the latest run."""

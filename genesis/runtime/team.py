@@ -39,6 +39,7 @@ class Team:
         self._log_entries = 0
         self._logs: dict[int, array[int]] = {}  # of workers
         self.lock = fork_safe_lock()
+        self.under_way = self.address + 8 * team_ir.TEAM_UNDER_WAY  # the address of a word: not 0 while a program runs
         at_fork(after_in_child=self._disband)
 
     def grow(self, size: int) -> None:

@@ -1,6 +1,7 @@
 """The team as LLVM IR: how the caller hands out a launch, and the loop of a worker.
 
-    team        {size, launch, ticket, processor | parked | pending, caller parked | next chunk | mutex | work | done | boxes}
+    team        {size, launch, ticket, processor, .., under way | parked | pending, caller parked | next chunk | mutex | work |
+                 done | boxes}
     mailbox     {ticket, team, index, thread, log}               one cache line each; the caller's, 0, is not used
     log         {entries, most of them, (begin, end) ..}         times in seconds and nanoseconds; null while no profiler asks
 
@@ -22,7 +23,7 @@ from genesis.runtime.chunk_ir import CHUNK, with_fields
 from genesis.runtime.system_ir import CLOCK, LOCKS, PAUSE, PLACEMENT
 
 # Offsets, in words, into the team: where team.py writes.
-TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
+TEAM_SIZE, TEAM_TICKET, TEAM_UNDER_WAY, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 7, 32, 48, 64, 80
 MAILBOX_WORDS, MAILBOX_LOG = 8, 4
 
 # A worker spins for 0.2 to 0.5 ms, in pauses of 20 to 50 ns: a training step's kernels find it awake after the 0.3 ms of Python

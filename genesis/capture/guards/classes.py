@@ -16,6 +16,7 @@ from genesis.capture.guards.check_function import same
 
 _OFFSET = 384  # of `tp_version_tag` in a type object of CPython 3.11 to 3.14, on 64-bit machines
 _MISSING = object()
+NUMBERS_DIFFER = "[*map(number_of, numbers)] != learned"  # the condition under which attributes are compared
 
 
 class ClassGuards:
@@ -59,7 +60,7 @@ class ClassGuards:
         if not self._kinds:
             return []
         constants.update(numbers=self._numbers, learned=self._learned, number_of=attrgetter("value"), classes=self.changed)
-        known = "[*map(number_of, numbers)] != learned and " if _NUMBERED else ""
+        known = f"{NUMBERS_DIFFER} and " if _NUMBERED else ""
         return [f"if {known}(v := classes()) is not None: return {first} + v"]
 
     def changed(self) -> int | None:

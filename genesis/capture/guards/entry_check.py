@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import groupby
+from typing import NamedTuple
 
 from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuards, unlike
 from genesis.capture.record.arguments import Arguments
@@ -22,9 +23,25 @@ def leaves_check(recorder: Recorder, arguments: Arguments) -> AnyFunction:
     return recorder.guards.function("def check(args, kwargs):", arguments.lines, [f"return ({leaves})"])
 
 
-def check_of(recorder: Recorder, arguments: Arguments, given: Mapping[InputSource, int]) -> AnyFunction:
-    """The function of (args, kwargs) that returns (arrays of `given`, leaves), or the number of the guard that failed."""
-    return _Check(recorder, arguments).function(given)
+class EntryCheck(NamedTuple):
+    """The check of an entry.
+
+    Attributes:
+        function: of (args, kwargs); it returns (arrays of `given`, leaves), or the number of the guard that failed.
+        parts: its lines, those of Python's state among them, in the order in which they hold, with the names in each part.
+        inputs: expressions for the arrays.
+        leaves: how many there are: `a0`, `a1`, ..
+    """
+
+    function: AnyFunction
+    parts: Sequence[tuple[Sequence[str], Mapping[str, object]]]
+    inputs: list[str]
+    leaves: int
+
+
+def check_of(recorder: Recorder, arguments: Arguments, given: Mapping[InputSource, int]) -> EntryCheck:
+    """The check of the call that was recorded."""
+    return _Check(recorder, arguments).check(given)
 
 
 class _Check:
@@ -40,7 +57,7 @@ class _Check:
         self._written = {root for program in recorder.programs for root, _ in program.writes}
         self._keeps = any(program.replay.plan.keeps for program in recorder.programs)
 
-    def function(self, given: Mapping[InputSource, int]) -> AnyFunction:
+    def check(self, given: Mapping[InputSource, int]) -> EntryCheck:
         for j, value in enumerate(self.arguments.leaves):
             if not isinstance(value, Tensor):
                 self._number(j, value)
@@ -66,6 +83,9 @@ class _Check:
         if slots:
             guards = self.guards.constant(TensorGuards([self._guard(source, source in read) for source in slots]))
             self.lines.append(f"if (h := {guards}.arrays()).__class__ is int: return h")
+        inputs = [
+            f"h[{slots[one.source]}]" if one.source in slots else self._arrays[self._tensor(one.source)] for one in given]
+        lines = [*self.lines]
         arrays: list[str] = []
         for is_guarded, neighbours in groupby([one.source for one in given], slots.__contains__):
             run = [*neighbours]
@@ -78,7 +98,10 @@ class _Check:
             "failing": self.guards.failing,
         }
         guarded = "if (v := failing()) is not None: return v"
-        return self.guards.function("def check(args, kwargs):", [*self.arguments.lines, guarded], self.lines, helpers)
+        function = self.guards.function("def check(args, kwargs):", [*self.arguments.lines, guarded], self.lines, helpers)
+        constants = self.guards.constants
+        parts = [(self.arguments.lines, constants), (self.guards.state_lines, constants), (lines, {**constants, **helpers})]
+        return EntryCheck(function, parts, inputs, len(self.arguments.leaves))
 
     def _is_plain(self, source: Source) -> bool:
         state = self._states[source]

@@ -194,9 +194,9 @@ class Guards(Attributes):
             self.constants.update(get_builtin=functools.partial(_or_missing, _builtins), is_not=operator.is_not)
             self.fail_if(f"any(map(is_not, map(get_builtin, {self.constant((*self._builtins,))}), {found}))", "a builtin")
         self._classes.settle(self._matters)
-        lines = [*self.lines, *self._classes.check(self.constants, len(self.labels))]
+        self.state_lines = [*self.lines, *self._classes.check(self.constants, len(self.labels))]
         self.labels += [self._classes.label(k) for k in range(len(self._classes))]
-        return self.function("def check():", lines, ["return None"])
+        return self.function("def check():", self.state_lines, ["return None"])
 
     def _matters(self, name: str) -> bool:
         """Whether the call may have looked for a class's attribute of that name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from genesis.execution.flush import realize
@@ -40,6 +40,10 @@ class TensorGuards:
         self._requires_grad = [row.requires_grad for row in rows]
         self._are_bare = [row.is_bare for row in rows]
         self._are_plain = all(row.strides is None for row in rows if row.is_read)
+
+    def rows(self) -> Iterator[tuple[TensorGuard, Node]]:
+        """Each guard, and the node that passes quickly."""
+        return zip(self._rows, self._nodes, strict=True)
 
     def arrays(self) -> list[Array] | int:
         """The tensors' arrays, or the number of the guard that failed."""

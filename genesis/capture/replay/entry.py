@@ -19,6 +19,7 @@ from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Settings, Source, Values, Write, signed
 from genesis.capture.record.results import Results, copied, find, tensor_builder
 from genesis.capture.record.steps import steps_not_taken
+from genesis.capture.replay.native_replay import LONGEST, NativeReplay, NativeSlots, is_native
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
 from genesis.execution.failure import take_back_notes
@@ -26,6 +27,7 @@ from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.runtime import rng
 from genesis.runtime.executor_ir import PATIENCE
+from genesis.runtime.instructions import are_possible
 from genesis.runtime.timeline import timeline
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
@@ -34,6 +36,7 @@ from genesis.tracing.trace import Array
 
 _device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
 Undo = list[Callable[[], None]]
+LOOKS = 4  # at a replay, which a busy machine may have slowed down
 
 
 class _Step(NamedTuple):
@@ -58,14 +61,14 @@ class Entry:
         labels: what the guards are about, by their numbers.
         slots: (what it is, its shape or value) of the tensors and numbers that are read anew by each call.
         programs: those that run, in order.
-        replays: how many there were.
+        native: what does it without Python, once there was one, if it can.
         results: what the call returns, and the gradients that it leaves.
     """
 
     def __init__(self, recorder: Recorder, arguments: Arguments, results: Results, modes: Mode) -> None:
         self.modes = modes
         self.labels = recorder.guards.labels
-        self.replays = 0
+        self._replays = 0
         self.lines = [program.line for program in recorder.programs]
         self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
@@ -87,7 +90,11 @@ class Entry:
         self._unread = [w.source for step in self._steps for w in step.writes if InputSource(w.source) not in given]
         self._single = self._single_replay()
         # The check is generated last: what was looked up so far decides which tensors it compares, and how closely.
-        self.check: AnyFunction = check_of(recorder, arguments, given)
+        self._check = check_of(recorder, arguments, given)
+        self.check: AnyFunction = self._check.function
+        self.native: NativeReplay | None = None
+        self.is_settled = False  # `native` is there, or will not be
+        self._looks = 0
         read = {one.source for one in given}
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in read]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
@@ -161,8 +168,52 @@ class Entry:
         if result is FAULT:
             self._take_back(undo, start)
         else:
-            self.replays += 1
+            self._replays += 1
         return True, result
+
+    @property
+    def replays(self) -> int:
+        """How many there were."""
+        return self._replays + (0 if self.native is None else self.native.replays)
+
+    def settle(self) -> None:
+        """Have `native` replay this call, if instructions can. It has been replayed: what that takes is known."""
+        self._looks += 1
+        self.is_settled = self._looks == LOOKS
+        single = self._single
+        if single is None or not are_possible() or not is_native(self.results) or sum(single.program.seconds()) > LONGEST:
+            return
+        changes, step = single.same_changes(), self._steps[0]
+        if changes is not None:
+            computes = any(source[0] != "leaf" for _, source in step.slots) or self._optimizer_steps or self._draws is not None
+            numbers = partial(self._computed, step.slots) if computes else None
+            nodes = [step.program.nodes[position] for position in step.program.positions]
+            inputs = [
+                (self._given[InputSource(one.source)] if one.source[0] != "constant" else one.source[1],
+                 0 if one.within is None else one.within.offset * node.dtype.itemsize)
+                for one, node in zip(step.inputs, nodes, strict=True)]
+            slots = NativeSlots(inputs, step.numbers, {k: source for k, source in step.slots}, numbers)
+            self.is_settled = True
+            self.native = NativeReplay(self._check, self.modes, single, self.results, changes, slots)
+
+    def _computed(self, slots: Sequence[tuple[int, Source]], *leaves: Any) -> tuple[Scalar, ...] | None:
+        """The numbers of slots, after the optimizers' steps; None if one of these would be another."""
+        undo: Undo = []
+        start: int | None = None
+        try:
+            settings: list[Settings] = []
+            for step in self._optimizer_steps:
+                numbers = step.again(undo)
+                if numbers is None:
+                    self._take_back(undo, None)
+                    return None
+                settings.append(numbers)
+            if self._draws is not None:
+                start = rng.reserve(self._draws)
+            return tuple([_number(settings, leaves, start, source) for _, source in slots])
+        except BaseException:
+            self._take_back(undo, start)
+            raise
 
     def _take_back(self, undo: Undo, start: int | None) -> None:
         for restore in reversed(undo):

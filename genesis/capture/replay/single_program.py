@@ -27,7 +27,7 @@ from genesis.runtime.references import IN_LIST, reference_count
 from genesis.runtime.scratch import scratch
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
-from genesis.tracing.trace import Array
+from genesis.tracing.trace import Array, Change
 
 FAULT = object()  # an index was out of range; nothing has happened
 
@@ -56,6 +56,19 @@ class _Tensors(NamedTuple):
     restored_names: tuple[str, ...]
 
 
+class TensorChanges(NamedTuple):
+    """What every call changes, if the tensors are the same ones in all calls, and nothing large is among it.
+
+    Attributes:
+        roots: tensors that are written over: which value of the program each gets, by how many its versions rise, how often
+            and of which change a backward has to hear.
+        gradients: tensors whose gradient is new: which value it is; None if it is none.
+    """
+
+    roots: list[tuple[Tensor, int, int, int, Change | None]]
+    gradients: list[tuple[Tensor, int | None]]
+
+
 class _Change(NamedTuple):
     """What a run changes: the arrays of roots before, which of these were noted, and iterators that change it and undo that."""
 
@@ -66,22 +79,32 @@ class _Change(NamedTuple):
 
 
 class SingleProgramReplay(Commit):
-    """A program, the tensors that it writes over, and the gradients that it leaves."""
+    """A program, the tensors that it writes over, and the gradients that it leaves.
+
+    Attributes:
+        program, pool: what runs, and where its results lie.
+        inputs: which of the call's arrays it reads; None if all of them in order.
+        arena_bytes: of temporaries.
+        value_at: which of its values the one at a position of the recorded trace is.
+        changes: whether tensors are changed.
+        verify: what looks at the program's slots before a run, if it is to be looked at.
+    """
 
     def __init__(
         self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], cleared: Sequence[Source],
         results: Results,
     ) -> None:
         plan = program.plan
-        self._pool, self._device = program.pool, program.device
-        self._program = cast(NativeProgram, plan.segments[0].program)
-        self._inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs  # which ones, if not all in order
-        self._arena_bytes = plan.arena_bytes
+        self.pool, self._device = program.pool, program.device
+        self.program = cast(NativeProgram, plan.segments[0].program)
+        self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs
+        self.arena_bytes = plan.arena_bytes
+        self.verify = getattr(self.program, "verify_filled", None)
         # Indices are all that can fail on the host. The proof of `donations` keeps every write over an input behind the last
         # check, so after a fault the arrays that roots held before still have their values.
         self._can_fail = any(node.op == "check_index" for node in plan.lowered.nodes)
         self._looks_first = results.is_new
-        value_at = {index: k for k, index in enumerate(program.outputs)}
+        value_at = self.value_at = {index: k for k, index in enumerate(program.outputs)}
         self._build = results.builder(lambda key: value_at[key[1]])
         writes = self._sort_writes(program, writes)
         graded, replaced = self._gradients(results, value_at, cleared)
@@ -90,10 +113,25 @@ class SingleProgramReplay(Commit):
         self._nothing = [None] * len(bare)
         self._gone = [source in cleared for source in (*graded, *bare)]
         self._sources = [write.source for write in writes], graded, bare, freed
-        self._changes = any(self._sources)
+        self.changes = any(self._sources)
         self._fixed = self._tensors(()) if all(
             source[0] == "tensor" for sources in self._sources for source in sources) else None
         self._are_holders = False  # the graded, for good
+
+    def same_changes(self) -> TensorChanges | None:
+        """What is changed, once a call was replayed, if it is of that kind."""
+        if not self.changes:
+            return TensorChanges([], [])
+        fixed = self._fixed
+        if fixed is None or not self._are_holders or self._can_fail or self._reused or self._large_moved or self._plain is None:
+            return None
+        roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(
+            fixed.roots, self.pool.selected, self._versions, self._notes, strict=True)]
+        return TensorChanges(roots, [*zip(fixed.graded, [*self._plain, *self._nothing], strict=True)])
+
+    def temporary(self) -> int:
+        """The address of memory for temporaries, until the next run."""
+        return scratch.buffer(self.arena_bytes).ptr
 
     def _sort_writes(self, program: ReplayProgram, writes: Sequence[Write]) -> list[Write]:
         """The writes, those of small results first."""
@@ -160,25 +198,25 @@ class SingleProgramReplay(Commit):
     def replay(self, arrays: list[Array], numbers: Sequence[Scalar], leaves: Leaves) -> Any:
         """Run on these inputs and numbers; returns what the call returns, or FAULT."""
         # Until the native call nothing changes that anyone can see, but for replaced gradients: these are lost either way.
-        pool, tensors = self._pool, None
-        if self._changes:
+        pool, tensors = self.pool, None
+        if self.changes:
             tensors = self._fixed or self._tensors(leaves)
         run = pool.take(self._device)
         pool.provide(run, self._find_reused(arrays, tensors.replaced) if self._reused and tensors else _NONE)
         results = run.arrays
-        temporary = scratch.buffer(self._arena_bytes) if self._arena_bytes else _NO_BYTES
-        inputs = arrays if self._inputs is None else map(arrays.__getitem__, self._inputs)
+        temporary = scratch.buffer(self.arena_bytes) if self.arena_bytes else _NO_BYTES
+        inputs = arrays if self.inputs is None else map(arrays.__getitem__, self.inputs)
         slots = (*map(_pointer, inputs), *run.addresses, temporary.ptr, *numbers)
         arrays.clear()  # `_note` counts owners, and the caller's list is one
         made: dict[int, Tensor] = {}
         if tensors is None:
             result = self._build(results, leaves, made) if self._looks_first else None
-            fault = self._program.run(slots, before=())
+            fault = self.program.run(slots, before=())
         else:
             change = self._change(tensors, run, leaves, made)
             result = self._build(results, leaves, made) if self._looks_first else None
             try:
-                fault = self._program.run(slots, before=change.done, undo=change.undone)
+                fault = self.program.run(slots, before=change.done, undo=change.undone)
             finally:
                 if not self.done:
                     self._take_back_notes(change.before, change.noted)
@@ -199,7 +237,7 @@ class SingleProgramReplay(Commit):
     def _change(self, tensors: _Tensors, run: Run, leaves: Leaves, made: dict[int, Tensor]) -> _Change:
         """What the run changes, made ready."""
         roots, graded, _, changing, names, restored, restored_names = tensors
-        results, pool = run.arrays, self._pool
+        results, pool = run.arrays, self.pool
         before = tuple([root._array for root in roots])
         moved = run.selected
         if self._large_moved:

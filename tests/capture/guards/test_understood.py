@@ -26,6 +26,7 @@ X = genesis.ones(3)
 UNMARKED = {
     "genesis": {
         "doctor", "export", "get_float32_matmul_precision", "get_printoptions", "load", "load_program", "manual_seed", "save",
+        "set_deterministic_debug_mode", "use_deterministic_algorithms",
         "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_num_threads", "set_printoptions",
         "seed", "initial_seed", "get_rng_state", "set_rng_state", "set_logs", "synchronize",
     },

@@ -6,6 +6,7 @@ import pytest
 import genesis
 from genesis import nn, optim
 from genesis.nn import functional as F
+from genesis.tracing.state import thread_state
 
 OPTIMIZERS = {
     "sgd": lambda p: optim.SGD(p, lr=0.1),
@@ -90,13 +91,16 @@ def test_no_python_of_the_function_runs_in_a_replay():
         return x * 2
 
     f(x)
+    f(x)
     import sys
     sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_name) if event == "call" else None)
     try:
         f(x)
     finally:
         sys.setprofile(None)
-    assert "replay" in seen and "helper" not in seen and "call" not in seen
+    assert "helper" not in seen
+    # The verifier is Python's; and what is pending on other devices, where the thread has used any, is flushed before.
+    assert thread_state.multi_device or not {"_call", "replay"}.intersection(seen)
 
 
 def accumulating(model, optimizer):

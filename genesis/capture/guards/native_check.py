@@ -1,0 +1,204 @@
+"""Guards as instructions: the lines of a check, in machine code.
+
+A line such as `if (a0 := t0[0]).__class__ is not k0: return 2` becomes an ITEM and a CLASS. Where a line is none of the few
+forms that checks are made of, its condition stays a function of Python's, which an instruction calls. A call for which the
+instructions say MISSED goes to the check itself, which says what has failed, or that it is all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping, Sequence
+from ctypes import addressof
+from typing import Any, cast
+
+from genesis.capture.guards.classes import NUMBERS_DIFFER
+from genesis.capture.guards.tensor_guards import TensorGuard, TensorGuards, unlike
+from genesis.runtime.instructions import Constant, Instructions, Place
+from genesis.tensor.handle import Tensor
+
+
+class NativeCheck:
+    """Instructions that go on if none of the lines given to `add` would return.
+
+    Attributes:
+        code: the instructions; registers 0 and 1 are the call's `args` and `kwargs`.
+        names: the registers of what lines have named.
+        arrays: those of the arrays of tensors that TensorGuards guard.
+    """
+
+    def __init__(self, code: Instructions) -> None:
+        self.code = code
+        self.names = {"args": Place(0), "kwargs": Place(1)}
+        self.arrays: dict[Tensor, Place] = {}
+        self._constants: Mapping[str, object] = {}
+        self._lists: dict[str, list[Place]] = {}
+        self._looked_at = code.register()
+
+    def add(self, lines: Sequence[str], constants: Mapping[str, object]) -> None:
+        """Add lines, whose names besides those of earlier lines are those of `constants`."""
+        self._constants = constants
+        for statement in ast.parse("\n".join(lines)).body:
+            if isinstance(statement, ast.If):  # it returns, or realizes what is pending: the check's own business, too
+                self._require_false(statement.test)
+            else:
+                assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+                self.names[statement.targets[0].id] = self._place(statement.value)
+
+    def evaluate(self, expression: str) -> Place:
+        """The register that gets the value of an expression in these names."""
+        return self._place(ast.parse(expression, mode="eval").body)
+
+    # ---- conditions ----
+
+    def _require_false(self, condition: ast.expr) -> None:
+        if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.Or):
+            for one in condition.values:
+                self._require_false(one)
+        elif isinstance(condition, ast.BoolOp):
+            self._require_not_all(condition)
+        elif isinstance(condition, ast.Compare) and len(condition.ops) == 1:
+            self._require_other(condition, condition.left, condition.ops[0], condition.comparators[0])
+        elif isinstance(condition, ast.Name | ast.Attribute):
+            self.code.emit("FALSE", self._place(condition))
+        else:
+            self.code.emit("FALSE", self._by_python(condition))
+
+    def _require_not_all(self, condition: ast.BoolOp) -> None:
+        """`x is not k and f(x, k)`: an object that is the same needs no call."""
+        first = condition.values[0]
+        if ast.unparse(first) == NUMBERS_DIFFER and (known := cast("list[int | None]", self._constants["learned"])):
+            numbers: Any = self._constants["numbers"]
+            for address, number in zip([addressof(word) for word in numbers], known, strict=True):
+                skip = self.code.emit("SKIP_HALF", address, number or 0, 0)
+                self.code.emit("FALSE", self._by_python(condition))
+                self.code.skip_from(skip)
+        elif isinstance(first, ast.Compare) and isinstance(first.ops[0], ast.IsNot) and self._is_constant(first.comparators[0]):
+            skip = self.code.emit("SKIP_IS", self._place(first.left), Constant(self._value(first.comparators[0])), 0)
+            self.code.emit("FALSE", self._by_python(condition))
+            self.code.skip_from(skip)
+        else:
+            self.code.emit("FALSE", self._by_python(condition))
+
+    def _require_other(self, whole: ast.Compare, left: ast.expr, how: ast.cmpop, right: ast.expr) -> None:
+        code = self.code
+        guards = self._tensor_guards(left)
+        if guards is not None:
+            self._require_tensors(guards)
+        elif isinstance(how, ast.IsNot | ast.Is):
+            holds = isinstance(how, ast.IsNot)
+            if holds and isinstance(left, ast.Attribute) and left.attr == "__class__" and self._is_constant(right):
+                code.emit("CLASS", self._place(left.value), Constant(self._value(right)))
+            elif self._is_constant(right):
+                code.emit("IS" if holds else "IS_NOT", self._place(left), Constant(self._value(right)))
+            else:
+                code.emit("SAME" if holds else "APART", self._place(left), self._place(right))
+        elif isinstance(how, ast.NotEq) and _is_call(left, "len"):
+            self._require_length(left.args[0], right)  # type: ignore[attr-defined]
+        elif isinstance(how, ast.NotEq) and self._is_constant(right) and not isinstance(left, ast.List):
+            code.emit("EQUAL", self._place(left), Constant(self._value(right)))
+        else:
+            self.code.emit("FALSE", self._by_python(whole))
+
+    def _require_length(self, things: ast.expr, length: ast.expr) -> None:
+        if isinstance(things, ast.NamedExpr):
+            things = things.value
+        if isinstance(things, ast.Set):  # of ids of as many objects
+            places = [self._place(one.args[0]) for one in things.elts if isinstance(one, ast.Call)]
+            for k, place in enumerate(places):
+                for other in places[:k]:
+                    self.code.emit("APART", place, other)
+        else:
+            self.code.emit("SIZE", self._place(things), self._value(length))
+
+    def _by_python(self, expression: ast.expr) -> Place:
+        """The register that gets what Python makes of an expression."""
+        named = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        known = sorted(named & self.names.keys())
+        function = eval(f"lambda {', '.join(known)}: {ast.unparse(expression)}", {**self._constants})
+        return self.code.call(function, *[self.names[name] for name in known])
+
+    def _tensor_guards(self, expression: ast.expr) -> TensorGuards | None:
+        """The guards that `(h := guards.arrays()).__class__` asks."""
+        match expression:
+            case ast.Attribute(ast.NamedExpr(ast.Name(name), ast.Call(ast.Attribute(ast.Name(constant), "arrays")))):
+                guards = self._constants[constant]
+                assert isinstance(guards, TensorGuards)
+                self._lists[name] = []
+                return guards
+        return None
+
+    def _require_tensors(self, guards: TensorGuards) -> None:
+        """As `TensorGuards.arrays`, whose arrays stay in registers of their own; nothing else that is looked at does."""
+        code, looked = self.code, self._looked_at
+        [arrays] = [arrays for arrays in self._lists.values() if not arrays]
+        for row, node in guards.rows():
+            tensor = code.constant(row.tensor)
+            array = code.attribute(tensor, "_array")
+            arrays.append(array)
+            self.arrays[row.tensor] = array
+            code.emit("ATTRIBUTE", looked, array, "node")
+            skip = code.emit("SKIP_IS", looked, node, 0)
+            code.emit("FALSE", code.call(unlike, looked, code.constant(node)))
+            code.skip_from(skip)
+            for name, wanted in [("_base", None), ("_requires_grad", row.requires_grad)]:
+                code.emit("ATTRIBUTE", looked, tensor, name)
+                code.emit("IS", looked, Constant(wanted))
+            for name in ("_hooks", "_post_hooks", "_node_hooks") if row.is_bare else ():
+                code.emit("ATTRIBUTE", looked, tensor, name)
+                code.emit("FALSE", looked)
+            if row.is_read:
+                self._require_memory(array, row)
+        code.emit("MOVE", looked, code.constant(None))
+
+    def _require_memory(self, array: Place, row: TensorGuard) -> None:
+        code, looked = self.code, self._looked_at
+        code.emit("ATTRIBUTE", looked, array, "memory")
+        code.emit("ATTRIBUTE", looked, looked, "strides")
+        code.emit("EQUAL", looked, Constant(row.strides))
+        for name in ("_flat", "_owner") if row.is_private else ():
+            code.emit("ATTRIBUTE", looked, array, "memory")
+            code.emit("ATTRIBUTE", looked, looked, "buffer")
+            code.emit("ATTRIBUTE", looked, looked, name)
+            code.emit("IS", looked, None)
+
+    # ---- values ----
+
+    def _is_constant(self, expression: ast.expr) -> bool:
+        return isinstance(expression, ast.Constant) or (
+            isinstance(expression, ast.Name) and expression.id not in self.names)
+
+    def _value(self, expression: ast.expr) -> Any:
+        if isinstance(expression, ast.Constant):
+            return expression.value
+        assert isinstance(expression, ast.Name)
+        return self._constants[expression.id] if expression.id in self._constants else getattr(builtins, expression.id)
+
+    def _place(self, expression: ast.expr) -> Place:
+        """The register that gets the value of an expression."""
+        code = self.code
+        if isinstance(expression, ast.NamedExpr):
+            place = self.names[expression.target.id] = self._place(expression.value)
+            return place
+        if isinstance(expression, ast.Name | ast.Constant):
+            if isinstance(expression, ast.Name) and expression.id in self.names:
+                return self.names[expression.id]
+            return code.constant(self._value(expression))
+        if isinstance(expression, ast.Attribute):
+            return code.attribute(self._place(expression.value), expression.attr)
+        if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Name) and (
+            expression.value.id in self._lists
+        ):
+            return self._lists[expression.value.id][self._value(expression.slice)]
+        if isinstance(expression, ast.Subscript) and self._is_constant(expression.slice):
+            return code.item(self._place(expression.value), self._value(expression.slice))
+        if isinstance(expression, ast.BoolOp):  # `array.memory or realize(array)`: what is pending is left to the check
+            place = self._place(expression.values[0])
+            code.emit("IS_NOT", place, None)
+            return place
+        return self._by_python(expression)
+
+
+def _is_call(expression: ast.expr, name: str) -> bool:
+    return isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name) and expression.func.id == name

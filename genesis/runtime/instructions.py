@@ -1,0 +1,158 @@
+"""Assembling instructions over Python objects into functions of machine code (`instructions_ir` says what each does).
+
+    code = Instructions(MISSED)
+    left = code.call(operator.add, code.constant(1), code.constant(2))
+    code.emit("RETURN", left)
+    code.function()()    # 3
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from array import array
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from genesis.runtime.executor_ir import FAULT_WORDS
+from genesis.runtime.instructions_ir import HEADER_WORDS, NUMBER_OF, interpret_ir
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.native import METH_FASTCALL, builtin
+
+__all__ = ["FAULT_WORDS", "MISSED", "Instructions", "Place", "are_possible"]
+
+
+class _Missed:
+    """What a function of instructions returns where one of its guards does not hold."""
+
+    def __repr__(self) -> str:
+        return "MISSED"
+
+
+MISSED = _Missed()
+
+class Place(NamedTuple):
+    """A register; of the constant number ~n if it is negative."""
+
+    number: int
+
+
+class Instructions:
+    """Instructions to be run in order, and the objects that they name.
+
+    Objects among operands stand for their addresses, and live as long as the function does.
+    """
+
+    def __init__(self, arguments: int = 0) -> None:
+        self._words: list[int | Place] = []
+        self._keep: list[object] = []
+        self._registers = arguments
+        self._constants: dict[int, Place] = {}
+
+    def __len__(self) -> int:
+        return len(self._words) // 5
+
+    def register(self) -> Place:
+        """A register of its own."""
+        self._registers += 1
+        return Place(self._registers - 1)
+
+    def keep(self, thing: Any) -> Any:
+        """Have `thing` live as long as the function."""
+        self._keep.append(thing)
+        return thing
+
+    def emit(self, operation: str, *operands: object) -> int:
+        """Add an instruction; returns its index. An int that is meant as an object has to be a `Constant`."""
+        words = [*map(self._word, operands)]
+        self._words += [NUMBER_OF[operation], *words, *[0] * (4 - len(words))]
+        return len(self) - 1
+
+    def _word(self, operand: object) -> int | Place:
+        if operand.__class__ in (Place, int):
+            return operand  # type: ignore[return-value]
+        self._keep.append(operand)
+        return id(operand if operand.__class__ is not Constant else operand.value)  # type: ignore[attr-defined]
+
+    def _resolved(self, word: int | Place) -> int:
+        if word.__class__ is int:
+            return word % (1 << 64)  # type: ignore[operator]
+        [number] = word  # type: ignore[misc]
+        return number if number >= 0 else self._registers + ~number  # constants come behind the other registers
+
+    def skip_from(self, index: int) -> None:
+        """Have the instruction at `index`, which skips, skip all that have come after it."""
+        self._words[5 * index + 3] = len(self) - 1 - index
+
+    def attribute(self, owner: Place, name: str) -> Place:
+        """The register that gets `owner`'s attribute."""
+        found = self.register()
+        self.emit("ATTRIBUTE", found, owner, sys.intern(name))
+        return found
+
+    def item(self, container: Place, key: object) -> Place:
+        """The register that gets the item at `key`."""
+        found = self.register()
+        self.emit("ITEM", found, container, Constant(key))
+        return found
+
+    def constant(self, value: object) -> Place:
+        """The register of `value`."""
+        found = self._constants.get(id(value))
+        if found is None:
+            self.keep(value)
+            found = self._constants[id(value)] = Place(~len(self._constants))
+        return found
+
+    def call(self, function: Callable[..., object], *arguments: Place) -> Place:
+        """The register that gets the result of a call."""
+        neighbours = [self.register() for _ in arguments] or [Place(0)]
+        for place, argument in zip(neighbours, arguments, strict=False):
+            self.emit("MOVE", place, argument)
+        found = self.register()
+        self.emit("CALL", found, Constant(function), neighbours[0], len(arguments))
+        return found
+
+    def function(self) -> Callable[..., Any]:
+        """The function that runs them."""
+        table = array("Q", [self._registers, len(self._constants), 0, id(Exception), id(MISSED), 0, *self._constants])
+        table[HEADER_WORDS - 1] = 8 * len(table)
+        table.extend([self._resolved(word) for word in self._words])
+        table[HEADER_WORDS - 1] += table.buffer_info()[0]
+        return builtin(b"genesis_interpret", _interpret(), METH_FASTCALL, table.buffer_info()[0], table, *self._keep)
+
+
+class Constant(NamedTuple):
+    """An object as an operand, be it an int."""
+
+    value: object
+
+
+def are_possible() -> bool:
+    """Whether instructions work with this interpreter: CPython of 64 bits with a lock, whose objects begin with a count."""
+    return _IS_KNOWN
+
+
+def interpret_source() -> KernelSource:
+    """What runs instructions."""
+    return KernelSource("genesis_interpret", interpret_ir(), interpret_ir)
+
+
+@functools.cache
+def _interpret() -> int:
+    [address] = get_or_compile([interpret_source()])
+    return address
+
+
+def _is_known() -> bool:
+    if sys.implementation.name != "cpython" or object.__basicsize__ != 16 or hasattr(sys, "gettotalrefcount"):
+        return False
+    thing = [object()]
+    count = ctypes.c_uint32.from_address(id(thing[0]))
+    before = count.value
+    thing.append(thing[0])
+    return count.value == before + 1 and ctypes.c_void_p.from_address(id(thing[0]) + 8).value == id(object)
+
+
+_IS_KNOWN = _is_known()

@@ -1,0 +1,222 @@
+"""Replays by instructions do what replays by Python do, and leave to these what they do not know."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis import nn, optim
+from genesis.nn import functional as F
+from genesis.runtime.instructions import MISSED, are_possible
+from genesis.tracing.state import thread_state
+
+pytestmark = pytest.mark.skipif(not are_possible(), reason="another interpreter than CPython of 64 bits")
+
+X = genesis.tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
+WEIGHT = genesis.tensor(np.linspace(0, 1, 20, dtype=np.float32).reshape(4, 5))
+
+
+def ready(tensor):
+    """`tensor`, computed: instructions leave what is pending to Python."""
+    tensor.tolist()
+    return tensor
+
+
+def settled(function, *arguments):
+    """The compiled function after the replays that it takes to find its instructions."""
+    compiled = genesis.compile(function)
+    for _ in range(6):
+        compiled(*arguments)
+    [entry] = compiled.entries
+    assert entry.native is not None
+    return compiled, entry.native
+
+
+@pytest.fixture(autouse=True)
+def no_other_device():
+    if thread_state.multi_device:  # what is pending there is flushed by Python
+        pytest.skip("this thread has used another device")
+
+
+FUNCTIONS = {
+    "elementwise": (lambda x: x.exp() * 2 + 1, X),
+    "a product with a held tensor": (lambda x: F.softmax(x @ WEIGHT, -1), X),
+    "an argument read through a view": (lambda x: x.t() * 2, X),
+    "two results": (lambda x: (x.sum(0), [x * 3, x.amax()]), X),
+    "an argument given back": (lambda x, scale: (x * 2, scale), X, 5),
+    "an integer of an index": (lambda x: x.argmax(1), X),
+    "more than memory keeps": (lambda x: x.expand(500, 3, 4).exp() + 1, X),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_those_of_the_function_and_stay(name):
+    function, *arguments = FUNCTIONS[name]
+    compiled, native = settled(function, *arguments)
+    before = native.replays
+    kept = [compiled(ready(arguments[0] + k), *arguments[1:]) for k in range(5)]
+    assert native.replays == before + 5
+    for k, found in enumerate(kept):
+        wanted = function(arguments[0] + k, *arguments[1:])
+        for one, other in zip(genesis.pytree.leaves_of(found), genesis.pytree.leaves_of(wanted), strict=True):
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_numbers_are_read_anew():
+    compiled = genesis.compile(lambda x, a, n: x * a + n, dynamic=True)
+    for k in range(8):
+        got = compiled(X, 0.5 + k, 2 + k)
+        np.testing.assert_allclose(got.numpy(), X.numpy() * np.float32(0.5 + k) + 2 + k, rtol=1e-6)
+    assert sum(entry.native.replays for entry in compiled.entries if entry.native) >= 4
+
+
+@pytest.mark.parametrize("change", [
+    lambda: genesis.no_grad(), lambda: genesis.eager(), lambda: genesis.autocast("cpu", dtype=genesis.bfloat16)])
+def test_modes_that_change_are_seen(change):
+    compiled, native = settled(lambda x: x @ WEIGHT, X)
+    before, wanted = native.replays, (X @ WEIGHT).numpy()
+    with change():
+        assert native.function((X,), {}) is MISSED
+        np.testing.assert_allclose(compiled(X).float().numpy(), wanted, rtol=2e-2)
+    assert native.replays == before
+
+
+def test_other_arguments_are_other_calls():
+    compiled, native = settled(lambda x: x * 2, X)
+    others = [X.double(), X[:2], X.t(), genesis.ones(3, 4, requires_grad=True), genesis.ones(12).reshape(3, 4)[:, ::2]]
+    for other in others:
+        assert compiled(other).tolist() == (other * 2).tolist()
+    for arguments, names in [((), {}), ((X, X), {}), ((X,), {"x": X}), (([X],), {}), ((3.0,), {})]:
+        assert native.function(arguments, names) is MISSED
+
+
+def test_a_global_that_changes_is_seen():
+    names = {"scale": 2.0}
+    exec("def scaled(x): return x * scale", names)
+    compiled, native = settled(names["scaled"], X)
+    names["scale"] = 3.0
+    assert native.function((X,), {}) is MISSED and compiled(X).tolist() == (X * 3).tolist()
+
+
+def test_an_index_out_of_range_raises_as_in_a_call():
+    rows = genesis.tensor([0, 2])
+    compiled, _ = settled(lambda table, rows: table[rows], X, rows)
+    with pytest.raises(IndexError):
+        compiled(X, genesis.tensor([0, 3])).tolist()
+    assert compiled(X, rows).tolist() == X[rows].tolist()
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: optim.SGD(p, lr=0.1), "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+    "adam": lambda p: optim.Adam(p, lr=0.01)}
+
+
+def trained(optimizer, wrap, disturb=lambda step, model, optimizer: None):
+    genesis.manual_seed(1)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Dropout(0.3), nn.Linear(6, 5))
+    stepping = OPTIMIZERS[optimizer](model.parameters())
+
+    @wrap
+    def step(x):
+        stepping.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        stepping.step()
+        return loss
+
+    losses = []
+    for k in range(12):
+        disturb(k, model, stepping)
+        losses.append(step(ready(X * (k + 1))).item())
+    return losses, [p.tolist() for p in model.parameters()], [p.grad.tolist() for p in model.parameters()], step
+
+
+DISTURBANCES = {
+    "nothing": lambda k, model, optimizer: None,
+    "rate": lambda k, model, optimizer: optimizer.param_groups[0].update(lr=0.01 * (k + 1)),
+    "written": lambda k, model, optimizer: model[0].weight.data.mul_(0.5) if k == 8 else None,
+    "gradients kept": lambda k, model, optimizer: vars(optimizer).setdefault("kept", []).append(model[3].weight.grad),
+    "weights kept": lambda k, model, optimizer: vars(optimizer).setdefault("kept", []).append(model[3].weight.detach()),
+    "frozen": lambda k, model, optimizer: model[0].bias.requires_grad_(k != 9),
+}
+
+
+@pytest.mark.parametrize("disturbance", DISTURBANCES)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_training_step_is_that_of_uncompiled_code_to_the_bit(optimizer, disturbance):
+    got = trained(optimizer, genesis.compile, DISTURBANCES[disturbance])
+    want = trained(optimizer, lambda step: step, DISTURBANCES[disturbance])
+    assert got[:3] == want[:3]
+    assert any(entry.native is not None and entry.native.replays for entry in got[3].entries)
+
+
+def test_a_backward_that_would_read_what_a_replay_wrote_over_raises():
+    weight = nn.Parameter(genesis.ones(4))
+    optimizer = optim.SGD([weight], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (weight * x).sum().backward()
+        optimizer.step()
+
+    compiled = genesis.compile(step)
+    for _ in range(6):
+        compiled(X[0])
+    assert compiled.entries[0].native is not None
+    later = (weight * weight).sum()
+    later.item()
+    compiled(X[0])
+    with pytest.raises(RuntimeError, match="modified by an in"):
+        later.backward()
+
+
+def test_a_finalizer_that_calls_the_function_comes_between():
+    compiled, native = settled(lambda x: x * 2, X)
+
+    class Ends:
+        pass
+
+    seen = []
+    for k in range(50):
+        cycle = Ends()
+        cycle.itself, _ = cycle, weakref.finalize(cycle, lambda k=k: seen.append(compiled(X + k).tolist()))
+        del cycle
+        kept = [compiled(X) for _ in range(3)]
+        gc.collect()
+        assert all(one.tolist() == (X * 2).tolist() for one in kept)
+    assert seen == [((X + k) * 2).tolist() for k in range(50)] and native.replays > 100
+
+
+def test_threads_replay_one_function():
+    compiled, _ = settled(lambda x: x.exp() + 1, X)
+    wrong = []
+
+    def work(k):
+        mine = ready(X + k)
+        wanted = (mine.exp() + 1).tolist()
+        for _ in range(300):
+            if compiled(mine).tolist() != wanted:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_replays_are_counted():
+    compiled, _ = settled(lambda x: x * 2, X)
+    [entry] = compiled.entries
+    before = genesis.debug.stats()
+    replays = entry.replays
+    for _ in range(3):
+        compiled(X)
+    after = genesis.debug.stats()
+    assert entry.replays == replays + 3
+    assert {name: after[name] - before[name] for name in ("flushes", "plan_hits", "native_calls", "plans_built")} == {
+        "flushes": 3, "plan_hits": 3, "native_calls": 3, "plans_built": 0}

@@ -1,0 +1,112 @@
+"""Instructions over Python objects: each does what Python does, owns what it should, and says MISSED where a guard fails."""
+
+import operator
+import sys
+
+import pytest
+
+from genesis.runtime.instructions import MISSED, Constant, Instructions, Place, are_possible
+from genesis.runtime.instructions_ir import NUMBER_OF, OPERATIONS
+
+pytestmark = pytest.mark.skipif(not are_possible(), reason="another interpreter than CPython of 64 bits")
+
+
+class Thing:
+    value = 3
+
+
+def guarded(operation, *operands, arguments=1):
+    """The function of `arguments` that says whether the guard holds."""
+    code = Instructions(arguments)
+    code.emit(operation, Place(0), *operands)
+    code.emit("RETURN", code.constant(True))
+    return code.function()
+
+
+def test_operations_are_numbered_in_the_order_of_their_list():
+    assert [*NUMBER_OF] == [line.split()[0] for line in OPERATIONS.strip().splitlines()]
+    assert [*NUMBER_OF.values()] == [*range(len(NUMBER_OF))]
+
+
+THING = Thing()
+
+
+@pytest.mark.parametrize("guard, holding, failing", [
+    (("IS", Constant(THING)), THING, Thing()),
+    (("IS_NOT", Constant(THING)), Thing(), THING),
+    (("CLASS", Constant(int)), 7, True),
+    (("SIZE", 2), [1, 2], (1,)),
+    (("SIZE", 0), {}, 5),
+    (("EQUAL", Constant((2, 3))), (2, 3), (2, 4)),
+    (("FALSE",), [], [0]),
+])
+def test_guards_hold_or_are_missed(guard, holding, failing):
+    function = guarded(*guard)
+    assert function(holding) is True and function(failing) is MISSED
+
+
+@pytest.mark.parametrize("operation", ["SAME", "APART"])
+def test_two_arguments_are_one_object_or_two(operation):
+    function = guarded(operation, Place(1), arguments=2)
+    assert (function(THING, THING) is True) == (operation == "SAME")
+    assert (function(THING, Thing()) is True) == (operation == "APART")
+
+
+def test_values_are_looked_up_as_python_looks_them_up():
+    code = Instructions(2)
+    total = code.call(operator.add, code.attribute(Place(0), "value"), code.item(Place(1), "key"))
+    code.emit("RETURN", total)
+    function = code.function()
+    assert function(THING, {"key": 4}) == 7
+    assert function(THING, {}) is MISSED and function(object(), {"key": 4}) is MISSED  # what raises does not hold
+
+
+@pytest.mark.parametrize("result", [7, None], ids=["returned", "missed"])
+def test_no_reference_is_kept_or_lost(result):
+    thing, holder = Thing(), {"key": 5}
+    code = Instructions(2)
+    code.attribute(Place(0), "value")
+    code.emit("MOVE", code.register(), Place(0))
+    code.emit("IS", Place(0), Constant(thing if result else holder))
+    code.emit("RETURN", Place(1))
+    function = code.function()
+    before = sys.getrefcount(thing), sys.getrefcount(holder), sys.getrefcount(MISSED)
+    for _ in range(100):
+        function(thing, holder)
+    assert (sys.getrefcount(thing), sys.getrefcount(holder), sys.getrefcount(MISSED)) == before
+
+
+def test_an_interrupt_is_no_guard_that_fails():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    code = Instructions()
+    code.emit("RETURN", code.call(interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        code.function()()
+
+
+def test_a_call_that_comes_in_is_missed_and_a_failure_frees_the_table():
+    def again(kind):
+        found.append(function(None))
+        if kind:
+            raise kind
+
+    found = []
+    code = Instructions(1)
+    code.emit("ENTER")
+    code.emit("RETURN", code.call(again, Place(0)))
+    function = code.function()
+    with pytest.raises(ZeroDivisionError):
+        function(ZeroDivisionError)
+    assert found == [MISSED] and function(None) is None and found == [MISSED, MISSED]
+
+
+def test_skips_go_over_what_they_say():
+    code = Instructions(1)
+    skip = code.emit("SKIP_IS", Place(0), Constant(THING), 0)
+    code.emit("RETURN", code.constant("another"))
+    code.skip_from(skip)
+    code.emit("RETURN", code.constant("the thing"))
+    function = code.function()
+    assert function(THING) == "the thing" and function(None) == "another"
