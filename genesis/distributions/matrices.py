@@ -16,9 +16,8 @@ from genesis.distributions.multivariate_normal import (
     solved,
 )
 from genesis.distributions.utils import Operand, as_tensors
-from genesis.functions.creation import zeros
 from genesis.functions.methods.table import functions_of
-from genesis.functions.ranges import arange, tril_indices
+from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
@@ -59,9 +58,7 @@ class Wishart(WithCovariance, ExponentialFamily):
         shape, n, df = self._extended_shape(sample_shape), self._event_shape[0], self.df
         freedom = df.unsqueeze(-1) - arange(n, dtype=df.dtype, device=df.device)
         diagonal = (2 * standard_gamma(freedom / 2, shape[:-1])).sqrt()
-        below = zeros(shape, dtype=df.dtype, device=df.device)
-        rows, columns = tril_indices(n, n, -1)
-        below[..., rows, columns] = randn((*shape[:-2], n * (n - 1) // 2), dtype=df.dtype, device=df.device)
+        below = randn(shape, dtype=df.dtype, device=df.device).tril(-1)
         half = self._unbroadcasted_scale_tril @ (below + diagonal.diag_embed())
         return half @ half.mT
 
