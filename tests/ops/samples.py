@@ -18,8 +18,8 @@ COMPLEX = {
     "put_part", "view_as_complex", "view_as_real",
 }
 COLLECTIVES = {  # there once `genesis.distributed` is imported, and tested on ranks
-    "all_reduce", "reduce_to", "broadcast_from", "all_gather", "all_gather_transient", "reduce_scatter", "gather_to", "scatter_from",
-    "all_to_all", "send_to", "receive_from", "exchange_with",
+    "all_reduce", "reduce_to", "broadcast_from", "all_gather", "all_gather_transient", "reduce_scatter", "gather_to",
+    "scatter_from", "all_to_all", "send_to", "receive_from", "exchange_with",
 }
 INTERNAL = {
     *COMPLEX, *COLLECTIVES, "view_at", "reshape_copy", "put", "to_dtype", "stop_gradient",
