@@ -34,6 +34,7 @@ class NativeCheck:
         self.arrays: dict[Tensor, Place] = {}
         self._constants: Mapping[str, object] = {}
         self._lists: dict[str, list[Place]] = {}
+        self._ids: dict[str, list[Place]] = {}  # of which objects a named set holds the ids
         self._looked_at = code.register()
 
     def add(self, lines: Sequence[str], constants: Mapping[str, object]) -> None:
@@ -62,6 +63,8 @@ class NativeCheck:
             self._require_other(condition, condition.left, condition.ops[0], condition.comparators[0])
         elif isinstance(condition, ast.Name | ast.Attribute):
             self.code.emit("FALSE", self._place(condition))
+        elif isinstance(condition, ast.UnaryOp) and (places := self._ids_in(condition.operand)) is not None:
+            self._require_outside(places, condition.operand.args[0])  # type: ignore[attr-defined]
         else:
             self.code.emit("FALSE", self._by_python(condition))
 
@@ -94,6 +97,8 @@ class NativeCheck:
                 code.emit("IS" if holds else "IS_NOT", self._place(left), Constant(self._value(right)))
             else:
                 code.emit("SAME" if holds else "APART", self._place(left), self._place(right))
+        elif isinstance(how, ast.In) and _is_call(left, "id"):
+            self._require_outside([self._place(left.args[0])], right)  # type: ignore[attr-defined]
         elif isinstance(how, ast.NotEq) and _is_call(left, "len"):
             self._require_length(left.args[0], right)  # type: ignore[attr-defined]
         elif isinstance(how, ast.NotEq) and self._is_constant(right) and not isinstance(left, ast.List):
@@ -102,15 +107,27 @@ class NativeCheck:
             self.code.emit("FALSE", self._by_python(whole))
 
     def _require_length(self, things: ast.expr, length: ast.expr) -> None:
-        if isinstance(things, ast.NamedExpr):
-            things = things.value
-        if isinstance(things, ast.Set):  # of ids of as many objects
-            places = [self._place(one.args[0]) for one in things.elts if isinstance(one, ast.Call)]
+        if isinstance(things, ast.NamedExpr) and isinstance(things.value, ast.Set):  # of ids of as many objects
+            places = [self._place(one.args[0]) for one in things.value.elts if isinstance(one, ast.Call)]
+            self._ids[things.target.id] = places
             for k, place in enumerate(places):
                 for other in places[:k]:
                     self.code.emit("APART", place, other)
         else:
             self.code.emit("SIZE", self._place(things), self._value(length))
+
+    def _ids_in(self, expression: ast.expr) -> list[Place] | None:
+        """The objects whose ids are in the set that `ids.isdisjoint(others)` asks, if it is one of those."""
+        match expression:
+            case ast.Call(ast.Attribute(ast.Name(name), "isdisjoint")):
+                return self._ids.get(name)
+        return None
+
+    def _require_outside(self, places: Sequence[Place], ids: ast.expr) -> None:
+        """None of these objects is among those that have these ids, and live as long as the entry."""
+        for place in places:
+            for address in self._value(ids):
+                self.code.emit("IS_NOT", place, address)
 
     def _by_python(self, expression: ast.expr) -> Place:
         """The register that gets what Python makes of an expression."""

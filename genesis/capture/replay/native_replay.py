@@ -199,15 +199,15 @@ class NativeReplay:
         sets = self._sets(words)
         self._result = self._build(self._results.tree, words)
         temporary = code.call(single.temporary) if single.arena_bytes else None
+        if single.verify is not None:  # it is Python, which may run the same program
+            self._fill(words, temporary, None)
+            code.call(single.verify)
         self._tell_backwards(previous)
         numbers = None
-        if self._slots.compute is not None:
+        if self._slots.compute is not None:  # the last Python: an interrupt in it has the optimizers' steps taken back
             numbers = code.call(self._slots.compute, *self._leaves)
             code.emit("IS_NOT", numbers, None)
         self._fill(words, temporary, numbers)
-        if single.verify is not None:  # runs Python: the slots are filled again
-            code.call(single.verify)
-            self._fill(words, temporary, numbers)
         for tensor, name, value in sets:
             code.emit("SET", tensor, name, value)
         code.emit("RUN", single.program.address)
@@ -256,8 +256,9 @@ class NativeReplay:
             code.emit("STORE", arena, 0)
         else:
             code.emit("ADDRESS", arena, temporary)
-        places = {k: self._leaves[source[1]] if numbers is None else code.item(numbers, at)
-                  for at, (k, source) in enumerate(filled.sources.items())}
+        places = {} if filled.compute is not None and numbers is None else {
+            k: self._leaves[source[1]] if numbers is None else code.item(numbers, at)
+            for at, (k, source) in enumerate(filled.sources.items())}
         for k, (value, (slot, kind)) in enumerate(zip(filled.numbers, slots, strict=True)):
             if k in places:
                 code.emit("REAL" if kind == "d" else "INTEGER", slot, places[k])
