@@ -131,25 +131,26 @@ class GradManager:
         wanted = self._wanted("run")
         if any(not tensor.is_leaf for tensor in wanted):
             raise RuntimeError("GradManager.run: an attached tensor is no leaf, and cannot stand on another device")
-        own, travelling = wanted[0].device, [*wanted, *buffers]
-        shards = scatter(batch, self._devices or [own])
-        rows = [_rows(shard) for shard in shards]
-        losses: list[Tensor] = []
-        parts: dict[int, list[Tensor]] = {id(tensor): [] for tensor in wanted}
-        for shard, device, count in zip(shards, self._devices or [own], rows, strict=False):
-            weight = count / sum(rows) if reduction == "mean" and len(shards) > 1 else 1
-            loss, found = _away(travelling, device, partial(_derived, loss_fn, shard, weight, wanted))
-            losses.append(loss)
-            for tensor, gradient in zip(wanted, found, strict=True):
-                parts[id(tensor)] += [] if gradient is None else [gradient]
-        with recording(False) as again, again:
-            for tensor in wanted:
-                if parts[id(tensor)]:
-                    (total,) = self._reducer.all_reduce(parts[id(tensor)], [tensor.device])
-                    add_gradient(tensor, total, False)
-            (total,) = self._reducer.all_reduce(losses, [own])
-        self._fill(wanted)
-        return total
+        with _LENDING:  # another thread's run has the tensors on other devices meanwhile
+            own, travelling = wanted[0].device, [*wanted, *buffers]
+            shards = scatter(batch, self._devices or [own])
+            rows = [_rows(shard) for shard in shards]
+            losses: list[Tensor] = []
+            parts: dict[int, list[Tensor]] = {id(tensor): [] for tensor in wanted}
+            for shard, device, count in zip(shards, self._devices or [own], rows, strict=False):
+                weight = count / sum(rows) if reduction == "mean" and len(shards) > 1 else 1
+                loss, found = _away(travelling, device, partial(_derived, loss_fn, shard, weight, wanted))
+                losses.append(loss)
+                for tensor, gradient in zip(wanted, found, strict=True):
+                    parts[id(tensor)] += [] if gradient is None else [gradient]
+            with recording(False) as again, again:
+                for tensor in wanted:
+                    if parts[id(tensor)]:
+                        (total,) = self._reducer.all_reduce(parts[id(tensor)], [tensor.device])
+                        add_gradient(tensor, total, False)
+                (total,) = self._reducer.all_reduce(losses, [own])
+            self._fill(wanted)
+            return total
 
     def release(self) -> None:
         """Let go of what was computed: the attached `.grad`, and the derivations of the outputs that `backward` ran.
