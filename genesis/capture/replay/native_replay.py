@@ -202,6 +202,7 @@ class NativeReplay:
         if single.verify is not None:  # it is Python, which may run the same program
             self._fill(words, temporary, None)
             code.call(single.verify)
+        code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
         self._tell_backwards(previous)
         numbers = None
         if self._slots.compute is not None:  # the last Python: an interrupt in it has the optimizers' steps taken back
