@@ -83,14 +83,15 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple
         copies, unknown, again = dict(known), set[int](), set[int]()
         for index in range(last + 1):
             node = source.nodes[index]
-            if index in copies or node.op == "input" or any(i not in copies for i in node.inputs):
+            needs = read_inputs(node) if is_transient(node) else node.inputs
+            if index in copies or node.op == "input" or any(i not in copies for i in needs):
                 continue
-            if not unknown.isdisjoint(node.inputs):
+            if not unknown.isdisjoint(needs):
                 unknown.add(index)
                 cheap = PRIMITIVES[node.op].kind in CHEAP
                 if cheap and not create_graph and all([i in again or i not in unknown for i in read_inputs(node)]):
                     again.add(index)
-            if PRIMITIVES[node.op].kind == "collective":  # it ran; what is read of it was saved
+            if PRIMITIVES[node.op].kind == "collective" or is_transient(node):  # it ran; what is read of it was saved
                 if is_transient(node) and index not in unknown and not create_graph:
                     again.add(index)
                 unknown.add(index)

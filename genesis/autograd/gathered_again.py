@@ -25,12 +25,13 @@ class GatheredAgain:
         """The value of a position."""
         for each in sorted(self._under(index)):
             node = self._nodes[each]
-            if node.op in FORWARDED:
-                self._made[each] = self._at(read_inputs(node)[0])
+            inputs = tuple([self._at(i) for i in read_inputs(node)])
+            if node.op in FORWARDED and not is_transient(node):
+                [self._made[each]] = inputs
                 continue
             self._made[each] = len(self._graph)
-            moved = node.renumbered(tuple([self._at(i) for i in node.inputs]))
-            self._graph.nodes.append(Node(moved.op, moved.inputs, moved.attrs, moved.shape, moved.dtype))
+            op = "all_gather" if is_transient(node) else node.op
+            self._graph.nodes.append(Node(op, inputs, node.attrs, node.shape, node.dtype))
         return self._graph.value(self._at(index))
 
     def _at(self, index: int) -> int:
@@ -57,7 +58,7 @@ def operands_of(nodes: Sequence[Node], again: Collection[int], index: int) -> li
             continue
         seen.add(at)
         if at in again:
-            waiting += nodes[at].inputs if is_transient(nodes[at]) else read_inputs(nodes[at])
+            waiting += read_inputs(nodes[at])
         else:
             found.append(at)
     return found

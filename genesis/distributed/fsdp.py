@@ -6,6 +6,7 @@ stage 3. The names are those of PyTorch's `torch.distributed.fsdp`, second form.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.distributed.nn.functional import all_reduce, collective
-from genesis.distributed.process_group import ProcessGroup, group_of
+from genesis.distributed.process_group import ProcessGroup, group_of, neighbours_of
 from genesis.distributed.tensor.dtensor import distribute_tensor
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
@@ -180,8 +181,9 @@ def fully_shard(
         module: of the same parameters on all ranks; first the layers, then the whole model, are sharded.
         mesh: the ranks: a process group, or what has one as `get_group()`; all ranks if left out.
         reshard_after_forward: whether whole parameters go after forward, and are gathered again in backward. Left out, those of
-            a module within another sharded one do, and those of the outermost stay. The number of all ranks is True; other
-            numbers, of ranks that would keep all parameters between them, are refused.
+            a module within another sharded one do, and those of the outermost stay. A number, by which that of the ranks can
+            be divided: as many neighbouring ranks keep all parameters between them after forward, and gather from each other
+            in backward. The number of all ranks is True; 1 is False, with a warning.
         offload_policy: None or an `OffloadPolicy`. Rows lie in the memory of the module's device, which is a CPU's already on
             a CPU; `CPUOffloadPolicy` is refused for modules on a GPU.
         mp_policy: what it computes with.
@@ -203,19 +205,29 @@ def fully_shard(
     if isinstance(module, FSDPModule):
         raise ArgumentError(f"fully_shard: {type(module).__name__} is sharded already; want each module once")
     group = group_of(mesh.get_group() if hasattr(mesh, "get_group") else mesh)
-    if not isinstance(reshard_after_forward, bool | None) and reshard_after_forward != group.size():
-        raise ArgumentError(
-            f"fully_shard: reshard_after_forward is {reshard_after_forward!r}; want a bool, None, or {group.size()}, the "
-            "number of all ranks")
     if isinstance(offload_policy, CPUOffloadPolicy) and any([p.device.type != "cpu" for p in module.parameters()]):
         raise ArgumentError("fully_shard: CPUOffloadPolicy for a module on a GPU; want None, or the module on the CPU")
     for inner in _sharded_modules(module):
         inner._sharding.is_within_another()
-    reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
+    reshards = _resharding(reshard_after_forward, group)
     ignored = {id(p) for p in ignored_params}
     module._sharding = _Sharding(module, group, mp_policy or MixedPrecisionPolicy(), ignored, reshards)
     module.__class__ = type(f"FSDP{type(module).__name__}", (FSDPModule, type(module)), {})
     return module
+
+
+def _resharding(given: bool | int | None, group: ProcessGroup) -> bool | ProcessGroup | None:
+    """Whether whole parameters go after forward, or the ranks that keep them between them then."""
+    if given is None or isinstance(given, bool):
+        return given
+    size = group.size()
+    if not isinstance(given, int) or not 1 <= given <= size or size % given:
+        raise ArgumentError(f"fully_shard: reshard_after_forward is {given!r}; want a bool, None, or a divisor of {size} ranks")
+    if given == 1:
+        warnings.warn("fully_shard: reshard_after_forward=1 is one rank that keeps all, as False; want True for what goes",
+                      UserWarning, 3)
+        return False
+    return True if given == size else neighbours_of(group, given)
 
 
 class _Sharding:
@@ -223,10 +235,11 @@ class _Sharding:
 
     def __init__(
         self, module: Module, group: ProcessGroup, policy: MixedPrecisionPolicy, ignored: Collection[int],
-        reshards: bool | None,
+        reshards: bool | ProcessGroup | None,
     ) -> None:
         self.group, self.policy = group, policy
-        self.reshards = reshards  # after forward; None is as the module turns out to be within another or not
+        # After forward, to ranks that keep parts; None is as the module turns out to be within another or not.
+        self.reshards = reshards
         places: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
         for owner in module.modules():
             for name, held in vars(owner).items():
@@ -284,8 +297,10 @@ class _Gathered(Function):
         ctx.save_variable("how", (shard.sizes, shard.dtype, sharding))
         given = shard.detach()
         given = given if sharding.policy.param_dtype is None else given.to(sharding.policy.param_dtype)
-        row = rows.all_gather_transient if sharding.reshards else rows.all_gather
-        return collective(row, given, shard.sizes, sharding.group.number)
+        if not sharding.reshards:
+            return collective(rows.all_gather, given, shard.sizes, sharding.group.number)
+        again = sharding.reshards.number if isinstance(sharding.reshards, ProcessGroup) else None
+        return collective(rows.all_gather_transient, given, shard.sizes, again, sharding.group.number)
 
     @staticmethod
     def backward(ctx: Context, gradient: Tensor) -> Tensor:
@@ -299,9 +314,7 @@ class _Gathered(Function):
 
 def _rows(whole: Parameter, group: ProcessGroup) -> ShardedParameter:
     """This rank's rows, as `chunk` cuts them: as many for each rank as for the first, as long as there are any."""
-    count, size = whole.shape[0], group.size()
-    most = -(-count // size)
-    sizes = tuple([max(0, min(most, count - k * most)) for k in range(size)])
+    sizes = tuple(rows.chunks(whole.shape[0], group.size()))
     start = sum(sizes[: group.rank()])
     shard = ShardedParameter(whole.detach()[start : start + sizes[group.rank()]].clone(), whole.requires_grad)
     shard.sizes, shard.sharding = sizes, Rows(group, getattr(whole, "sharding", None))

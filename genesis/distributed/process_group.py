@@ -32,6 +32,7 @@ class ProcessGroup:
     def __init__(self, ranks: Sequence[int], comm: Any, timeout: float) -> None:
         self.ranks = list(ranks)
         self.comm = comm
+        self.parts: dict[int, ProcessGroup] = {}  # see `neighbours_of`
         number = next(_numbers)
         self.handle: Group
         if comm is None:  # one rank needs nobody
@@ -279,7 +280,19 @@ def new_groups(parts: Sequence[Sequence[int]], timeout: datetime.timedelta | flo
 
     A group's ranks are in the order given. Every rank of the job has to call it, with the same groups.
     """
-    whole = world()
+    return _divided(world(), parts, timeout)
+
+
+def neighbours_of(group: ProcessGroup, count: int) -> ProcessGroup:
+    """The group of `count` neighbouring ranks of `group` that this one is in, made once; all of `group` call it."""
+    if count not in group.parts:
+        parts = [[*range(first, first + count)] for first in range(0, group.size(), count)]
+        group.parts[count] = _divided(group, parts, None)
+    return group.parts[count]
+
+
+def _divided(whole: ProcessGroup, parts: Sequence[Sequence[int]], timeout: datetime.timedelta | float | None) -> Any:
+    """The group of the part of `whole` that this rank is in, NON_GROUP_MEMBER if it is in none. Parts have ranks in `whole`."""
     flush_all()
     synchronize(whole, f"new_group {' '.join(map(str, parts))}")
     own = next((number for number, part in enumerate(parts) if whole.rank() in part), None)
@@ -291,7 +304,7 @@ def new_groups(parts: Sequence[Sequence[int]], timeout: datetime.timedelta | flo
         next(_numbers)
         return NON_GROUP_MEMBER
     seconds = whole.handle.timeout if timeout is None else seconds_of(timeout)
-    made = ProcessGroup(parts[own], comm if len(parts[own]) > 1 else None, seconds)
+    made = ProcessGroup([whole.ranks[rank] for rank in parts[own]], comm if len(parts[own]) > 1 else None, seconds)
     _world.others.append(made)
     return made
 

@@ -8,8 +8,7 @@ from collections.abc import Set as AbstractSet
 from genesis.ir.graph import Graph, Node
 from genesis.lower.rematerialize import is_quick_product
 from genesis.lower.rewriting import base_of
-from genesis.lower.simplify import FORWARDED
-from genesis.lower.transient import gathered_alone, is_transient
+from genesis.lower.transient import gathered_alone, is_transient, read_inputs
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand
 
@@ -47,12 +46,13 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
         if index not in wanted:
             continue
         node = graph.nodes[index]
-        cheap = (PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom") or (
-            is_quick_product(graph.nodes, node)) or index in again
+        cheap = "materialize" not in node.attrs and (
+            (PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom")
+            or is_quick_product(graph.nodes, node) or index in again)
         if index < first and not cheap:
             expensive.add(base_of(graph.nodes, index))
         else:
-            wanted.update(node.inputs if node.op not in FORWARDED else (node.inputs[FORWARDED[node.op]],))
+            wanted.update(read_inputs(node))
     return alive, expensive
 
 

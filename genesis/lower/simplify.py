@@ -25,7 +25,8 @@ from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
 
 # Which of its inputs an operation is, of those that compute nothing.
-FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
+FORWARDED = {
+    "custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "kept_in_parts": 0, "rewritten": 1, "with_value": 1}
 # The operand that changes nothing, and where it stands. x + 0 is not among them, for -0.0 + 0 is 0.0; nor is x * 0 a zero, for
 # x may be NaN.
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}

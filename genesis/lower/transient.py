@@ -1,4 +1,8 @@
-"""Transient collectives: their results are not kept for backward, where they run again on the same operands."""
+"""Transient collectives: their results are not kept for backward, where they run again on the same operands.
+
+Or another collective gives there what they gave: a node `kept_in_parts` after them says which one, and has as its last input
+what that one gathers, which is kept.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,14 @@ CHEAP = "elementwise", "view", "source"
 
 
 def is_transient(node: Node) -> bool:
-    """Whether a node is a collective whose result is not kept."""
+    """Whether a node is a collective whose result is not kept, or says how it is gathered again."""
     return "transient" in node.attrs
 
 
 def read_inputs(node: Node) -> tuple[int, ...]:
-    """The inputs that a value is computed from."""
+    """The inputs that a value is computed from; one that is gathered again, in backward."""
+    if is_transient(node):
+        return node.inputs[-1:]
     return (node.inputs[FORWARDED[node.op]],) if node.op in FORWARDED else node.inputs
 
 
@@ -28,6 +34,8 @@ def gathered_alone(nodes: Sequence[Node]) -> frozenset[int]:
     for index, node in enumerate(nodes):
         if is_transient(node):
             found.add(index)
+        elif "materialize" in node.attrs:
+            continue
         elif node.op != "input" and PRIMITIVES[node.op].kind in CHEAP:
             inputs = read_inputs(node)
             if all([i in numbers for i in inputs]):

@@ -195,9 +195,38 @@ def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 
 
 
 @row_of("all_gather_transient")
-def all_gather_transient(input: Value, sizes: tuple[int, ...] | None = None, group: int = 0) -> Value:
-    """As `all_gather`, of what is not kept for backward: there it is gathered again."""
-    return _gathered(input, sizes, group, True)
+def all_gather_transient(
+    input: Value, sizes: tuple[int, ...] | None = None, again: int | None = None, group: int = 0
+) -> Value:
+    """As `all_gather`, of what is not kept for backward: there it is gathered again, from the same ranks, or from the parts
+    that the ranks of group `again` keep of it.
+    """
+    whole = _gathered(input, sizes, group, True)
+    return whole if again is None or GROUPS[group].size == 1 else _kept_in_parts(whole, again)
+
+
+def _kept_in_parts(whole: Value, group: int) -> Value:
+    """`whole`, of which backward reads what ranks of a group gather of the parts that they keep: this rank's is a copy."""
+    own, row = GROUPS[group], numel(whole.shape[1:])
+    counts = [size * row for size in chunks(whole.shape[0], own.size)]
+    flat, start, count = reshape_value(whole, (whole.node.numel,)), sum(counts[: own.rank]), counts[own.rank]
+    part = slice_value(flat, 0, start, start + count) if count else expand(whole.graph.constant(0, whole.dtype), (1,))
+    copy = "clone" if whole.dtype.is_complex else "kept_part"
+    kept = whole.graph.add(copy, (part,), part.shape, part.dtype, {"materialize": True})
+    said = f"again of {whole.dtype.name}{[*whole.shape]}"
+    attrs = {"group": group, "reduce": "", "root": -1, "sends": (count,), "receives": (*counts,), "said": said,
+             "transient": True}
+    return reshape_value(whole.graph.add("kept_in_parts", (flat, kept), flat.shape, flat.dtype, attrs), whole.shape)
+
+
+primitive("kept_part", "elementwise", reference=lambda node, part: part.copy(), emit=lambda k, part: part, cost=0)
+primitive("kept_in_parts", "elementwise", reference=lambda node, whole, part: whole, emit=lambda k, whole, part: whole, cost=0)
+
+
+def chunks(count: int, parts: int) -> list[int]:
+    """How many rows each of some parts has, as `chunk` cuts: as many as the first, as long as there are any."""
+    most = -(-count // parts)
+    return [max(0, min(most, count - k * most)) for k in range(parts)]
 
 
 def _gathered(input: Value, sizes: tuple[int, ...] | None, group: int, is_transient: bool) -> Value:

@@ -105,7 +105,7 @@ def put_part(base: Value, value: Value, at: Layout) -> Value:
 # ---- what takes complex numbers ----
 # Kinds of primitives that know nothing of what they move.
 _MOVED = frozenset(("gather", "put", "cat", "source", "view", "collective"))
-_PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "rewritten", "with_value"))
+_PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "kept_in_parts", "rewritten", "with_value"))
 # Host calls whose references take complex numbers.
 _HOST = frozenset((
     "recurrence", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 from types import CodeType, FrameType
@@ -9,13 +11,15 @@ from types import CodeType, FrameType
 from genesis.runtime.notebook import cell_name
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Files of decorators, whose frames stand between ours and the user's: no user's call is written there.
+_BETWEEN = contextlib.contextmanager.__code__.co_filename, functools.wraps.__code__.co_filename
 
 
 class _Inside(dict[str, bool]):
-    """Whether a file is one of ours."""
+    """Whether a file is one of ours, or of those between."""
 
     def __missing__(self, name: str) -> bool:
-        inside = self[name] = name.startswith(_PACKAGE)
+        inside = self[name] = name.startswith(_PACKAGE) or name in _BETWEEN
         return inside
 
 

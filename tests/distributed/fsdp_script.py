@@ -1,5 +1,7 @@
 """Parameters divided among ranks, against one process with the whole batch. Run by `test_collectives.py`."""
 
+import warnings
+
 import numpy as np
 from checks import equal, raises, run
 from data_parallel_script import batch, share, trained
@@ -83,6 +85,37 @@ def check_whole_parameters_go_after_forward_and_come_again_in_backward():
             needed = plan.arena_bytes + sum(plan.sizes)
             assert most - needed > 3 * 256 * 256 * 4, (most, needed)  # of six layers' at least three
         del held
+
+
+def check_neighbours_keep_whole_parameters_between_forward_and_backward():
+    """Those of a number of ranks that is neither one nor all; in a program that goes on, and in one that ran."""
+    parts = 2 if size() == 4 else size()
+    x, wanted = genesis.tensor(np.random.default_rng(rank()).standard_normal((4, 5)).astype(np.float32)), None
+    for reshards, ran in ((False, False), (parts, False), (parts, True)):
+        model = divided(reshards=reshards)
+        genesis.debug.reset_stats()
+        loss = (model(x) ** 2).sum()
+        if ran:
+            loss.item()
+        loss.backward()
+        lines = genesis.debug.graph(*[p.grad for p in model.parameters()]).text(detail=True)
+        found = [p.grad.numpy() for p in model.parameters()]
+        if not reshards:
+            wanted, sent = found, genesis.debug.stats()["collective_bytes"]
+            continue
+        for old, new in zip(wanted, found, strict=True):
+            assert np.abs(new - old).max(initial=0) <= 1e-5 * np.abs(old).max(initial=0)
+        assert genesis.debug.stats()["collective_bytes"] > sent
+        again = [line for line in lines.splitlines() if "again of" in line and "all_gather" in line]
+        assert len(again) >= 3 if parts < size() else not again, again  # the weights
+    if size() == 4:
+        trained(model, compiled=True)
+        trained(alone := plain(), parts=lambda x: x)
+        close(model, alone)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert fully_shard(plain(), reshard_after_forward=1)._sharding.reshards is False
+    assert "one rank that keeps all" in str(told[0].message)
 
 
 def check_what_is_gathered_by_hand_is_there_until_the_forward():
@@ -200,7 +233,7 @@ def check_wrong_arguments():
     model = divided()
     raises(ValueError, "sharded already", fully_shard, model)
     raises(TypeError, "want a module", fully_shard, genesis.ones(2))
-    raises(ValueError, "want a bool, None", fully_shard, plain(), reshard_after_forward=5)
+    raises(ValueError, "want a bool, None, or a divisor", fully_shard, plain(), reshard_after_forward=5)
     scalar = nn.Module()
     scalar.scale = nn.Parameter(genesis.tensor(1.0))
     raises(ValueError, "no axis to cut", fully_shard, scalar)

@@ -6,6 +6,7 @@ import tempfile
 
 import numpy as np
 from checks import given, raises, run
+from fsdp_script import check_neighbours_keep_whole_parameters_between_forward_and_backward  # noqa: F401 - run by its name
 
 import genesis
 import genesis.distributed as dist
