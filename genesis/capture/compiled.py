@@ -12,6 +12,7 @@ from genesis.autograd.hooks import observers
 from genesis.capture.record.records import Positional, Refusal, SplitError
 from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared
+from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.entry import Entry
 from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all, flush_collectives
@@ -25,7 +26,7 @@ from genesis.runtime.logs import tell
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import BUSY, LOCK, critical
+from genesis.tracing.trace import LOCK
 
 F = TypeVar("F", bound=AnyFunction)
 ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
@@ -94,8 +95,7 @@ class Compiled:
         if GROUPS:
             flush_collectives()
         with LOCK:
-            opened = state["trace"]
-            if critical.running or (opened is not None and opened.closed is BUSY):  # a signal handler or finalizer came in
+            if has_come_between():
                 return self.function(*args, **kwargs)
             entries, now, nearest = self.entries, modes(), -3
             began = timeline.spans is not None and timeline.start()
@@ -122,18 +122,9 @@ class Compiled:
                 if self.check and entry.replays < CHECKED:
                     replayed, result = compared(self.function, entry, found, args, kwargs)
                 else:
-                    opened = state["trace"]  # the check may have flushed another
-                    if opened is not None and opened.closed:
-                        opened = None
                     try:
-                        critical.running = True
-                        if opened is not None:
-                            opened.closed = BUSY
-                        replayed, result = entry.replay(*found)
+                        replayed, result = run_critical(entry.replay, *found)
                     finally:
-                        critical.running = False
-                        if opened is not None:
-                            opened.closed = False
                         if began:
                             timeline.note("replay", began, self.__qualname__)
                 if replayed and result is FAULT:

@@ -8,7 +8,7 @@ holds for it: an index out of range undoes what depends on it, an interrupt lose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from operator import add, attrgetter
 from typing import Any, NamedTuple
@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 from genesis.capture.guards.entry_check import check_of
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Settings, Source, Values, Write, signed
+from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Source, Values, Write
 from genesis.capture.record.results import Results, copied, find, tensor_builder
 from genesis.capture.record.steps import steps_not_taken
 from genesis.capture.replay.native_replay import LONGEST, NativeReplay, NativeSlots, is_native
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
+from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.execution.failure import take_back_notes
 from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.ir.annotations import AnyFunction, Scalar
-from genesis.runtime import rng
 from genesis.runtime.executor_ir import PATIENCE
 from genesis.runtime.instructions import are_possible
 from genesis.runtime.timeline import timeline
@@ -35,7 +35,6 @@ from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array
 
 _device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
-Undo = list[Callable[[], None]]
 LOOKS = 4  # at a replay, which a busy machine may have slowed down
 
 
@@ -128,32 +127,23 @@ class Entry:
 
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
-        undo: Undo = []
         if self.results.held:
             leaves = self.results.with_held(leaves)
-        start, single = None, None if FLUSH_HOOKS else self._single  # hooks want to see traces
+        taken, single = TakenSteps(), None if FLUSH_HOOKS else self._single  # hooks want to see traces
         commit = single or Commit()
         commit.done = False
         try:
-            settings: list[Settings] = []
-            for step in self._optimizer_steps:
-                numbers = step.again(undo)
-                if numbers is None:
-                    self._take_back(undo, start)
-                    return False, None
-                settings.append(numbers)
-            if self._draws is not None:
-                start = rng.reserve(self._draws)
+            if not taken.take(self._optimizer_steps, self._draws):
+                return False, None
             if single is None:
-                result = self._flushed(arrays, leaves, partial(_number, settings, leaves, start), undo, commit)
+                result = self._flushed(arrays, leaves, taken, commit)
             else:
                 only = self._steps[0]
                 scalars = only.numbers
                 if only.slots:
                     scalars = scalars.copy()
                 for k, source in only.slots:
-                    scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
-                        settings, leaves, start, source)
+                    scalars[k] = taken.number(leaves, source)
                 if not only.is_plain:  # in the same list: the caller's is not to own what dies
                     arrays[:] = [self._input(one, arrays, {}) for one in only.inputs]
                 began = timeline.spans is not None and timeline.start()
@@ -163,10 +153,10 @@ class Entry:
         except BaseException:
             # Once committed, tensors hold their new arrays, computed or pending: the step has been taken.
             if not commit.done:
-                self._take_back(undo, start)
+                taken.take_back()
             raise
         if result is FAULT:
-            self._take_back(undo, start)
+            taken.take_back()
         else:
             self._replays += 1
         return True, result
@@ -198,32 +188,17 @@ class Entry:
 
     def _computed(self, slots: Sequence[tuple[int, Source]], *leaves: Any) -> tuple[Scalar, ...] | None:
         """The numbers of slots, after the optimizers' steps; None if one of these would be another."""
-        undo: Undo = []
-        start: int | None = None
+        taken = TakenSteps()
         try:
-            settings: list[Settings] = []
-            for step in self._optimizer_steps:
-                numbers = step.again(undo)
-                if numbers is None:
-                    self._take_back(undo, None)
-                    return None
-                settings.append(numbers)
-            if self._draws is not None:
-                start = rng.reserve(self._draws)
-            return tuple([_number(settings, leaves, start, source) for _, source in slots])
+            if not taken.take(self._optimizer_steps, self._draws):
+                return None
+            numbers = tuple([taken.number(leaves, source) for _, source in slots])
         except BaseException:
-            self._take_back(undo, start)
+            taken.take_back()
             raise
+        return numbers
 
-    def _take_back(self, undo: Undo, start: int | None) -> None:
-        for restore in reversed(undo):
-            restore()
-        if start is not None:
-            rng.set_state((rng.initial_seed(), start))
-
-    def _flushed(
-        self, arrays: list[Array], leaves: Leaves, number: Callable[[Source], Scalar], undo: Undo, commit: Commit
-    ) -> Any:
+    def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: Commit) -> Any:
         """Put the programs down one after the other, and flush each."""
         for source in self._cleared:
             find(source, leaves)._grad = None
@@ -236,7 +211,7 @@ class Entry:
                 arrays.clear()  # the trace alone is to own inputs that die: the pool takes over what has no other owner
             scalars = step.numbers.copy()
             for k, source in step.slots:
-                scalars[k] = number(source)
+                scalars[k] = taken.number(leaves, source)
             trace, handles = step.program.put_down(inputs, scalars)
             for array in handles:
                 values[position, array.index] = array
@@ -255,7 +230,7 @@ class Entry:
                 new = frozenset(values.values())
                 if position or trace.done or trace.run is not None or not all(map(partial(_is_former, new), roots)):
                     for index in steps_not_taken(self._optimizer_steps, partial(_is_former, new)):
-                        undo[index]()
+                        taken.undo[index]()
                 else:
                     commit.done = False  # nothing has happened
                     for root, write in zip(roots, step.writes, strict=True):
@@ -307,21 +282,6 @@ def _commit(
     for tensor, gradient in graded:
         if not tensor._is_holder:
             hold_gradient(tensor, gradient)
-
-
-def _number(settings: Sequence[Settings], leaves: Leaves, start: int | None, source: Source) -> Any:
-    """The number that `source` names, in a call with these leaves and steps whose random numbers begin at `start`."""
-    kind = source[0]
-    if kind == "setting":
-        return settings[source[1]][source[2]]
-    if kind == "leaf":
-        return leaves[source[1]]
-    if kind == "seed":
-        return signed(rng.initial_seed())
-    if kind == "draw":
-        assert start is not None
-        return signed((start + source[1]) & rng.MASK)
-    return source[1] if kind == "given" else source[1](*[_number(settings, leaves, start, operand) for operand in source[2:]])
 
 
 def _step(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> _Step:

@@ -20,6 +20,7 @@ from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.guards.native_check import NativeCheck
 from genesis.capture.record.records import Mode, Positional, Source
 from genesis.capture.record.results import Recipe, Results
+from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.execution.result_pool import ResultPool
@@ -172,21 +173,7 @@ class NativeReplay:
     def _replay_locked(self, args: Positional, kwargs: Attributes) -> Any:
         """For calls that change tensors or run Python: what comes in meanwhile knows of them."""
         with LOCK:
-            opened = thread_state.trace
-            if critical.running or (opened is not None and opened.closed is BUSY):
-                return MISSED
-            if opened is not None and opened.closed:
-                opened = None
-            try:
-                critical.running = True
-                if opened is not None:
-                    opened.closed = BUSY
-                result = self._replay(args, kwargs)  # an interrupt after it still comes in the block
-            finally:
-                critical.running = False
-                if opened is not None:
-                    opened.closed = False
-        return result
+            return MISSED if has_come_between() else run_critical(self._replay, args, kwargs)
 
     def _run(self, words: ResultWords, previous: ResultWords) -> None:
         code, single = self._code, self._single

@@ -1,0 +1,31 @@
+"""The section of a replay that what comes in between knows of: signal handlers and finalizers record and compute apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import BUSY, critical
+
+
+def has_come_between() -> bool:
+    """Whether who calls, as the holder of LOCK, is a signal handler or finalizer that has interrupted a program."""
+    opened = thread_state.trace
+    return critical.running or (opened is not None and opened.closed is BUSY)
+
+
+def run_critical(replay: Callable[..., Any], *arguments: Any) -> Any:
+    """What `replay` returns, run in that section by the holder of LOCK. An interrupt may come at its end, too."""
+    opened = thread_state.trace
+    if opened is not None and opened.closed:
+        opened = None
+    try:
+        critical.running = True
+        if opened is not None:
+            opened.closed = BUSY
+        return replay(*arguments)
+    finally:
+        critical.running = False
+        if opened is not None:
+            opened.closed = False

@@ -1,0 +1,56 @@
+"""What a replay repeats in Python, and takes back where it fails: steps of optimizers and schedulers, and random draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.capture.record.records import Leaves, Settings, Source, signed
+from genesis.capture.record.steps import ScheduleStep, Undo, UpdateStep
+from genesis.runtime import rng
+
+
+class TakenSteps:
+    """The steps that a call has taken so far.
+
+    Attributes:
+        undo: what takes each of them back.
+    """
+
+    def __init__(self) -> None:
+        self.undo: Undo = []
+        self._settings: list[Settings] = []
+        self._start: int | None = None
+
+    def take(self, steps: Sequence[UpdateStep | ScheduleStep], draws: int | None) -> bool:
+        """Take the steps and draw `draws` numbers; False, and nothing has happened, if a step would be another one."""
+        for step in steps:
+            settings = step.again(self.undo)
+            if settings is None:
+                self.take_back()
+                return False
+            self._settings.append(settings)
+        if draws is not None:
+            self._start = rng.reserve(draws)
+        return True
+
+    def take_back(self) -> None:
+        """Undo all."""
+        for restore in reversed(self.undo):
+            restore()
+        if self._start is not None:
+            rng.set_state((rng.initial_seed(), self._start))
+
+    def number(self, leaves: Leaves, source: Source) -> Any:
+        """The number that `source` names, in a call with these leaves."""
+        kind = source[0]
+        if kind == "setting":
+            return self._settings[source[1]][source[2]]
+        if kind == "leaf":
+            return leaves[source[1]]
+        if kind == "seed":
+            return signed(rng.initial_seed())
+        if kind == "draw":
+            assert self._start is not None
+            return signed((self._start + source[1]) & rng.MASK)
+        return source[1] if kind == "given" else source[1](*[self.number(leaves, operand) for operand in source[2:]])
