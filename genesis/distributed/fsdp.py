@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
-from genesis.distributed.nn.functional import all_reduce, collective
+from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import ProcessGroup, group_of, neighbours_of
-from genesis.distributed.tensor.dtensor import distribute_tensor
+from genesis.distributed.sharded_rows import Rows, ShardedParameter, part_of_whole, rows_of, whole_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -60,28 +59,6 @@ class CPUOffloadPolicy(OffloadPolicy):
     """They lie in the CPU's memory, as those of modules on the CPU do."""
 
     pin_memory: bool = True
-
-
-class Rows(NamedTuple):
-    """How a parameter is cut: into rows among the ranks of a group, and before that, if so, as `within` says."""
-
-    group: ProcessGroup
-    within: Any = None  # a `tensor.sharded_parameter.Sharding`
-
-    def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
-        """The norm over all ranks, from that of this rank's rows."""
-        if norm_type == inf:
-            norm = all_reduce(norm, "max", self.group)
-        else:
-            norm = all_reduce(norm**norm_type, "sum", self.group) ** (1 / norm_type)
-        return norm if self.within is None else self.within.norm_of_all(norm, norm_type)  # type: ignore[no-any-return]
-
-
-class ShardedParameter(Parameter):
-    """This rank's rows of a parameter, which may be none; `sizes` says how many rows each rank has."""
-
-    sizes: tuple[int, ...] = ()
-    sharding: Rows  # `nn.utils.clip_grad_norm_` asks it for the norm over all ranks
 
 
 class Unsharded:
@@ -139,13 +116,11 @@ class FSDPModule:
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """The state dict with all rows of the parameters, on every rank. All ranks have to call it."""
-        with recording(False) as again, again, ExitStack() as stack:
-            for module in _sharded_modules(self):
-                stack.enter_context(module._sharding.gathered())
+        for module in _sharded_modules(self):
+            module.reshard()
+        with recording(False) as again, again:
             named = [*self.named_parameters(), *self.named_buffers()]  # type: ignore[attr-defined]
-            gathered = {path: each for module in _sharded_modules(self) for path, each in _paths(self, module)}
-            held = {name: (tensor, getattr(tensor, "sharding", None)) for name, tensor in named} | gathered
-            return {name: _whole(tensor, within).detach().clone() for name, (tensor, within) in held.items()}
+            return {name: whole_of(tensor, tensor).detach().clone() for name, tensor in named}
 
     def load_full_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
         """Take this rank's rows of `state_dict`, which has all rows. Raises ValueError for other names or shapes."""
@@ -154,17 +129,7 @@ class FSDPModule:
             raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(held)}")
         with recording(False) as again, again:
             for name, tensor in held.items():
-                source, how = state_dict[name], getattr(tensor, "sharding", None)
-                within = how.within if isinstance(how, Rows) else how
-                if within is not None:
-                    source = distribute_tensor(source, within.device_mesh, within.placements, src_data_rank=None).to_local()
-                if isinstance(tensor, ShardedParameter):
-                    whole = (sum(tensor.sizes), *tensor.shape[1:])
-                    if tuple(source.shape) != whole:
-                        raise ArgumentError(f"load_full_state_dict: {name} has shape {source.shape}; want {whole}")
-                    rank = tensor.sharding.group.rank()
-                    start = sum(tensor.sizes[:rank])
-                    source = source[start : start + tensor.sizes[rank]]
+                source = part_of_whole(state_dict[name], tensor, f"load_full_state_dict: {name}")
                 write(detach(tensor), source.to(tensor.dtype))
 
 
@@ -248,7 +213,7 @@ class _Sharding:
         scalars = [name for name, p in module.named_parameters() if id(p) in places and not p.shape]
         if scalars:
             raise ArgumentError(f"fully_shard: parameter {scalars[0]} has no axis to cut; want shape (1,), or ignored_params")
-        self.entries = [(owners, _rows(whole, group)) for owners, whole in places.values()]
+        self.entries = [(owners, rows_of(whole, group)) for owners, whole in places.values()]
         self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False  # whether they are whole, and stay so until a forward
         self.divisor: float | None = None  # of gradients' sums; the number of ranks if there is none
@@ -312,31 +277,8 @@ class _Gathered(Function):
         return (collective(rows.reduce_scatter, sent, "sum", sizes, group) * (1 / divisor)).to(dtype)
 
 
-def _rows(whole: Parameter, group: ProcessGroup) -> ShardedParameter:
-    """This rank's rows, as `chunk` cuts them: as many for each rank as for the first, as long as there are any."""
-    sizes = tuple(rows.chunks(whole.shape[0], group.size()))
-    start = sum(sizes[: group.rank()])
-    shard = ShardedParameter(whole.detach()[start : start + sizes[group.rank()]].clone(), whole.requires_grad)
-    shard.sizes, shard.sharding = sizes, Rows(group, getattr(whole, "sharding", None))
-    return shard
-
-
 def _sharded_modules(module: Any) -> list[Any]:
     return [each for each in module.modules() if isinstance(each, FSDPModule)]
-
-
-def _paths(root: Any, module: Any) -> Iterator[tuple[str, tuple[Tensor, Any]]]:
-    """What a module's sharded parameters hold now, by their paths from `root`, and how that is cut besides."""
-    prefixes = {id(each): f"{path}." if path else "" for path, each in root.named_modules()}
-    for owners, shard in module._sharding.entries:
-        for owner, name in owners:
-            yield prefixes[id(owner)] + name, (vars(owner)[name], shard.sharding.within)
-
-
-def _whole(tensor: Tensor, within: Any) -> Tensor:
-    """All of what ranks hold together, of which this rank has `tensor`."""
-    whole: Tensor = tensor if within is None else within.held(tensor).full_tensor()
-    return whole
 
 
 def _cast(tree: Any, dtype: DType | None) -> Any:

@@ -9,6 +9,7 @@ from data_parallel_script import batch, share, trained
 import genesis
 import genesis.distributed as dist
 from genesis import nn
+from genesis.distributed.checkpoint import state_dict as dcp
 from genesis.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, ShardedParameter, fully_shard
 from genesis.execution.plan import plan_for
 from genesis.tracing.state import current_trace
@@ -227,6 +228,32 @@ def check_whole_state_is_saved_and_loaded():
     model.load_full_state_dict(alone.state_dict())
     close(model, alone, 0)
     raises(ValueError, "want", model.load_full_state_dict, {})
+
+
+def check_state_dicts_by_options():
+    """Whole tensors on all ranks or the first, and set from those of the first alone, whatever others give."""
+    model, other, alone = divided(), divided(), plain()
+    optimizers = [genesis.optim.Adam(each.parameters(), lr=0.1) for each in (model, other, alone)]
+    for each, optimizer, x in zip((model, alone), optimizers[::2], (share(batch(0)[0]), batch(0)[0]), strict=True):
+        each(x).square().mean().backward()
+        optimizer.step()
+    wanted = [alone.state_dict(), optimizers[2].state[alone[0].weight]["exp_avg"]]
+    options = dcp.StateDictOptions(full_state_dict=True)
+    state, moments = dcp.get_state_dict(model, optimizers[0], options=options)
+    for name, value in wanted[0].items():
+        equal(state[name], value.numpy())
+    equal(moments["state"]["0.weight"]["exp_avg"], wanted[1].numpy())
+    first = dcp.StateDictOptions(full_state_dict=True, cpu_offload=True)
+    state, moments = dcp.get_state_dict(model, optimizers[0], options=first)
+    assert (len(state), len(moments)) == ((len(wanted[0]), 2) if rank() == 0 else (0, 0))
+    sent = dcp.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    dcp.set_state_dict(other, optimizers[1], model_state_dict=state, optim_state_dict=moments, options=sent)
+    for one, two in zip(model.parameters(), other.parameters(), strict=True):
+        equal(two, one.detach().numpy(), exact=True)
+        for key, value in optimizers[0].state[one].items():
+            assert np.array_equal(*[np.asarray(each) for each in (optimizers[1].state[two][key], value)]), key
+    whole = dcp.get_model_state_dict(model, options=options)
+    raises(RuntimeError, "0.bias", dcp.set_model_state_dict, other, {**whole, "0.bias": genesis.ones(2)}, options=options)
 
 
 def check_wrong_arguments():

@@ -39,8 +39,11 @@ def part_of(value: Held) -> Part:
     return Part(value, (0,) * value.ndim, tuple(value.shape))
 
 
-def leaves(state: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """(path, the dictionary that holds it, its key there) of all that is in dictionaries within dictionaries.
+def leaves(
+    state: Mapping[str, Any], before: tuple[str, ...] = ()
+) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """(path, the dictionary that holds it, its key there) of all that is in dictionaries, and lists of these, within
+    dictionaries.
 
     Raises TypeError for keys that are no strings, and ValueError for two values at one path.
     """
@@ -49,6 +52,9 @@ def leaves(state: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[t
             raise TypeError(f"checkpoint: the key {key!r} of {'.'.join(before) or 'the state'}; want a string")
         if isinstance(value, Mapping) and value:
             yield from leaves(value, (*before, key))
+        elif isinstance(value, list) and value and all([isinstance(each, Mapping) and each for each in value]):
+            for number, each in enumerate(value):
+                yield from leaves(each, (*before, key, str(number)))
         else:
             yield ".".join((*before, key)), state, key
 

@@ -2,129 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from genesis.distributed.checkpoint.layout import Part, part_of
+from genesis.distributed.checkpoint.optimizer_state import Optimizers, flattened, load_by_names, state_by_names
+from genesis.distributed.checkpoint.options import (
+    DEFAULT,
+    StateDictOptions,
+    given_value,
+    is_left_out,
+    own_value,
+    sent_by_rank0,
+)
 from genesis.distributed.data_parallel import DistributedDataParallel
-from genesis.distributed.fsdp import ShardedParameter
 from genesis.distributed.tensor.dtensor import DTensor
+from genesis.distributed.tensor.sharded_parameter import Sharding
 from genesis.nn.module import Module
-from genesis.optim.optimizer import Optimizer
-from genesis.tensor.dispatch import filled
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import write
-from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+
+__all__ = [
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+    "set_optimizer_state_dict", "set_state_dict"]
 
 
-def get_model_state_dict(model: Module) -> dict[str, Any]:
-    """The state dict of a model, by the names that it has without DistributedDataParallel around it."""
-    state, parameters = _bare(model).state_dict(), dict(_bare(model).named_parameters())
-    return {name: _held(value, parameters[name]) if name in parameters else value for name, value in state.items()}
+def get_model_state_dict(
+    model: Module, *, submodules: Collection[Module] | None = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """The state dict of a model, by the names that it has without DistributedDataParallel around it.
+
+    `submodules` says of which of its modules alone. All ranks have to call it.
+    """
+    options, bare = options or DEFAULT, _bare(model)
+    held, tensors = bare.state_dict(), _tensors(bare)
+    frozen = {name for name, p in bare.named_parameters() if not p.requires_grad} if options.ignore_frozen_params else ()
+    wanted = {name: _name_of(name, bare, submodules, options) for name in held if name not in frozen}
+    state = {given: given_value(held[name], tensors[name], options) if name in tensors else held[name]
+             for name, given in wanted.items() if given is not None}
+    return {} if is_left_out(options) else state
 
 
-def set_model_state_dict(model: Module, model_state_dict: Mapping[str, Any]) -> Any:
-    """Load what `get_model_state_dict` gave. Raises as `load_state_dict`."""
-    return _bare(model).load_state_dict(
-        {name: value.local if isinstance(value, Part) else value for name, value in model_state_dict.items()})
+def set_model_state_dict(
+    model: Module, model_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
+) -> Any:
+    """Load what `get_model_state_dict` gave, by the same options. Raises as `load_state_dict`.
+
+    Returns the names that were missing and those that were too many, as `load_state_dict` does.
+    """
+    options, bare = options or DEFAULT, _bare(model)
+    given, tensors = sent_by_rank0(dict(model_state_dict), options), _tensors(bare)
+    state = {name: _loadable(value, tensors.get(name), name, options) for name, value in given.items()}
+    if options.ignore_frozen_params:
+        held = bare.state_dict()
+        state |= {name: held[name] for name, p in bare.named_parameters() if not p.requires_grad and name not in state}
+    return bare.load_state_dict(state, strict=options.strict)
 
 
-def get_optimizer_state_dict(model: Module, optimizers: Optimizer) -> dict[str, Any]:
-    """The state and the groups of an optimizer, by the names of the model's parameters.
+def get_optimizer_state_dict(
+    model: Module, optimizers: Optimizers, *, submodules: Collection[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> dict[str, Any]:
+    """The state and the groups of one or several optimizers, by the names of the model's parameters.
 
     Before its first step it is what the state would be after a step of zero gradients, for `load` to fill; the optimizer and
-    the parameters stay as they are. Raises ValueError for a parameter that the model has not.
+    the parameters stay as they are. `submodules` changes nothing here, as in PyTorch. All ranks have to call it. Raises
+    ValueError for a parameter that the model has not.
     """
-    with _begun(optimizers):
-        state = optimizers.state_dict()
-    names, tensors = _names(model, optimizers), _parameters(optimizers)
-    held = {names[k]: {key: _held(value, tensors[k]) for key, value in each.items()} for k, each in state["state"].items()}
-    groups = {str(k): {**group, "params": [names[p] for p in group["params"]]} for k, group in enumerate(state["param_groups"])}
-    return {"state": held, "param_groups": groups}
+    options = options or DEFAULT
+    state = state_by_names(_known(model), optimizers, options)
+    if options.flatten_optimizer_state_dict:
+        state = flattened(state)
+    return {} if is_left_out(options) else state
 
 
-def set_optimizer_state_dict(model: Module, optimizers: Optimizer, optim_state_dict: Mapping[str, Any]) -> None:
-    """Load what `get_optimizer_state_dict` gave. Raises as `load_state_dict`."""
-    number = {name: k for k, name in enumerate(_names(model, optimizers))}
-    state = {number[name]: {key: _own(value) for key, value in each.items()}
-             for name, each in optim_state_dict["state"].items()}
-    groups = [{**group, "params": [number[name] for name in group["params"]]}
-              for group in optim_state_dict["param_groups"].values()]
-    optimizers.load_state_dict({"state": state, "param_groups": groups})
+def set_optimizer_state_dict(
+    model: Module, optimizers: Optimizers, optim_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
+) -> None:
+    """Load what `get_optimizer_state_dict` gave, by the same options.
+
+    Raises as `load_state_dict`; RuntimeError for a parameter without state where `options.strict`.
+    """
+    options = options or DEFAULT
+    load_by_names(_known(model), optimizers, sent_by_rank0(dict(optim_state_dict), options), options)
 
 
-def get_state_dict(model: Module, optimizers: Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
+def get_state_dict(
+    model: Module, optimizers: Optimizers, *, submodules: Collection[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """`get_model_state_dict` and `get_optimizer_state_dict`."""
-    return get_model_state_dict(model), get_optimizer_state_dict(model, optimizers)
+    return (get_model_state_dict(model, submodules=submodules, options=options),
+            get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options))
 
 
 def set_state_dict(
-    model: Module, optimizers: Optimizer, *, model_state_dict: Mapping[str, Any], optim_state_dict: Mapping[str, Any]
+    model: Module, optimizers: Optimizers, *, model_state_dict: Mapping[str, Any], optim_state_dict: Mapping[str, Any],
+    options: StateDictOptions | None = None,
 ) -> Any:
-    """Load what `get_state_dict` gave."""
-    set_optimizer_state_dict(model, optimizers, optim_state_dict)
-    return set_model_state_dict(model, model_state_dict)
+    """Load what `get_state_dict` gave, by the same options."""
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return set_model_state_dict(model, model_state_dict, options=options)
 
 
 def _bare(model: Module) -> Module:
     return model.module if isinstance(model, DistributedDataParallel) else model
 
 
-def _parameters(optimizer: Optimizer) -> list[Tensor]:
-    return [p for group in optimizer.param_groups for p in group["params"]]
+def _known(model: Module) -> dict[int, str]:
+    """The names of the model's parameters, by their ids."""
+    return {id(p): name for name, p in _bare(model).named_parameters()}
 
 
-def _names(model: Module, optimizer: Optimizer) -> list[str]:
-    """The names of an optimizer's parameters, in its order."""
-    known = {id(p): name for name, p in _bare(model).named_parameters()}
-    parameters = _parameters(optimizer)
-    if any(id(p) not in known for p in parameters):
-        raise ValueError("get_optimizer_state_dict: the optimizer has a parameter that is not the model's")
-    return [known[id(p)] for p in parameters]
+def _tensors(bare: Module) -> dict[str, Tensor]:
+    """Parameters and buffers by their names, all names of those that have several."""
+    return dict([*bare.named_parameters(remove_duplicate=False), *bare.named_buffers(remove_duplicate=False)])
 
 
-def _held(value: Any, parameter: Tensor) -> Any:
-    """A part of the state, as what ranks hold together if it is divided as its parameter is."""
-    sharding = getattr(parameter, "sharding", None)
-    if sharding is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
+def _loadable(value: Any, tensor: Tensor | None, name: str, options: StateDictOptions) -> Any:
+    """What `load_state_dict` takes: this rank's rows, and of layers in parts a DTensor or the whole."""
+    if isinstance(value, DTensor):
         return value
-    if isinstance(parameter, ShardedParameter):  # rows, of any number on each rank
-        shape = sum(parameter.sizes), *value.shape[1:]
-        start, whole = ([0] * len(shape), [*shape]) if sharding.within is None else sharding.within.place_of(shape)
-        start[0] += sum(parameter.sizes[: sharding.group.rank()])
-        return Part(value, tuple(start), tuple(whole))
-    return sharding.held(value)
+    own, how = own_value(value, tensor, name, options), getattr(tensor, "sharding", None)
+    if isinstance(how, Sharding) and isinstance(own, Tensor) and own.shape == tensor.shape:  # type: ignore[union-attr]
+        return how.held(own)
+    return own
 
 
-def _own(value: Any) -> Any:
-    """This rank's part of what ranks hold together."""
-    return part_of(value).local if isinstance(value, DTensor | Part) else value
-
-
-@contextmanager
-def _begun(optimizer: Optimizer) -> Iterator[None]:
-    """Within it, an optimizer has the state that it has after a step."""
-    unstepped = optimizer.state_dict()
-    if unstepped["state"]:
-        yield
-        return
-    parameters = [p for p in _parameters(optimizer) if p.requires_grad]
-    before = [(p, p.grad, p.detach().clone()) for p in parameters]
-    rates = [group["lr"] for group in optimizer.param_groups]
-    try:
-        for p in parameters:
-            p.grad = filled(0, p.shape, p.dtype, p.device)
-        for group in optimizer.param_groups:
-            group["lr"] = 0.0
-        optimizer.step()
-        for group, rate in zip(optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        yield
-    finally:
-        optimizer.load_state_dict(unstepped)
-        for p, grad, value in before:
-            p.grad = grad
-            with recording(False) as again, again:
-                write(detach(p), value)
+def _name_of(
+    name: str, bare: Module, submodules: Collection[Module] | None, options: StateDictOptions
+) -> str | None:
+    """What a state dict calls a parameter or buffer; None if it is left out."""
+    if not submodules:
+        return name
+    for path, module in bare.named_modules():
+        if module in submodules and name.startswith(f"{path}."):
+            return name if options.keep_submodule_prefixes else name[len(path) + 1 :]
+    return None

@@ -1,0 +1,79 @@
+"""Parameters of which each rank of a group has some rows, and how their wholes are cut and put together."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, NamedTuple
+
+from genesis.distributed.nn.functional import all_reduce, collective
+from genesis.distributed.process_group import ProcessGroup
+from genesis.distributed.tensor.dtensor import distribute_tensor
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.nn.parameter import Parameter
+from genesis.ops import collective as rows
+from genesis.tensor.handle import Tensor
+
+
+class Rows(NamedTuple):
+    """How a parameter is cut: into rows among the ranks of a group, and before that, if so, as `within` says."""
+
+    group: ProcessGroup
+    within: Any = None  # a `tensor.sharded_parameter.Sharding`
+
+    def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
+        """The norm over all ranks, from that of this rank's rows."""
+        if norm_type == inf:
+            norm = all_reduce(norm, "max", self.group)
+        else:
+            norm = all_reduce(norm**norm_type, "sum", self.group) ** (1 / norm_type)
+        return norm if self.within is None else self.within.norm_of_all(norm, norm_type)  # type: ignore[no-any-return]
+
+
+class ShardedParameter(Parameter):
+    """This rank's rows of a parameter, which may be none; `sizes` says how many rows each rank has."""
+
+    sizes: tuple[int, ...] = ()
+    sharding: Rows  # `nn.utils.clip_grad_norm_` asks it for the norm over all ranks
+
+    @property
+    def start(self) -> int:
+        """The first of this rank's rows."""
+        return sum(self.sizes[: self.sharding.group.rank()])
+
+
+def rows_of(whole: Parameter, group: ProcessGroup) -> ShardedParameter:
+    """This rank's rows, as `chunk` cuts them: as many for each rank as for the first, as long as there are any."""
+    sizes = tuple(rows.chunks(whole.shape[0], group.size()))
+    start = sum(sizes[: group.rank()])
+    shard = ShardedParameter(whole.detach()[start : start + sizes[group.rank()]].clone(), whole.requires_grad)
+    shard.sizes, shard.sharding = sizes, Rows(group, getattr(whole, "sharding", None))
+    return shard
+
+
+def whole_of(value: Tensor, parameter: Tensor) -> Tensor:
+    """All of what ranks hold together, of which this rank has `value`, cut as `parameter` is. All ranks have to call it."""
+    how = getattr(parameter, "sharding", None)
+    whole = value.detach()
+    if isinstance(how, Rows) and isinstance(parameter, ShardedParameter):
+        whole = collective(rows.all_gather, whole, parameter.sizes, how.group.number)
+    within = how.within if isinstance(how, Rows) else how
+    return whole if within is None else within.held(whole).full_tensor()  # type: ignore[no-any-return]
+
+
+def part_of_whole(whole: Tensor, parameter: Tensor, name: str) -> Tensor:
+    """This rank's part of `whole`, cut as `parameter` is. Raises ValueError for another shape."""
+    how = getattr(parameter, "sharding", None)
+    within = how.within if isinstance(how, Rows) else how
+    part = whole
+    if within is not None:
+        part = distribute_tensor(whole, within.device_mesh, within.placements, src_data_rank=None).to_local()
+    if isinstance(parameter, ShardedParameter):
+        rest = tuple(parameter.shape[1:])
+        if tuple(part.shape) != (sum(parameter.sizes), *rest):
+            raise ArgumentError(f"{name} has shape {whole.shape}; want {(sum(parameter.sizes), *rest)}")
+        part = part[parameter.start : parameter.start + len(parameter)]
+    return part
+
+
+replayable_module(__name__)
