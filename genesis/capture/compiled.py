@@ -32,6 +32,7 @@ F = TypeVar("F", bound=AnyFunction)
 ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
 PATIENCE = 4  # recordings in a row that came to nothing before they become rare
+RARER = 3  # then each waits for this power of two times as many calls as the one before: a recording takes as long as 100 calls
 
 
 class Compiled:
@@ -144,7 +145,7 @@ class Compiled:
         if replays != self._replays:
             self._replays, self._wasted = replays, 0
         self._wasted += 1
-        if self._wasted > PATIENCE and self._wasted & (self._wasted - 1):
+        if self._wasted > PATIENCE and not _is_power(self._wasted):
             return self.function(*args, **kwargs)
         if self.entries:
             tell("guards", "%s is recorded anew: %s has changed", self.__qualname__, self.missed)
@@ -173,6 +174,11 @@ class Compiled:
 
     def _find_native(self) -> None:
         self._native = [entry.native.function for entry in self.entries if entry.native is not None]
+
+
+def _is_power(number: int) -> bool:
+    """Whether a number is a power of two raised to RARER."""
+    return not number & (number - 1) and number.bit_length() % RARER == 1
 
 
 def _under(kind: type[Module], module: Module) -> Module:

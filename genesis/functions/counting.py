@@ -12,14 +12,14 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import places_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.ir.dtypes import float64, int64
+from genesis.ir.dtypes import float32, float64, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, from_values
 
 
 @overridable_method
@@ -29,19 +29,19 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> genesis.bincount(genesis.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    values = values_of(input)
-    if values.ndim != 1 or values.dtype.kind not in "iu" or (values < 0).any():
+    if input.ndim != 1 or input.dtype.category != 1:
         raise ArgumentError(f"bincount: wants a vector of ints, 0 or more, got {input.dtype.name} of shape {input.shape}")
     if weights is not None and weights.shape != input.shape:
         raise ArgumentError(f"bincount: weights have shape {weights.shape}; want {input.shape}")
     if minlength < 0:
         raise ArgumentError(f"bincount: minlength is {minlength}; want 0 or more")
-    length = max(minlength, int(values.max()) + 1 if values.size else 0)
-    source = from_data(1, device=input.device).expand(input.shape) if weights is None else weights
-    if weights is not None and weights.dtype.name != "float32":
-        source = weights.to(float64)
-    counts = from_data(np.zeros(length, source.dtype.numpy), device=input.device)
-    return counts.scatter_add(0, input.long(), source.detach())
+    kind = int64 if weights is None else weights.dtype if weights.dtype is float32 else float64
+    factors = None if weights is None else values_of(weights.detach().to(kind))
+    try:
+        counts = np.bincount(values_of(input).astype(np.int64, copy=False), factors, minlength)
+    except ValueError:
+        raise ArgumentError("bincount: wants ints of 0 or more, got a negative one") from None
+    return from_values(counts, kind, input.device)
 
 
 @overridable_method

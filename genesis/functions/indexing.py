@@ -15,15 +15,15 @@ import numpy as np
 
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import seen_method
-from genesis.ir.dtypes import bool_, refuse_complex_number, uint8
+from genesis.ir.dtypes import bool_, int64, refuse_complex_number, uint8
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import call, filled
-from genesis.tensor.from_python import from_data, from_memory
-from genesis.tensor.handle import Operand, Tensor
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_place import write
 from genesis.tensor.views import view
 
@@ -53,7 +53,8 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
         return viewed if items else view(self, "subscript", ())
     if len(tensors) == 1 and tensors[0][1].dtype is bool_ and tensors[0][1].ndim > 1:
         axis, mask = tensors[0]  # its axes as one: one index for each place, not one for each axis
-        viewed, tensors = viewed.flatten(axis, axis + mask.ndim - 1), ((axis, mask.flatten()),)
+        viewed = viewed.flatten(axis, axis + mask.ndim - 1)
+        return call(OPERATIONS["index"], (viewed, (axis,), _beside(viewed, flat_places_of(mask))))  # type: ignore[no-any-return]
     axes, positions = positions_of(viewed, tensors)
     return call(OPERATIONS["index"], (viewed, axes, *positions))
 
@@ -204,7 +205,7 @@ def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple
     axes: list[int] = []
     positions: list[Tensor] = []
     for axis, part in tensors:
-        found = places_of(part).unbind(1) if part.dtype is bool_ else [part]
+        found = [part] if part.dtype is not bool_ else [flat_places_of(part)] if part.ndim == 1 else places_of(part).unbind(1)
         axes += range(axis, axis + len(found))
         positions += [_beside(tensor, p) for p in found]
     return tuple(axes), positions
@@ -213,9 +214,16 @@ def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple
 def places_of(tensor: Tensor) -> Tensor:
     """(places, axes): the places of the elements that are not zero. How many there are is looked at."""
     if tensor.numel() <= FEW:
-        return from_memory(np.argwhere(values_of(tensor))).to(tensor.device)
+        return from_values(np.argwhere(values_of(tensor)), int64, tensor.device)
     count = int(values_of(call(OPERATIONS["count_nonzero"], (tensor.detach(),))))
     return call(OPERATIONS["nonzero_places"], (tensor, count, 0))  # type: ignore[no-any-return]
+
+
+def flat_places_of(tensor: Tensor) -> Tensor:
+    """(places,): the places, in the flattened tensor, of the elements that are not zero."""
+    if tensor.numel() <= FEW:
+        return from_values(np.flatnonzero(values_of(tensor)), int64, tensor.device)
+    return places_of(tensor.flatten()).reshape(-1)
 
 
 def _beside(tensor: Tensor, index: Tensor) -> Tensor:

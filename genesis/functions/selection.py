@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -12,13 +12,13 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import FEW, places_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
+from genesis.ir.dtypes import int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
-from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor, method
+from genesis.tensor.handle import Operand, Tensor, from_values, method
 from genesis.tensor.in_place import in_place_form
 from genesis.tensor.views import view
 
@@ -152,12 +152,13 @@ def unique(
         if return_inverse:
             results[1] = results[1].scatter(0, order, results[1]).reshape(input.shape)
         return results[0] if len(results) == 1 else tuple(results)
-    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    results = [from_data(found[0], device=input.device)]
+    unique_of: Callable[..., Any] = np.unique  # NumPy's overloads know no flag that is a variable
+    found = unique_of(
+        values_of(input), return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False)
+    values, *more = found if return_inverse or return_counts else (found,)
     if return_inverse:
-        results.append(from_data(found[1].reshape(input.shape if dim is None else -1), device=input.device))
-    if return_counts:
-        results.append(from_data(found[2], device=input.device))
+        more[0] = more[0].reshape(input.shape if dim is None else -1)
+    results = [from_values(values, input.dtype, input.device), *[from_values(one, int64, input.device) for one in more]]
     return results[0] if len(results) == 1 else tuple(results)
 
 

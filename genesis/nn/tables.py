@@ -6,6 +6,8 @@ were asked for.
 
 from __future__ import annotations
 
+from genesis.functions.indexing import FEW
+from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
@@ -162,8 +164,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     if num_classes < -1 or (num_classes == -1 and not tensor.numel()):
         raise ValueError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
-    count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
-    return call(OPERATIONS["one_hot"], (tensor, count))
+    if num_classes == -1:
+        greatest = values_of(tensor).max() if tensor.numel() <= FEW else tensor.max().item()
+        num_classes = int(greatest) + 1
+    return call(OPERATIONS["one_hot"], (tensor, num_classes))
 
 
 replayable_module(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from math import log as ln
 from math import pi
-from typing import Any
+from typing import Any, overload
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
@@ -117,6 +117,13 @@ def _picked(
     kept = target != ignore_index
     label = check_index(name, where(kept, target, 0), classes, wrap=False)
     row = (*want[:axis], 1, *want[axis:])
+    if logp.node.op in ("input", "variable"):  # it lies in memory: a few elements of it are read, not all
+        at = reshape_value(label, row)
+        losses = -reshape_value(gather_value(logp, at, axis), want)
+        if weight is None:
+            return where(kept, losses, 0), kept, cast(kept, logp.dtype)
+        factor = reshape_value(gather_value(_per_class(weight, logp, axis), at, axis), want)
+        return where(kept, losses * factor, 0), kept, where(kept, factor, 0)
     places = reshape_value(iota(logp.graph, classes, int64), (classes,) + (1,) * (logp.ndim - axis - 1))
     chosen = (places == reshape_value(label, row)) & reshape_value(kept, row)
     scale = _per_class(weight, logp, axis)
@@ -125,6 +132,10 @@ def _picked(
     return losses, kept, counted
 
 
+@overload
+def _per_class(weight: Value, like: Value, axis: int) -> Value: ...
+@overload
+def _per_class(weight: None, like: Value, axis: int) -> float: ...
 def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
     if weight is None:
         return 1

@@ -9,6 +9,7 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.capture import compiled
 
 SCALE = genesis.ones(2)
 
@@ -107,3 +108,20 @@ def test_what_is_printed():
     looking(genesis.ones(2))
     assert re.fullmatch(r"<compiled .*<lambda>, called each time: a value is looked at \(at .*objects.py:\d+\)>", repr(looking))
     assert repr(genesis.compile(functools.partial(shifted))) == "<compiled partial, entries: 0, replays: 0>"
+
+
+def test_a_call_that_looks_at_values_is_recorded_ever_more_rarely(monkeypatch):
+    recorded, calls, given = [], [], genesis.tensor([0, 2])
+
+    def noting(*arguments):
+        recorded.append(len(calls))
+        return record(*arguments)
+
+    record = compiled.record
+    monkeypatch.setattr(compiled, "record", noting)
+    places = genesis.compile(lambda x: x.nonzero())
+    while len(calls) < 600:
+        calls.append(None)
+        places(given)
+    assert recorded == [1, 2, 3, 4, 8, 64, 512]
+    assert "looked at" in str(places.refusals[0])

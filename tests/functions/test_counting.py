@@ -11,7 +11,9 @@ X = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
 COUNTS = np.array([0, 3, 1, 3, 5, 3])
 RUNS = np.array([[1, 1, 2], [1, 1, 2], [3, 1, 2]])
 CALLS = {
-    "bincount": [(COUNTS,), (COUNTS, X[0]), (COUNTS, None, 9), (COUNTS[:0],)],
+    "bincount": [(COUNTS,), (COUNTS, X[0]), (COUNTS, None, 9), (COUNTS[:0],),
+                 (COUNTS.astype(np.uint8), COUNTS), (COUNTS, X[0].astype(np.float64), 2)],
+    "unique": [(RUNS,), (RUNS, True, True), (RUNS, True, False, True, 0), (RUNS * np.nan, True, True, True)],
     "histc": [(X,), (X, 5, -1, 1), (X, 4), (X * 0, 3)],
     "mode": [(COUNTS,), (RUNS, 0), (RUNS, 1, True)],
     "unique_consecutive": [(COUNTS,), (RUNS, True, True), (RUNS, True, True, 0), (RUNS, True, True, 1), (COUNTS[:0],)],
@@ -126,6 +128,7 @@ def test_limits_of_integers_are_torchs(name):
 
 REFUSED = [
     (lambda x: genesis.bincount(x), r"bincount: wants a vector of ints"),
+    (lambda x: genesis.bincount(genesis.tensor([1, -1])), r"bincount: wants ints of 0 or more"),
     (lambda x: genesis.histogram(x, 2, range=(1.0, 0.0)), r"histogram: range is \(1.0, 0.0\); want the lower end"),
     (lambda x: genesis.histogram(x, 0), r"histogram: bins are \[0\]; want one at least"),
     (lambda x: genesis.histogram(x / 0, 2).hist.tolist(), r"the bins are to be between -inf and inf; want finite numbers"),
