@@ -38,9 +38,7 @@ def main(arguments: list[str]) -> None:
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
         if several and end.code:
-            if not isinstance(end.code, int):
-                print(end.code, file=sys.stderr)
-            abort(end.code if isinstance(end.code, int) else 1)
+            end_job(SystemExit, end, None)
         raise
     except BaseException as problem:
         if several:

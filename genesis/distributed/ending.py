@@ -28,8 +28,10 @@ def abort(code: int) -> NoReturn:
 
 
 def end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> NoReturn:
-    """An exception that nobody caught: other ranks would wait for this one for ever."""
+    """An exception that nobody caught, or a status other than 0: other ranks would wait for this one for ever."""
     own = mpi.library().COMM_WORLD.rank
     text = "".join(traceback.format_exception(kind, problem, trace))
     sys.stderr.write("".join(f"[rank {own}] {line}" for line in text.splitlines(True)))
+    if isinstance(problem, SystemExit):
+        abort(problem.code if isinstance(problem.code, int) else 1)
     abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
