@@ -23,8 +23,8 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    boards, checkpoints, compilers, engine, environment, exporting, files, hub, masked_tensors, measuring, networks, ntuples,
-    operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
+    boards, checkpoints, compilers, engine, environment, exporting, files, foreach, hub, masked_tensors, measuring, networks,
+    ntuples, operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -225,6 +225,7 @@ NAMES: dict[str, Any] = {
     "torch._C._get_tracing_state": nothing,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
+    **{f"torch.{name}": function for name, function in foreach.FOREACH.items()},
     **{f"torch.nn.modules.{path}": kind for path, kind in privates.BASES.items()},
     "torch.nn.modules.loss._Loss": privates._Loss,
     "torch.nn.modules.loss._WeightedLoss": privates._WeightedLoss,
@@ -305,7 +306,7 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.rnn.bind": lambda optional, fn: None if optional is None else fn(optional),
     "torch.nn.utils.parametrizations.F": functional,
     "torch.nn.utils.parametrize.get_swap_module_params_on_conversion": no,
-    "torch.nn.utils.parametrize.is_traceable_wrapper_subclass": no,
+    "torch.nn.utils.parametrize.is_traceable_wrapper_subclass": privates.is_traceable_wrapper_subclass,
     "torch.nn.utils.parametrize.is_opaque_reference_type": no,
     "torch.func.functionalize": compilers.returned,
     "torch._jit_internal._copy_to_script_wrapper": compilers.returned,

@@ -1078,7 +1078,8 @@ class Methods:
     def new(self, *content: Any, device: DeviceLike = None) -> Tensor:
         """A tensor of this one's dtype and device: of sizes, of nested lists, or a view of a tensor or a storage."""
     def new_empty(
-        self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
+        self, *extents: Extents, size: Int | Sequence[Int] | None = None, dtype: DType | None = None,
+        device: DeviceLike = None, requires_grad: Bool = False, layout: object = None, pin_memory: Bool = False,
     ) -> Tensor:
         """A tensor in this one's dtype and on its device, to be written."""
     def new_empty_strided(
@@ -1092,7 +1093,8 @@ class Methods:
     ) -> Tensor:
         """`fill_value` everywhere, in this tensor's dtype and on its device."""
     def new_ones(
-        self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
+        self, *extents: Extents, size: Int | Sequence[Int] | None = None, dtype: DType | None = None,
+        device: DeviceLike = None, requires_grad: Bool = False, layout: object = None, pin_memory: Bool = False,
     ) -> Tensor:
         """Ones in this tensor's dtype and on its device."""
     def new_tensor(
@@ -1100,7 +1102,8 @@ class Methods:
     ) -> Tensor:
         """A tensor with a copy of `data`, in this tensor's dtype and on its device."""
     def new_zeros(
-        self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
+        self, *extents: Extents, size: Int | Sequence[Int] | None = None, dtype: DType | None = None,
+        device: DeviceLike = None, requires_grad: Bool = False, layout: object = None, pin_memory: Bool = False,
     ) -> Tensor:
         """Zeros in this tensor's dtype and on its device."""
     def nextafter(self, other: Operand) -> Tensor:

@@ -82,3 +82,30 @@ def test_profiles_are_those_of_the_library(tmp_path):
     assert "exp" in averages.table(sort_by="self_cpu_time_total") and averages.total_average().count == 4
     measured.export_chrome_trace(str(tmp_path / "trace.json"))
     assert (tmp_path / "trace.json").read_text().count('"name": "doubled"') == 2
+
+
+def test_steps_of_optimizers_of_ones_own_ask_these():
+    assert of("torch.optim.optimizer._default_to_fused_or_foreach")([genesis.ones(2)], False) == (False, False)
+    assert of("torch.optim.optimizer._get_value")(genesis.tensor(2.0)) == 2.0
+    seen = []
+
+    class Optimizer:
+        def __init__(self, differentiable):
+            self.defaults = {"differentiable": differentiable}
+
+        def step(self):
+            """A step."""
+            seen.append(genesis.is_grad_enabled())
+
+    step = of("torch.optim.optimizer._use_grad_for_differentiable")(Optimizer.step)
+    step(Optimizer(False))
+    step(Optimizer(True))
+    assert seen == [False, True] and step.__doc__ == "A step."
+
+
+def test_wrapping_classes_are_known_by_their_protocol():
+    asked = "torch.utils._python_dispatch.is_traceable_wrapper_subclass"
+    for lib, is_wrapper in ((genesis, of(asked)), (torch, theirs(asked))):
+        ways = {"__tensor_flatten__": lambda self: ([], None), "__tensor_unflatten__": staticmethod(lambda *a: None)}
+        kind = type("Wrapper", (lib.Tensor,), ways)
+        assert [is_wrapper(x) for x in (lib.ones(2), 1, lib.ones(2).as_subclass(kind))] == [False, False, True]

@@ -43,6 +43,9 @@ CALLS = """
     lib.empty(size=(2, 3)) * 0
     lib.zeros(size=[2, 3], layout=lib.strided, pin_memory=False)
     lib.ones((2, 3), requires_grad=False)
+    x.new_ones(size=(2, 3))
+    x.new_zeros(size=[2], dtype=lib.int64, pin_memory=False)
+    x.new_empty(size=(1, 2)) * 0
     lib.randint(high=1, size=(2, 3))
     lib.randint(1, (2, 3), dtype=lib.int32)
     lib.randint(0, 1, size=(2,), requires_grad=False)

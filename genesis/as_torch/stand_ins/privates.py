@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import genesis
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.containers import ModuleList
@@ -124,6 +126,45 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     return tuple(part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True))
 
 
+# ---- optimizers of one's own ----
+def _default_to_fused_or_foreach(params: Sequence[Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Whether a step is one kernel, or goes by lists: neither, for steps of single tensors fuse."""
+    return False, False
+
+
+def _use_grad_for_differentiable(func: AnyFunction) -> AnyFunction:
+    """The step of an optimizer, with gradients only where its setting `differentiable` says so."""
+    @functools.wraps(func)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with genesis.set_grad_enabled(self.defaults["differentiable"]):
+            return func(self, *args, **kwargs)
+
+    return step
+
+
+def _get_value(x: Any) -> Any:
+    """The number of a tensor, or the number."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+OPTIMIZER: dict[str, Any] = {
+    "_default_to_fused_or_foreach": _default_to_fused_or_foreach, "_use_grad_for_differentiable": _use_grad_for_differentiable,
+    "_get_value": _get_value, "_to_scalar": lambda x: x.squeeze() if isinstance(x, Tensor) and x.ndim else x,
+    "_get_scalar_dtype": lambda is_fused=None: (
+        genesis.float32 if is_fused or genesis.get_default_dtype() != genesis.float64 else genesis.float64),
+    "_get_capturable_supported_devices": lambda supports_xla=True: ["cuda"],
+    "_get_foreach_kernels_supported_devices": lambda: ["cuda"], "_get_fused_kernels_supported_devices": lambda: ["cuda", "cpu"],
+    "_disable_dynamo_if_unsupported": lambda single_tensor_fn=None: lambda func: func,
+    "_foreach_supported_types": [Tensor, genesis.nn.Parameter], "_params_t": Iterable[Any],
+    **{f"_{name}_doc": "" for name in ("capturable", "differentiable", "foreach", "fused", "maximize", "params")},
+}
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether a tensor is of a class that says how it is taken apart into tensors."""
+    return isinstance(t, Tensor) and all(hasattr(type(t), f"__tensor_{way}__") for way in ("flatten", "unflatten"))
+
+
 # ---- aliases for annotations ----
 _numbers: Any = int | Sequence[int]
 TYPES: dict[str, Any] = {
@@ -134,6 +175,8 @@ TYPES: dict[str, Any] = {
     "torch.types._dtype": genesis.DType, "torch.types._device": genesis.device, "torch.types._TensorOrTensors": Tensor,
     "torch.types.Number": int | float | bool, "torch.types.Device": genesis.device | str | int | None,
     "torch.optim.optimizer.ParamsT": Iterable[Any],
+    **{f"torch.optim.optimizer.{name}": value for name, value in OPTIMIZER.items()},
+    "torch.utils._python_dispatch.is_traceable_wrapper_subclass": is_traceable_wrapper_subclass,
 }
 
 

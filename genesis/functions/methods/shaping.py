@@ -139,9 +139,11 @@ def new_full(
 
 def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
     def new(
-        self: Tensor, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+        self: Tensor, *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
+        requires_grad: bool = False, layout: object = None, pin_memory: bool = False,
     ) -> Tensor:
-        return filled(*size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+        dtype, device, placing = dtype or self.dtype, device or self.device, {} if layout is None else {"layout": layout}
+        return filled(*extents, size=size, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
     new.__name__, new.__doc__ = name, doc
     method(new)

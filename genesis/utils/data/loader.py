@@ -36,7 +36,8 @@ class DataLoader:
         worker_init_fn: called with its number in each worker at first.
         generator: a `genesis.Generator` for the random order; without one, `genesis.manual_seed` decides.
         prefetch_factor: how many batches each worker is ahead.
-        pin_memory, persistent_workers: accepted as PyTorch's; threads and CPU memory need none.
+        pin_memory, pin_memory_device, persistent_workers, in_order: accepted as PyTorch's; threads and CPU memory need none,
+            and batches come in order always.
 
     What a worker raises is raised in the loop, with the worker's traceback. Raises ValueError for arguments that exclude
     each other.
@@ -54,6 +55,7 @@ class DataLoader:
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Context = None,
         generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
+        pin_memory_device: str = "", in_order: bool = True,
     ) -> None:
         self._iterable = isinstance(dataset, IterableDataset)
         if num_workers < 0 or timeout < 0 or (prefetch_factor is not None and prefetch_factor < 1):
@@ -80,6 +82,8 @@ class DataLoader:
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self.num_workers = num_workers
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.persistent_workers, self.in_order = persistent_workers, in_order
         self.drop_last = drop_last
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn

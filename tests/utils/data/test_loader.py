@@ -284,3 +284,12 @@ def test_a_stream_has_its_own_order():
 def test_pytorchs_other_arguments_are_accepted():
     loader = data.DataLoader(Squares(2), 2, pin_memory=True, persistent_workers=False, multiprocessing_context=None)
     assert lists(loader) == [[0, 1]]
+
+
+def test_settings_of_a_loader_can_be_read_and_given_to_another():
+    names = "pin_memory", "pin_memory_device", "persistent_workers", "in_order", "num_workers", "drop_last", "timeout"
+    for lib in (data, torch.utils.data):
+        loader = lib.DataLoader([1, 2], in_order=True, pin_memory_device="")
+        settings = {name: getattr(loader, name) for name in names}
+        assert settings == dict(zip(names, (False, "", False, True, 0, False, 0), strict=True))
+        assert len(lib.DataLoader([1, 2], **settings)) == 2
