@@ -5,7 +5,7 @@ The branch that `where` drops is computed of harmless numbers, so that neither a
 
 from __future__ import annotations
 
-from math import pi
+from math import isfinite, pi
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
@@ -90,13 +90,25 @@ leaky_relu = _activation(
     "leaky_relu", lambda input, negative_slope=0.01: where(input > 0, input, input * negative_slope),
     "x where positive, `negative_slope` * x elsewhere.", wide=False,
 )
+
+
+def _scaled(alpha: float, input: Value, growth: Value) -> Value:
+    """alpha * growth, and 0 where `input` is 0 for every alpha, as in PyTorch."""
+    return alpha * growth if isfinite(alpha) else where(input == 0, input, alpha * growth)
+
+
+def _celu(input: Value, alpha: float = 1.0) -> Value:
+    if not alpha:
+        raise ValueError("celu: alpha is 0; want another number")
+    return where(input > 0, input, _scaled(alpha, input, expm1(where(input > 0, 0, input / alpha))))
+
+
 elu = _activation(
-    "elu", lambda input, alpha=1.0: where(input > 0, input, alpha * expm1(where(input > 0, 0, input))),
+    "elu", lambda input, alpha=1.0: where(input > 0, input, _scaled(alpha, input, expm1(where(input > 0, 0, input)))),
     "x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016).",
 )
 celu = _activation(
-    "celu", lambda input, alpha=1.0: where(input > 0, input, alpha * expm1(where(input > 0, 0, input / alpha))),
-    "x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017).", method=True,
+    "celu", _celu, "x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017).", method=True,
 )
 selu = _activation(
     "selu", lambda input: 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717),

@@ -151,8 +151,22 @@ def _airy(x: Value, slope: bool) -> Value:
     return x.graph.add("airy_ai", (x,), x.shape, x.dtype, {"slope": slope})
 
 
+def _airy_values(x: np.ndarray, slope: bool) -> np.ndarray:
+    """Ai or its slope: SciPy's; beyond 10^6, where that is NaN, two terms of the expansion (DLMF 9.7.9, 9.7.10), and 0."""
+    far = (abs(x) > 1e6) & np.isfinite(x)
+    found = np.asarray(from_scipy("airy")(np.where(far, 0, x))[int(slope)])
+    if not far.any():
+        return found
+    wide = np.where(far & (x < 0), -x, 1).astype(np.float64)
+    angle = 2 / 3 * wide * np.sqrt(wide)
+    turned, size = angle - pi / 4, wide**0.25 / pi**0.5
+    left = size * (np.sin(turned) + 7 / 72 / angle * np.cos(turned)) if slope else (
+        (np.cos(turned) + 5 / 72 / angle * np.sin(turned)) / (size * pi))
+    return np.where(far, np.where(x < 0, left, 0), found)
+
+
 primitive(
-    "airy_ai", "host", reference=lambda node, x: from_scipy("airy")(x)[int(node.attrs["slope"])],
+    "airy_ai", "host", reference=lambda node, x: _airy_values(x, node.attrs["slope"]),
     grad=lambda g, y, x: g * (x * _airy(x, False) if y.node.attrs["slope"] else _airy(x, True)),
 )
 

@@ -8,18 +8,22 @@ from __future__ import annotations
 from genesis.functions.comparison import result_type
 from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
+from genesis.functions.methods.table import functions_of
+from genesis.functions.ranges import arange
+from genesis.functions.selection import unique
 from genesis.ir.dtypes import float32, float64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import sparse_coo, sparse_csr
 from genesis.ops.registry import OPERATIONS
-from genesis.sparse.creation import from_dense
 from genesis.sparse.elementwise import add, rule
 from genesis.sparse.positions import flat_positions, pointers_of, summed
 from genesis.sparse.shaping import met, transpose
 from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, in_layout, sparse, stack
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
+
+(cat,) = functions_of("cat")
 
 
 @rule("matmul", "mm", "mv", "bmm")
@@ -128,24 +132,42 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1,
     return x.with_elements((x._elements if beta == 1 else x._elements * beta) + (found if alpha == 1 else found * alpha))
 
 
+def _rows_of_product(mat1: Tensor, mat2: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows in which a sparse matrix has elements, in order, and those of its product with a dense one: also zeros."""
+    x = by_element(mat1)
+    if not isinstance(x, SparseTensor) or isinstance(mat2, SparseTensor):
+        raise ArgumentError(f"mm: {tuple(mat1.shape)} and {tuple(mat2.shape)}; want a sparse and a dense matrix")
+    rows: Tensor = unique(x._positions[0])  # type: ignore[assignment]
+    return rows, (mat1 @ mat2)[rows]
+
+
 def smm(input: Tensor, mat: Tensor) -> SparseTensor:
-    """The product of a sparse and a dense matrix, as a sparse one.
+    """The product of a sparse and a dense matrix, as a sparse one with all of a row in which `input` has elements.
 
     >>> genesis.eye(2).to_sparse().smm(genesis.ones(2, 1)).to_dense()
     tensor([[1.],
             [1.]])
     """
-    return from_dense(input @ mat, 2)
+    rows, elements = _rows_of_product(input, mat)
+    columns = arange(mat.shape[1], device=mat.device)
+    places = stack([rows.unsqueeze(1).expand(elements.shape).reshape(-1), columns.repeat(len(rows))])
+    return sparse(places, elements.reshape(-1), (input.shape[0], mat.shape[1]))
 
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> SparseTensor:
-    """The product of a sparse and a dense matrix, as a sparse tensor whose elements are the rows that are not zero."""
-    return from_dense(mat1 @ mat2, 1)
+    """The product of a sparse and a dense matrix, as a sparse tensor of the rows in which `mat1` has elements."""
+    rows, elements = _rows_of_product(mat1, mat2)
+    return sparse(rows.unsqueeze(0), elements, (mat1.shape[0], mat2.shape[1]))
 
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> SparseTensor:
-    """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`, as a sparse matrix."""
-    return add(input * beta, smm(mat1, mat2), alpha)  # type: ignore[return-value]
+    """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`: the elements of one after the other's."""
+    product = smm(mat1, mat2)
+    if not isinstance(input, SparseTensor) or input.shape != product.shape:
+        raise ArgumentError(f"sspaddmm: input {tuple(input.shape)}; want a sparse one of shape {tuple(product.shape)}")
+    first = in_layout(by_element(input), sparse_coo)
+    places = cat([first._positions, product._positions], 1)
+    return sparse(places, cat([first._elements * beta, product._elements * alpha]), product.shape)
 
 
 method(smm)

@@ -37,10 +37,10 @@ _SOME: dict[str, dict[str, str]] = {
     },
     "operators errors": {"cov": "that weights are negative is seen in their values, which a call does not wait for"},
     "operators vmap": dict.fromkeys(("bincount", "argwhere"), LOOKS),
-    **{kind: {
+    "operators complex gradients": {
         "as_strided_scatter": OVERWRITTEN,
         "istft": "PyTorch gives the window of a sample no gradient, and a copy of it one",
-    } for kind in ("operators complex", "operators complex gradients")},
+    },
     "operators complex second": {
         "as_strided_scatter": OVERWRITTEN,
         "matrix_exp": "PyTorch's is 6e-6 off where it is 1e14",

@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 import torch
 
@@ -106,3 +107,19 @@ def test_layers_of_the_transformer_pickle():
     again = pickle.loads(pickle.dumps(layer))
     assert again.activation is layer.activation
     assert [*again.state_dict()] == [*layer.state_dict()]
+
+
+@pytest.mark.parametrize("name", ["elu", "celu"])
+@pytest.mark.parametrize("alpha", [float("nan"), float("inf"), -1.0, 0.5])
+def test_exponential_units_of_any_alpha_are_torchs(name, alpha):
+    numbers = [-1.0, 0.0, 1.0, float("inf"), -float("inf"), float("nan")]
+    with genesis.eager():
+        got = getattr(genesis.nn.functional, name)(genesis.tensor(numbers), alpha)
+    want = getattr(torch.nn.functional, name)(torch.tensor(numbers), alpha)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
+
+
+def test_celu_refuses_an_alpha_of_zero():
+    for library in (genesis, torch):
+        with pytest.raises(RuntimeError, match="alpha"):
+            library.nn.functional.celu(library.ones(1), 0.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.special
+import torch
 
 import genesis
 from tests.tolerances import assert_close
@@ -53,6 +54,20 @@ def test_airys_function_solves_its_equation():
     assert_close(slope, scipy.special.airy(x.tolist())[1])
     assert_close(bend, x * y)
     assert genesis.special.airy_ai(genesis.tensor(float("nan"))).isnan()
+
+
+def test_airys_function_far_from_zero():
+    """SciPy's is NaN there; PyTorch's in float64 is not. The expansion begins at 10^6."""
+    x = genesis.tensor([-5e6, -4.9e6, -1e7, -2e8, 1e7], dtype=genesis.float64, requires_grad=True)
+    y = genesis.special.airy_ai(x)
+    want = torch.special.airy_ai(torch.tensor(x.tolist(), dtype=torch.float64))
+    np.testing.assert_allclose(y.detach().numpy(), want.numpy(), rtol=1e-6)
+    near = genesis.tensor([-1000000.5, -999999.5], dtype=genesis.float64, requires_grad=True)
+    value = genesis.special.airy_ai(near)
+    value.sum().backward()
+    found, slope = scipy.special.airy(near.detach().numpy())[:2]
+    np.testing.assert_allclose(value.detach().numpy(), found, rtol=1e-6)
+    np.testing.assert_allclose(near.grad.numpy(), slope, rtol=1e-6)
 
 
 def test_spherical_bessel_j0_has_exact_derivatives_near_zero():

@@ -96,6 +96,22 @@ def test_products_that_stay_sparse():
     want = start.sspaddmm(torch.tensor(MATRIX).to_sparse(), torch.tensor(dense), beta=2, alpha=3)
     ours = genesis.eye(4)[:, :2].to_sparse().sspaddmm(x, y, beta=2, alpha=3)
     assert_close(ours.to_dense(), want.to_dense().numpy())
+    with pytest.raises(ValueError, match=r"sspaddmm: input \(4, 4\); want a sparse one of shape \(4, 2\)"):
+        genesis.eye(4).to_sparse().sspaddmm(x, y)
+    with pytest.raises(ValueError, match="want a sparse and a dense matrix"):
+        y.smm(y)
+
+
+def test_rows_of_zeros_stay_in_products_that_stay_sparse():
+    places, elements = [[2, 0, 0], [1, 0, 0]], [1.0, 2.0, -2.0]
+    theirs, table = torch.sparse_coo_tensor(places, elements, (3, 3)), torch.tensor([[1.0, 2], [0, 0], [3, 4]])
+    ours, dense = genesis.sparse_coo_tensor(places, elements, (3, 3)), genesis.tensor(table.numpy())
+    start, first = torch.eye(3)[:, :2].to_sparse(), genesis.eye(3)[:, :2].to_sparse()
+    for want, got in (
+        (torch.hspmm(theirs, table), genesis.sparse.products.hspmm(ours, dense)), (torch.smm(theirs, table), ours.smm(dense)),
+        (start.sspaddmm(theirs, table, beta=2, alpha=3), first.sspaddmm(ours, dense, beta=2, alpha=3)),
+    ):
+        assert got._indices().tolist() == want._indices().tolist() and got._values().tolist() == want._values().tolist()
 
 
 def test_sparse_tensors_change_their_shape_in_place():
