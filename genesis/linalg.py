@@ -19,6 +19,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import takes_out
+from genesis.tensor.return_types import named
 
 __all__ = [
     "LinAlgError", "cond", "cross", "diagonal", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "norm", "tensorinv",
@@ -176,7 +177,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     left = (A @ solution - B).abs().square().sum(-2) if told else A.new_empty(0, dtype=A.dtype.real)
     ranked = driver is None or driver != "gels"
     sizes = svdvals(A.detach()) if driver in ("gelss", "gelsd") else A.new_empty(0, dtype=A.dtype.real)
-    return LeastSquares(solution, left, matrix_rank(A, rtol=rcond) if ranked else A.new_empty(0, dtype=int64), sizes)
+    rank = matrix_rank(A, rtol=rcond) if ranked else A.new_empty(0, dtype=int64)
+    return named("lstsq", LeastSquares(solution, left, rank, sizes))
 
 
 # ---- tensors as matrices ----

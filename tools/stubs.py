@@ -55,7 +55,8 @@ WRITTEN = {
 RESULTS = {
     **dict.fromkeys(("sort", "topk", "cummax", "cummin", "kthvalue"), "Sorted"),
     **dict.fromkeys(("std_mean", "var_mean"), "tuple[Value, Value]"),
-    "aminmax": "Extrema", "slogdet": "SignAndLog", "triangular_solve": "Triangular", "linalg_qr": "QR", "qr": "QR",
+    "aminmax": "Extrema", "slogdet": "SignAndLog", "linalg_slogdet": "SignAndLog",
+    "triangular_solve": "Triangular", "linalg_qr": "QR", "qr": "QR",
     "eig": "Eigen", "eigh": "Eigen", "linalg_svd": "SVD", "svd": "Transposed", "cholesky_ex": "Cholesky",
     "lu_factor_ex": "FactoredInfo",
     "lu_factor": "Factored", "lu_unpack": "PLU", "linalg_lu": "PLU", "solve_ex": "Solved", "inv_ex": "Inverse",

@@ -7,12 +7,15 @@ from genesis.ir.library import Library
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
+from genesis.tensor.return_types import all_return_types
 from genesis.tensor.size import Size
 
 
 def show_as(library: str) -> None:
     """Have dtypes and sizes be printed as those of `library`, and a tensor's shape be a Size."""
     Library.name = library
+    for kind in all_return_types:
+        kind.__module__ = f"{library}.return_types"
     plain = Tensor.shape.fget  # type: ignore[attr-defined]
     count = Tensor.size.fget  # type: ignore[attr-defined]
 

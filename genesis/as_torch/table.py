@@ -33,6 +33,7 @@ from genesis.nn import parameter as nn_parameter
 from genesis.runtime import dlpack
 from genesis.serialization.names import Builder, functions_of
 from genesis.sparse import products
+from genesis.tensor import return_types
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.utils import checkpoint
@@ -68,7 +69,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.benchmark.*": (measuring,),
     "torch.torch_version": (environment,),
     "torch.windows": (signal.windows,),
-    "torch.return_types": (environment.return_types,),
+    "torch.return_types": (return_types,),
     "torch.functional": (genesis,),
     "torch._VF": (genesis, raw),
     "torch._tensor": (genesis,),

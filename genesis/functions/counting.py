@@ -20,6 +20,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values
+from genesis.tensor.return_types import named
 
 
 @overridable_method
@@ -73,13 +74,15 @@ def histogram(
     The arguments are those of `histogramdd`, for one axis.
 
     >>> genesis.histogram(genesis.tensor([1.0, 2.0, 2.5]), bins=2)
-    Histogram(hist=tensor([1., 2.]), bin_edges=tensor([1.0000, 1.7500, 2.5000]))
+    genesis.return_types.histogram(
+    hist=tensor([1., 2.]),
+    bin_edges=tensor([1.0000, 1.7500, 2.5000]))
     """
     if (isinstance(bins, Tensor) and bins.ndim != 1) or (weight is not None and weight.shape != input.shape):
         met = f"edges {bins.shape if isinstance(bins, Tensor) else None} and weight {None if weight is None else weight.shape}"
         raise ArgumentError(f"histogram: {met} for input {input.shape}; want (n,) and the input's shape")
     counts, (edges,) = _in_cells("histogram", input, [bins], range, weight, density)
-    return Histogram(counts, edges)
+    return named("histogram", Histogram(counts, edges))
 
 
 def _in_cells(
@@ -137,7 +140,7 @@ def histogramdd(
         raise ArgumentError(f"histogramdd: {met}; want {axes} bins, and twice as many ends")
     if weight is not None and weight.shape != input.shape[:-1]:
         raise ArgumentError(f"histogramdd: weight has shape {weight.shape}; want {input.shape[:-1]}")
-    return HistogramDD(*_in_cells("histogramdd", input, given, range, weight, density))
+    return named("histogramdd", HistogramDD(*_in_cells("histogramdd", input, given, range, weight, density)))
 
 
 class Mode(NamedTuple):
@@ -156,12 +159,12 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
     """
     axis = normalize_axis("mode", dim, input.ndim)
     if not input.ndim:
-        return Mode(input.clone(), from_data(0, device=input.device))
+        return named("mode", Mode(input.clone(), from_data(0, device=input.device)))
     if not input.shape[axis]:
         raise OutOfRangeError(f"mode: shape {input.shape} has no elements along dim {dim}; want one at least")
     at = call(OPERATIONS["mode_place"], (input, axis))
     values = call(OPERATIONS["gather"], (input, axis, at))
-    return Mode(values, at) if keepdim else Mode(values.squeeze(axis), at.squeeze(axis))
+    return named("mode", Mode(values, at) if keepdim else Mode(values.squeeze(axis), at.squeeze(axis)))
 
 
 def runs(values: Tensor, return_inverse: bool, return_counts: bool) -> list[Tensor]:

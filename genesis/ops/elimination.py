@@ -132,8 +132,11 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
     LinAlgError, when it is computed. Without `pivot` no rows are exchanged.
 
     >>> genesis.linalg.lu_factor_ex(genesis.tensor([[1.0, 2.0], [2.0, 8.0]]))
-    FactoredInfo(LU=tensor([[ 2.0000,  8.0000],
-            [ 0.5000, -2.0000]]), pivots=tensor([2, 2], dtype=genesis.int32), info=tensor(0, dtype=genesis.int32))
+    genesis.return_types.linalg_lu_factor_ex(
+    LU=tensor([[ 2.0000,  8.0000],
+            [ 0.5000, -2.0000]]),
+    pivots=tensor([2, 2], dtype=genesis.int32),
+    info=tensor(0, dtype=genesis.int32))
     """
     x = matrices("lu_factor", A)
     lu, pivots, info = factors(factor_node("lu_factor_ex", x, _shapes(x), pivot=pivot, check=check_errors), _shapes(x))

@@ -233,7 +233,7 @@ def det(A: Value) -> Value:
     return cast(_node("det", x, x.shape[:-2]), A.dtype)
 
 
-@composite("slogdet", namespace="linalg", takes_complex=True)
+@composite("slogdet", takes_complex=True)
 def slogdet(A: Value) -> SignAndLog:
     """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
     x = matrices("slogdet", A, square=True)
@@ -241,6 +241,12 @@ def slogdet(A: Value) -> SignAndLog:
     both = _node("slogdet", x, (*lead, 2))
     sign, size = (reshape_value(slice_value(both, len(lead), i, i + 1), lead) for i in (0, 1))
     return SignAndLog(cast(sign, A.dtype), cast(real_value(size), A.dtype.real))
+
+
+@composite("linalg_slogdet", method=False, aliases=("linalg.slogdet",), public=False, takes_complex=True)
+def linalg_slogdet(A: Value) -> SignAndLog:
+    """As `slogdet`."""
+    return slogdet(A)  # type: ignore[no-any-return]
 
 
 @composite("logdet", takes_complex=True)

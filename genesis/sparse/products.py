@@ -161,7 +161,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> SparseTensor:
 
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> SparseTensor:
-    """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`: the elements of one after the other's."""
+    """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`: all elements of both."""
     product = smm(mat1, mat2)
     if not isinstance(input, SparseTensor) or input.shape != product.shape:
         raise ArgumentError(f"sspaddmm: input {tuple(input.shape)}; want a sparse one of shape {tuple(product.shape)}")

@@ -15,6 +15,7 @@ from genesis.ops.complex_numbers import refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import Operation, numbers_of
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in
+from genesis.tensor.return_types import named
 from genesis.tensor.size import Size
 from genesis.tensor.traced_number import Number
 from genesis.tracing.recording_hooks import unwatched
@@ -56,7 +57,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         start = len(graph)
         result = operation.define(*values, **chosen)
         refuse_complex(operation.name, graph.nodes, start)
-        return result if operation.is_view or operation.name in _MOVES else _apart(result, values)
+        return result if operation.is_view or operation.name in _MOVES else named(operation.name, _apart(result, values))
 
     try:
         step = trace.advance(key, unwatched(build), grad=grad)

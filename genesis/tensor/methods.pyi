@@ -1330,7 +1330,7 @@ class Methods:
     def slogdet(self) -> SignAndLog:
         """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
     def smm(self, mat: Tensor) -> SparseTensor:
-        """The product of a sparse and a dense matrix, as a sparse one."""
+        """The product of a sparse and a dense matrix, as a sparse one with all of a row in which `input` has elements."""
     def softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along `dim`."""
     def solve(self, *args: object, **kwargs: object) -> None:
@@ -1362,7 +1362,7 @@ class Methods:
     def squeeze_(self, dim: Int | Sequence[Int] | None = None) -> Self:
         """`squeeze`, in place."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Float = 1, alpha: Float = 1) -> SparseTensor:
-        """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`, as a sparse matrix."""
+        """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`: all elements of both."""
     def std(
         self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
         correction: Float | None = None,

@@ -14,6 +14,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensors_in
 from genesis.tensor.in_place import move_storage, write
+from genesis.tensor.return_types import written_to
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 
@@ -61,7 +62,7 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
             _put(name, target, value)
     if isinstance(results, Tensor):
         return targets[0]
-    return type(results)(*targets) if hasattr(results, "_fields") else tuple(targets)
+    return written_to(results, targets)
 
 
 def _check(name: str, target: Tensor, value: Tensor) -> None:

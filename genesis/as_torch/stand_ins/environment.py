@@ -16,7 +16,6 @@ from genesis.functions.methods.by_element import REMOVED, removed
 from genesis.functions.methods.storage import STORAGES, TypedStorage, UntypedStorage, of_file  # noqa: F401
 from genesis.ir.dtypes import DType, bfloat16, float16
 from genesis.ir.replayable import replayable_module
-from genesis.ops import results
 from genesis.random import state_bytes
 from genesis.runtime.rng import default_generator
 from genesis.tensor.handle import Tensor
@@ -148,21 +147,6 @@ def to_dlpack(tensor: Tensor) -> Any:
     return tensor.__dlpack__()
 
 
-class _Results:
-    """`torch.return_types`: the classes of results that have several places."""
-
-    max = min = median = nanmedian = mode = cummax = cummin = kthvalue = results.Extremum
-    sort = topk = results.Sorted
-    aminmax, frexp, geqrf, slogdet, linalg_slogdet = (
-        results.Extrema, results.Parts, results.Reflected, results.SignAndLog, results.SignAndLog)
-    svd, linalg_svd, qr, linalg_qr, linalg_eigh = results.Transposed, results.SVD, results.QR, results.QR, results.Eigen
-    triangular_solve, lu_unpack, linalg_lu = results.Triangular, results.PLU, results.PLU
-    linalg_cholesky_ex, linalg_inv_ex, linalg_solve_ex = results.Cholesky, results.Inverse, results.Solved
-    linalg_lu_factor, linalg_lu_factor_ex = results.Factored, results.FactoredInfo
-    linalg_ldl_factor, linalg_ldl_factor_ex = results.Indefinite, results.IndefiniteInfo
-
-
-return_types = _Results
 legacy = legacy_tensor
 
 
