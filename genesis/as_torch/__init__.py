@@ -6,6 +6,7 @@ running them, what files use and genesis lacks.
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 
 from genesis.as_torch.constructor import ask_other_classes, derive_classes, take_sizes
@@ -14,6 +15,7 @@ from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
 from genesis.as_torch.shown import show_as
 from genesis.runtime.rng import Generator
+from genesis.utils.data import DataLoader
 
 __all__ = ["MissingError", "install", "is_installed"]
 
@@ -37,6 +39,7 @@ def install() -> None:
         sys.meta_path.insert(0, _finder)
         show_as("torch")
         Generator.in_pytorchs_order = True
+        DataLoader.default_context = multiprocessing
         take_sizes()
         derive_classes()
         ask_other_classes()

@@ -11,6 +11,7 @@ import functools
 import io
 import math
 import multiprocessing
+import re
 from typing import Any
 
 import genesis
@@ -30,6 +31,7 @@ from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
 from genesis.nn import functional, init, parallel, utils
 from genesis.nn import parameter as nn_parameter
+from genesis.nn import state
 from genesis.runtime import dlpack
 from genesis.serialization.names import Builder, functions_of
 from genesis.sparse import products
@@ -223,6 +225,11 @@ NAMES: dict[str, Any] = {
     "torch.AcceleratorError": RuntimeError,
     "torch.multiprocessing.spawn": spawning.spawn,
     "torch._C._log_api_usage_once": nothing,
+    "torch.utils._foreach_utils._group_tensors_by_device_and_dtype": privates._group_tensors_by_device_and_dtype,
+    "torch.utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
+    "torch.nn.modules.module._IncompatibleKeys": state.IncompatibleKeys,
+    "torch.distributed._tensor.experimental.implicit_replication": no_effect,
+    "torch.cuda._lazy_call": lambda callable, **options: callable() if cuda.is_available() else None,
     "torch._C._get_tracing_state": nothing,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
@@ -307,7 +314,8 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.rnn.bind": lambda optional, fn: None if optional is None else fn(optional),
     "torch.nn.utils.parametrizations.F": functional,
     "torch.nn.utils.parametrize.get_swap_module_params_on_conversion": no,
-    "torch.nn.utils.parametrize.is_traceable_wrapper_subclass": privates.is_traceable_wrapper_subclass,
+    **{f"torch.{path}.is_traceable_wrapper_subclass": privates.is_traceable_wrapper_subclass for path in (
+        "nn.utils.parametrize", "utils._python_dispatch")},
     "torch.nn.utils.parametrize.is_opaque_reference_type": no,
     "torch.func.functionalize": compilers.returned,
     "torch._jit_internal._copy_to_script_wrapper": compilers.returned,

@@ -74,10 +74,12 @@ def grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
     grad_outputs: Tensor | Gradients | None = None, retain_graph: bool | None = None,
     create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
+    is_grads_batched: bool = False,
 ) -> tuple[Tensor, ...]:
     """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched.
 
-    `only_inputs` is accepted as PyTorch's; no other tensor gets a gradient in either case.
+    `only_inputs` is accepted as PyTorch's; no other tensor gets a gradient in either case. With `is_grads_batched`, each of
+    `grad_outputs` is one for every row of its first axis, and so are the gradients.
 
     Raises RuntimeError for an input that requires no gradient, and for one that the outputs do not depend on, unless
     `allow_unused` (it gets None) or `materialize_grads` (it gets zeros).
@@ -87,6 +89,10 @@ def grad(
     (tensor(6.),)
     """
     roots, given = _tensors("grad", outputs), _inputs("grad", inputs)
+    if is_grads_batched:
+        rows = zip(*[seed.unbind(0) for seed in _tensors("grad", grad_outputs)], strict=True)
+        return _stacked([
+            grad(roots, given, row, True, create_graph, only_inputs, allow_unused, materialize_grads) for row in rows])
     wanted = [tensor.derived_part if isinstance(tensor, CompositeTensor) else tensor for tensor in given]
     keep = create_graph if retain_graph is None else retain_graph
     chosen = {id(t) for t in wanted}
@@ -105,6 +111,11 @@ def grad(
     return tuple([
         tensor.gradient_of(gradient) if gradient is not None and isinstance(tensor, CompositeTensor) else gradient
         for tensor, gradient in zip(given, found, strict=True)])
+
+
+def _stacked(rows: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    found: list[Any] = [None if row[0] is None else call(OPERATIONS["stack"], (list(row),)) for row in zip(*rows, strict=True)]
+    return tuple(found)
 
 
 def _tensors(name: str, given: object) -> list[Tensor]:

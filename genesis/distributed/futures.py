@@ -19,6 +19,9 @@ class Future:
     (6, True)
     """
 
+    def __class_getitem__(cls, result: Any) -> type[Future]:
+        return cls  # an annotation
+
     def __init__(self, *, devices: object = None) -> None:
         self._future: concurrent.futures.Future[Any] = concurrent.futures.Future()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import lgamma, nan
+from math import lgamma, nan, prod
 
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, formula, parameter
@@ -12,9 +12,9 @@ from genesis.functions.creation import full_like, zeros
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange, eye
 from genesis.ir.annotations import Extents
-from genesis.ir.dtypes import float64, int64
+from genesis.ir.dtypes import int64
 from genesis.ir.replayable import replayable_module
-from genesis.random import rand
+from genesis.random import multinomial
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.state import recording
@@ -57,12 +57,13 @@ class Categorical(ProbsOrLogits):
         return constraints.integer_interval(0, self._num_events - 1)
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
-        """The number of sums of probabilities that a uniform number has passed."""
+        """`multinomial` of the rows of probabilities, with replacement: PyTorch's draws where it draws PyTorch's."""
         shape = self._extended_shape(sample_shape)
+        count = prod(shape[: len(shape) - len(self._batch_shape)])
         with recording(False) as again, again:
-            edges = self.probs.to(float64).cumsum(-1)
-            u = rand(shape, dtype=float64, device=edges.device).unsqueeze(-1) * edges[..., -1:]
-            return (edges[..., :-1] <= u).to(int64).sum(-1)
+            if not prod(shape):
+                return zeros(shape, dtype=int64, device=self.probs.device)
+            return multinomial(self.probs.reshape(-1, self._num_events), count, True).mT.reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         index, logits = self._checked(value).to(int64), self.logits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, KeysView, MutableMapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, MutableMapping, ValuesView
 from typing import Any
 
 
@@ -45,6 +45,12 @@ class Members(MutableMapping[str, Any]):
 
     def _members(self) -> list[tuple[str, Any]]:
         return [(name, value) for name, value in vars(self._owner).items() if self._is_member(name, value)]
+
+    def become(self, members: Mapping[str, Any]) -> None:
+        """Have these members and no others."""
+        for name in self.keys() - members.keys():
+            del self[name]
+        self.update(members)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

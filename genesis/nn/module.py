@@ -83,13 +83,29 @@ class Module(Hooked, Convertible, Stateful):
     def _modules(self) -> Members:
         return Members(Module, self, self._is_module)
 
+    @_modules.setter
+    def _modules(self, members: Mapping[str, Module | None]) -> None:
+        self._modules.become(members)
+
     @property
     def _parameters(self) -> Members:
         return Members(Module, self, lambda _, value: isinstance(value, Parameter))
 
+    @_parameters.setter
+    def _parameters(self, members: Mapping[str, Parameter | None]) -> None:
+        self._parameters.become(members)
+
     @property
     def _buffers(self) -> Members:
         return Members(Module, self, lambda name, _: name in self._persistence)
+
+    @_buffers.setter
+    def _buffers(self, members: Mapping[str, Tensor | None]) -> None:
+        buffers = self._buffers
+        persistence = {name: self._persistence.get(name, True) for name in members}
+        buffers.become({})
+        self._persistence = persistence
+        self._buffers.become(members)
 
     @property
     def _non_persistent_buffers_set(self) -> set[str]:
@@ -282,9 +298,13 @@ class Module(Hooked, Convertible, Stateful):
         value = value is not None if name == "bias" else value
         return repr(value) if name.startswith("*") else f"{name}={value!r}"
 
+    def _get_name(self) -> str:
+        """The name that `repr` shows."""
+        return type(self).__name__
+
     def __repr__(self) -> str:
         lines = [_indented(f"({name}): {child!r}") for name, child in self.named_children()]
-        name, extra = type(self).__name__, self.extra_repr()
+        name, extra = self._get_name(), self.extra_repr()
         if not lines and "\n" not in extra:
             return f"{name}({extra})"
         return "\n".join([f"{name}(", *([_indented(extra)] if extra else []), *lines, ")"])

@@ -792,11 +792,26 @@ class Methods:
     def is_inference(self) -> Bool:
         """Whether it was made in inference mode, whose tensors are as others here: no."""
     @property
+    def is_ipu(self) -> Bool:
+        """Always False: genesis has no devices of type 'ipu'."""
+    @property
     def is_leaf(self) -> Bool:
         """True unless an operation that carries gradients made it."""
     @property
+    def is_maia(self) -> Bool:
+        """Always False: genesis has no devices of type 'maia'."""
+    @property
     def is_meta(self) -> Bool:
         """Whether the tensor is on the device "meta", and so without values."""
+    @property
+    def is_mkldnn(self) -> Bool:
+        """Always False: genesis has no layouts of oneDNN."""
+    @property
+    def is_mps(self) -> Bool:
+        """Always False: genesis has no devices of type 'mps'."""
+    @property
+    def is_mtia(self) -> Bool:
+        """Always False: genesis has no devices of type 'mtia'."""
     def is_neg(self) -> Bool:
         """Whether the tensor shows the negatives of what lies in its storage: the imaginary parts of conjugates do."""
     @property
@@ -824,8 +839,14 @@ class Methods:
     def is_sparse_csr(self) -> Bool:
         """Whether the tensor is sparse, and compressed by rows."""
     @property
+    def is_vulkan(self) -> Bool:
+        """Always False: genesis has no devices of type 'vulkan'."""
+    @property
     def is_xla(self) -> Bool:
         """Whether it is on a TPU: no."""
+    @property
+    def is_xpu(self) -> Bool:
+        """Always False: genesis has no devices of type 'xpu'."""
     def isclose(self, other: Operand, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Tensor:
         """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`."""
     def isfinite(self) -> Tensor:

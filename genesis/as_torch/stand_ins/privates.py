@@ -165,6 +165,23 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
     return isinstance(t, Tensor) and all(hasattr(type(t), f"__tensor_{way}__") for way in ("flatten", "unflatten"))
 
 
+@genesis.no_grad()
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
+) -> dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]]:
+    """The lists, in groups of one device and dtype of the first list's tensors; with the positions that they had."""
+    groups: dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]] = {}
+    for position, first in enumerate(tensorlistlist[0]):
+        assert first is not None
+        lists, positions = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for grouped, given in zip(lists, tensorlistlist, strict=True):
+            if given:  # an empty list stays empty, as PyTorch's
+                grouped.append(given[position])
+        if with_indices:
+            positions.append(position)
+    return groups
+
+
 # ---- aliases for annotations ----
 _numbers: Any = int | Sequence[int]
 TYPES: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import genesis
 from genesis.as_torch.stand_ins.settings import no
@@ -17,6 +17,19 @@ def is_backend_available(backend: str) -> bool:
     """Whether `init_process_group` takes this backend."""
     name = backend.lower()
     return is_available() and name in ENGINES and (name != "nccl" or is_nccl_available())
+
+
+class Backend(str):
+    """The name of a backend, in lower case."""
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, FAKE = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+
+    def __new__(cls, name: str) -> str:  # type: ignore[misc]
+        """The name itself, as PyTorch's."""
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return name.lower()
 
 
 class Accelerator:

@@ -57,6 +57,9 @@ _told(attribute, Device, {"device": ("Where the tensor's memory is.", lambda sel
 _told(attribute, bool, {
     "is_cpu": ("Whether the tensor is on the CPU.", lambda self: array_of(self).device.type == "cpu"),
     "is_cuda": ("Whether the tensor is on a CUDA device.", lambda self: array_of(self).device.type == "cuda"),
+    **{f"is_{kind}": (f"Always False: genesis has no devices of type {kind!r}.", lambda self: False)
+       for kind in ("ipu", "maia", "mps", "mtia", "vulkan", "xpu")},
+    "is_mkldnn": ("Always False: genesis has no layouts of oneDNN.", lambda self: False),
 })
 _told(attribute, int, {
     "itemsize": ("Bytes in one element.", lambda self: self.dtype.itemsize),

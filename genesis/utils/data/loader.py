@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from genesis.ir.annotations import Tree
 from genesis.runtime.rng import Generator
@@ -36,8 +36,8 @@ class DataLoader:
         worker_init_fn: called with its number in each worker at first.
         generator: a `genesis.Generator` for the random order; without one, `genesis.manual_seed` decides.
         prefetch_factor: how many batches each worker is ahead.
-        pin_memory, pin_memory_device, persistent_workers, in_order: accepted as PyTorch's; threads and CPU memory need none,
-            and batches come in order always.
+        pin_memory, pin_memory_device, persistent_workers, in_order: accepted as PyTorch's; threads and CPU memory need no
+            pinning, and batches always come in order.
 
     What a worker raises is raised in the loop, with the worker's traceback. Raises ValueError for arguments that exclude
     each other.
@@ -48,6 +48,8 @@ class DataLoader:
     tensor([0, 1]) tensor([0, 1])
     tensor([2, 3]) tensor([4, 9])
     """
+
+    default_context: ClassVar[Context] = None  # of workers; None for threads
 
     def __init__(
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[int] | None = None,
@@ -100,7 +102,7 @@ class DataLoader:
         if not self.num_workers:
             return self._fetched(tasks)
         infos = [WorkerInfo(i, self.num_workers, base + i, self.dataset) for i in range(self.num_workers)]
-        context = self.multiprocessing_context
+        context = self.default_context if self.multiprocessing_context is None else self.multiprocessing_context
         start = ThreadWorker if context is None else functools.partial(ProcessWorker, context=context)
         return prefetched(tasks, self._initialized, infos, self.prefetch_factor, self.timeout or None, start)
 

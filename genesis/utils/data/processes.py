@@ -76,7 +76,8 @@ def _work(connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch])
     """What the process runs: tasks until the other side is closed."""
     here.info = info
     random.seed(info.seed)
-    np.random.seed(info.seed % (1 << 32))
+    base = info.seed - info.id
+    np.random.seed(np.random.SeedSequence([info.id, base % (1 << 32), base >> 32, 0]).generate_state(4))  # as PyTorch's
     rng.manual_seed(info.seed)
     fetch = None
     while True:

@@ -1,0 +1,73 @@
+"""What training loops, loaders, metrics and policies of public libraries ask of PyTorch beside its documented names."""
+
+import os
+import random
+from collections import OrderedDict
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributions import Categorical
+from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torch.utils.data._utils.collate import np_str_obj_array_pattern
+
+torch.manual_seed(3)
+policy = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+for _ in range(5):  # a policy's actions
+    choice = Categorical(logits=policy(torch.ones(2, 4)))
+    print(choice.sample(), choice.sample((3,)), choice.entropy(), torch.rand(1))
+
+x = torch.ones(2)
+print(x.is_mps, x.is_xpu, x.is_mkldnn, is_traceable_wrapper_subclass(x), np_str_obj_array_pattern.search("<f4"))
+print(dist.Backend("GLOO"), dist.Backend.NCCL, dist.ReduceOp.RedOpType.SUM == dist.ReduceOp.SUM)
+answers: list[torch.futures.Future[int]] = [torch.futures.Future()]
+
+
+class Samples(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return i, torch.rand(1), np.random.rand(1), random.random(), os.getpid() != PARENT
+
+
+class Parts(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        yield from range(info.id, 7, info.num_workers)
+
+
+PARENT = os.getpid()
+for batch in DataLoader(Samples(), 3, shuffle=True, num_workers=2, pin_memory_device="", in_order=True):
+    print(batch)
+print([batch.tolist() for batch in DataLoader(Parts(), 2, num_workers=2)], torch.rand(1))
+
+
+class Bounded(nn.Module):
+    def _get_name(self):
+        return "Between"
+
+    def forward(self, x):
+        return x
+
+
+print(nn.Sequential(Bounded(), nn.ReLU()))
+layer = nn.BatchNorm1d(2)
+layer._buffers = OrderedDict(layer._buffers, more=torch.ones(1))
+layer._parameters = OrderedDict(scale=nn.Parameter(torch.ones(2)))
+layer._modules = OrderedDict(inner=nn.ReLU())
+print([*layer.state_dict()], [*layer._modules], hasattr(layer, "weight"))
+
+a, b = torch.ones(2), torch.zeros(3, dtype=torch.float64)
+groups = _group_tensors_by_device_and_dtype([[a, b, a], [None, b, b], []], with_indices=True)
+for key in sorted(groups, key=str):
+    print(key, *groups[key])
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x**3
+(jacobian,) = torch.autograd.grad(y, x, torch.eye(2), is_grads_batched=True, create_graph=True)
+jacobian.sum().backward()
+print(jacobian.detach(), x.grad)
