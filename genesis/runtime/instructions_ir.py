@@ -7,9 +7,10 @@ Registers own what they hold: 0 and 1 hold the call's `args` and `kwargs` at fir
 registers, addresses of objects that the table's owner keeps alive, addresses of words, or numbers. `OPERATIONS` lists them in
 the order of their numbers.
 
-A guard that does not hold ends the call with MISSED, and so does an ordinary exception before ENTER. From ENTER on the table is
-in use: a call that comes in meanwhile, by a finalizer, gets MISSED, too, and exceptions are raised. RUN keeps the interpreter:
-no other thread and no handler of signals comes between the instructions, but where CALL runs Python's code.
+A guard that does not hold ends the call with MISSED. So does MISS, behind what undoes a program that has failed, and so does an
+ordinary exception before ENTER. From ENTER on the table is in use: a call that comes in meanwhile, by a finalizer, gets MISSED,
+too, and exceptions are raised. RUN keeps the interpreter: no other thread and no handler of signals comes between the
+instructions, but where CALL runs Python's code.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ OPERATIONS = """
     COPY        the word at a = the word at b
     STORE       the word at a = number b
     ADD         the word at a += number b
-    RUN         run the program at a; MISSED if one of its kernels has reported a fault
+    RUN         run the program at a; if none of its kernels has reported a fault: go on c instructions further down
+    MISS        the call is missed
     RETURN      return a
 """
 
@@ -272,7 +274,9 @@ ADD:
 RUN:
   %flag = call i64 @run(ptr %a.word, i1 false, ptr null)
   %has.run = icmp eq i64 %flag, 0
-  br i1 %has.run, label %next, label %missed
+  br i1 %has.run, label %skip, label %next
+MISS:
+  br label %missed
 RETURN:
   %returned = load ptr, ptr %a.register
   call void @Py_IncRef(ptr %returned)

@@ -186,17 +186,11 @@ class Entry:
             self.is_settled = True
             self.native = NativeReplay(self._check, self.modes, single, self.results, changes, slots)
 
-    def _computed(self, slots: Sequence[tuple[int, Source]], *leaves: Any) -> tuple[Scalar, ...] | None:
+    def _computed(self, slots: Sequence[tuple[int, Source]], taken: TakenSteps, *leaves: Any) -> tuple[Scalar, ...] | None:
         """The numbers of slots, after the optimizers' steps; None if one of these would be another."""
-        taken = TakenSteps()
-        try:
-            if not taken.take(self._optimizer_steps, self._draws):
-                return None
-            numbers = tuple([taken.number(leaves, source) for _, source in slots])
-        except BaseException:
-            taken.take_back()
-            raise
-        return numbers
+        if not taken.take(self._optimizer_steps, self._draws):
+            return None
+        return tuple([taken.number(leaves, source) for _, source in slots])
 
     def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: Commit) -> Any:
         """Put the programs down one after the other, and flush each."""

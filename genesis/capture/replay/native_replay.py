@@ -21,6 +21,7 @@ from genesis.capture.guards.native_check import NativeCheck
 from genesis.capture.record.records import Mode, Positional, Source
 from genesis.capture.record.results import Recipe, Results
 from genesis.capture.replay.critical_section import has_come_between, run_critical
+from genesis.capture.replay.python_calls import Compute, PythonCalls
 from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.execution.result_pool import ResultPool
@@ -37,9 +38,8 @@ from genesis.runtime.references import IN_LIST
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import note
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import BUSY, LOCK, Array, Change, critical
+from genesis.tracing.trace import BUSY, LOCK, Array, critical
 
 # Seconds that a program may keep the interpreter, as any Python code may (`sys.getswitchinterval`).
 LONGEST = 5e-3
@@ -94,14 +94,13 @@ class NativeSlots(NamedTuple):
         inputs: of each input, which of the arrays that the check returns it is, or a constant, and the bytes before its first
             element.
         numbers: as they were; of those that change, `sources` says what they are.
-        compute: the function of a call's leaves that returns these, or None if the call would be another one; left out where
-            they are leaves.
+        compute: what returns these of a call's leaves; left out where they are leaves.
     """
 
     inputs: Sequence[tuple[int | Array, int]]
     numbers: Sequence[float]
     sources: Mapping[int, Source]
-    compute: Callable[..., object] | None
+    compute: Compute | None
 
 
 class NativeReplay:
@@ -115,6 +114,7 @@ class NativeReplay:
         self._single, self._results, self._changes, self._slots = single, results, changes, slots
         self._count, self._turn = array("Q", [0]), array("Q", [0])
         self._is_locked = slots.compute is not None or bool(changes.roots or changes.gradients)
+        self._calls = PythonCalls(slots.compute)
         self._require_plain_thread(modes)
         guards = NativeCheck(code)
         for lines, constants in check.parts:
@@ -183,6 +183,8 @@ class NativeReplay:
             skip = code.emit("SKIP_ALONE", _at(words.owned), 0, 0)
             code.call(words.renew)
             code.skip_from(skip)
+        if self._is_locked:
+            code.call(self._calls.begin)
         sets = self._sets(words)
         self._result = self._build(self._results.tree, words)
         temporary = code.call(single.temporary) if single.arena_bytes else None
@@ -192,28 +194,35 @@ class NativeReplay:
         code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
         self._tell_backwards(previous)
         numbers = None
-        if self._slots.compute is not None:  # the last Python: an interrupt in it has the optimizers' steps taken back
-            numbers = code.call(self._slots.compute, *self._leaves)
+        if self._slots.compute is not None:  # the last Python: an interrupt in it has all taken back
+            numbers = code.call(self._calls.compute, *self._leaves)
             code.emit("IS_NOT", numbers, None)
         self._fill(words, temporary, numbers)
-        for tensor, name, value in sets:
+        for tensor, name, value, _ in sets:
             code.emit("SET", tensor, name, value)
-        code.emit("RUN", single.program.address)
+        run = code.emit("RUN", single.program.address)
+        for tensor, name, _, before in sets:  # an index was out of range, before anything was written over
+            code.emit("SET", tensor, name, before)
+        if self._is_locked:
+            code.call(self._calls.take_back)
+        code.emit("MISS")
+        code.skip_from(run)
         if single.pool.has_large:
             code.call(words.release)
 
-    def _sets(self, words: ResultWords) -> list[tuple[Place, str, Place]]:
-        """What is set: all that can raise comes before."""
+    def _sets(self, words: ResultWords) -> list[tuple[Place, str, Place, Place]]:
+        """What is set: tensor, name, value, and the value before. All that can raise comes before."""
         code, changes = self._code, self._changes
-        arrays = [self._array(value, words) for _, value, *_ in changes.roots]
-        sets = [(code.constant(root), "_array", made) for (root, *_), made in zip(changes.roots, arrays, strict=True)]
-        for root, _, versions, *_ in changes.roots:
-            number = code.attribute(code.constant(root), "_changes")
-            sets.append((code.constant(root), "_changes", code.call(operator.add, number, code.constant(versions))))
+        roots = [code.constant(root) for root, *_ in changes.roots]
+        sets = [(root, "_array", self._array(value, words), before)
+                for root, (_, value, *_), before in zip(roots, changes.roots, self._before, strict=True)]
+        for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
+            number = code.attribute(root, "_changes")
+            sets.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
         for tensor, value in changes.gradients:
-            code.attribute(code.constant(tensor), "_grad")  # what is replaced lives on until the end
+            former = code.attribute(code.constant(tensor), "_grad")  # what is replaced lives on until the end
             gradient = code.constant(None) if value is None else self._tensor(Tensor, value, _GRADIENT, words)
-            sets.append((code.constant(tensor), "_grad", gradient))
+            sets.append((code.constant(tensor), "_grad", gradient, former))
         return sets
 
     def _tell_backwards(self, previous: ResultWords) -> None:
@@ -224,7 +233,7 @@ class NativeReplay:
                 other = code.emit("SKIP_OTHER", before, _at(previous.arrays, value), 0)
                 alone = code.emit("SKIP_ALONE", _at(previous.unread[k]), 0, 0)
                 code.skip_from(other)
-                code.call(partial(_note, times, change), before)
+                code.call(partial(self._calls.note, times, change), before)
                 code.skip_from(alone)
 
     def _fill(self, words: ResultWords, temporary: Place | None, numbers: Place | None) -> None:
@@ -279,11 +288,6 @@ class NativeReplay:
         result = self._code.register()
         self._code.emit("OBJECT", result, _at(words.arrays, value))
         return result
-
-
-def _note(times: int, change: Change | None, before: Array) -> None:
-    for _ in range(times):
-        note(before, change)
 
 
 def is_root(recipe: Recipe) -> bool:

@@ -123,7 +123,7 @@ class SingleProgramReplay(Commit):
         if not self.changes:
             return TensorChanges([], [])
         fixed = self._fixed
-        if fixed is None or not self._are_holders or self._can_fail or self._reused or self._large_moved or self._plain is None:
+        if fixed is None or not self._are_holders or self._reused or self._large_moved or self._plain is None:
             return None
         roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(
             fixed.roots, self.pool.selected, self._versions, self._notes, strict=True)]

@@ -1,5 +1,6 @@
 """Replays by instructions do what replays by Python do, and leave to these what they do not know."""
 
+import functools
 import gc
 import threading
 import weakref
@@ -12,6 +13,7 @@ from genesis import nn, optim
 from genesis.nn import functional as F
 from genesis.runtime.instructions import MISSED, are_possible
 from genesis.tracing.state import thread_state
+from tests.robustness.interrupts import interrupt, moments_of
 
 pytestmark = pytest.mark.skipif(not are_possible(), reason="another interpreter than CPython of 64 bits")
 
@@ -171,6 +173,64 @@ def test_a_backward_that_would_read_what_a_replay_wrote_over_raises():
     compiled(X[0])
     with pytest.raises(RuntimeError, match="modified by an in"):
         later.backward()
+
+
+def classifier():
+    """A compiled step of labels, settled; its weight, optimizer and a backward that is still to read the weight."""
+    weight = nn.Parameter(genesis.ones(5, 4))
+    optimizer = optim.Adam([weight], lr=0.1)
+
+    @genesis.compile
+    def step(x, labels):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(x @ weight.t(), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    labels = genesis.tensor([0, 4, 2])
+    for _ in range(6):
+        step(X, labels)
+    assert step.entries[0].native is not None
+    later = (weight * weight).sum()
+    later.item()
+    return functools.partial(step, X), labels, weight, optimizer, later
+
+
+def values(weight, optimizer):
+    """What a step changes."""
+    return [repr(weight), *[repr(value) for value in optimizer.state[weight].values()]]
+
+
+def test_a_label_out_of_range_leaves_a_step_not_taken():
+    step, labels, weight, optimizer, later = classifier()
+    before = values(weight, optimizer)
+    gradient, wrong = weight.grad, genesis.tensor([0, 5, 2])
+    assert step.func.entries[0].native.function((X, wrong), {}) is MISSED
+    assert values(weight, optimizer) == before and weight.grad is gradient
+    with pytest.raises(IndexError):
+        step(wrong).item()
+    assert values(weight, optimizer) == before
+    later.backward()  # nothing has been written over
+    weight.grad = None
+    replays = step.func.entries[0].native.replays
+    assert [np.isfinite(step(labels).item()) for _ in range(3)] == [True] * 3
+    assert step.func.entries[0].native.replays > replays
+
+
+def test_an_interrupted_step_tells_no_backward_that_it_has_written():
+    step, labels, *_ = classifier()
+    moments = moments_of(lambda: step(labels))
+    for moment in range(1, moments + 1):
+        step, labels, weight, optimizer, later = classifier()
+        before = weight.tolist()
+        where = interrupt(lambda step=step, labels=labels: step(labels), moment)
+        if weight.tolist() == before:
+            later.backward()
+        else:
+            with pytest.raises(RuntimeError, match="modified by an in"):
+                later.backward()
+        assert optimizer.state[weight]["step"] == (6 if weight.tolist() == before else 7), where
 
 
 def test_a_finalizer_that_calls_the_function_comes_between():

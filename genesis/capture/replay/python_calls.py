@@ -1,0 +1,58 @@
+"""The Python that instructions call before they run a program that changes tensors, until it is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.capture.replay.taken_steps import TakenSteps
+from genesis.execution.failure import take_back_notes
+from genesis.ir.annotations import Scalar
+from genesis.tensor.in_place import note
+from genesis.tracing.trace import Array, Change
+
+# Fills TakenSteps, and returns the numbers of a program's slots; None if the call would be another one.
+Compute = Callable[..., Sequence[Scalar] | None]
+
+
+class PythonCalls:
+    """What a call has had Python do. An interrupt takes all of it back, and so does a program that fails."""
+
+    def __init__(self, compute: Compute | None) -> None:
+        self._compute = compute
+        self._taken = TakenSteps()
+        self._noted: list[tuple[Array, int, Change | None]] = []
+
+    def begin(self) -> None:
+        """Nothing has been done."""
+        self._taken, self._noted = TakenSteps(), []
+
+    def note(self, times: int, change: Change | None, before: Array) -> None:
+        """A backward that is still to read `before` hears so often that it is written over."""
+        assert before.memory is not None
+        try:
+            self._noted.append((before, before.memory.buffer.version, change))
+            for _ in range(times):
+                note(before, change)
+        except BaseException:
+            self.take_back()
+            raise
+
+    def compute(self, *leaves: Any) -> Sequence[Scalar] | None:
+        """The numbers of the program's slots, after the optimizers' steps."""
+        assert self._compute is not None
+        try:
+            numbers = self._compute(self._taken, *leaves)
+            if numbers is None:
+                self.take_back()
+        except BaseException:
+            self.take_back()
+            raise
+        return numbers
+
+    def take_back(self) -> None:
+        """Undo all."""
+        self._taken.take_back()
+        while self._noted:
+            before, version, change = self._noted.pop()
+            take_back_notes(before, version, 0, change)
