@@ -21,6 +21,8 @@ MOST_STRIDE = 4
 LEAST_TILE = 8  # elements along each side
 LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as it takes to make one number of its sum's lanes
+# What an access is worth along an axis, by its stride: one that runs backwards is a load and a shuffle.
+_LANE_SCORE = {1: 3, -1: 2, 0: 1}
 # What an access once a row weighs beside one at every point, when the lane axis is chosen. Weighed alike, mean and variance of
 # rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so.
 ROW_WEIGHT = 1 / 16
@@ -134,7 +136,7 @@ def _vectorized(
     def score(axis: int) -> float:
         extent, reduced = axes[axis]
         steps = [(weight, strides[axis]) for weight, strides in accesses]
-        found = sum(weight * (3 if s == 1 else 1 if s == 0 else 0) for weight, s in steps)
+        found = sum(weight * _LANE_SCORE.get(s, 0) for weight, s in steps)
         found = (found + 1 / 3) * min(extent, 16) / 16  # an axis shorter than a vector does not fill it
         if reduced and unroll:
             found *= row / (row + HORIZONTAL_REDUCE)
@@ -236,9 +238,10 @@ class _Binder:
         pointer, last = len(self.words), len(self.order) - 1
         self.words.append(KernelArg("stride", at.offset) if raw.storage is None else
                           KernelArg("pointer", raw.storage, at.offset * raw.dtype.itemsize))
+        reversible = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.turned
         known = self._is_known if raw.dtype.category < 3 else _is_unit  # two numbers a place: none steps over others
         strides = [
-            s if known(s, axis, axis == last) else self._word(KernelArg("stride", s))
+            s if known(s, axis, axis == last) or (s == -1 and reversible and axis == last) else self._word(KernelArg("stride", s))
             for axis, s in enumerate(at.strides[a] for a in self.order)]
         return Access(pointer, tuple(strides), raw.dtype)
 

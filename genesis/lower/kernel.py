@@ -51,7 +51,7 @@ class Access(NamedTuple):
     """Where an instruction touches memory: the words of the pointer and of each axis' stride (or 0 or 1, known)."""
 
     pointer: int
-    strides: tuple[int | str, ...]  # a small number that is known (0, 1, along lanes up to 4), or "wN" for that in word N
+    strides: tuple[int | str, ...]  # a small number that is known (0, 1, along lanes -1 to 4), or "wN" for that in word N
     dtype: DType
 
 

@@ -184,6 +184,14 @@ class Lanes(Vectors):
             return self.from_memory(self.builder.load(pointer, align=SIZE[memory.element], typ=memory), dtype)
         return self.from_memory(self._masked("load", memory, [pointer, mask, zero(memory)], memory, 0), dtype)
 
+    def load_reversed(self, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
+        """`width` adjacent elements, that at `pointer` first and the others before it; lanes as in `load`."""
+        first = self.element_pointer(pointer, 1 - self.width, dtype)
+        return self._backwards(self.load(first, dtype, None if mask is None else self._backwards(mask)))
+
+    def _backwards(self, x: ir.Value) -> ir.Value:
+        return self.builder.shuffle_vector(x, x, constants(I32, reversed(range(self.width))))
+
     def load_uniform(self, pointer: ir.Value, dtype: str) -> ir.Value:
         memory = MEMORY_TYPE[dtype]
         return self.from_memory(self.builder.load(pointer, align=SIZE[memory], typ=memory), dtype)

@@ -113,6 +113,8 @@ def _read(nest: Nest, i: Instruction, indirect: ir.Value | None) -> ir.Value:
         return lanes.load_uniform(start, dtype)
     if stride == 1:
         return lanes.load(start, dtype, nest.mask)
+    if stride == -1:
+        return lanes.load_reversed(start, dtype, nest.mask)
     return lanes.gather(start, lane_offsets(nest, stride), dtype, nest.mask)
 
 
