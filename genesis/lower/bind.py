@@ -238,10 +238,11 @@ class _Binder:
         pointer, last = len(self.words), len(self.order) - 1
         self.words.append(KernelArg("stride", at.offset) if raw.storage is None else
                           KernelArg("pointer", raw.storage, at.offset * raw.dtype.itemsize))
-        reversible = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.turned
+        is_lanes_load = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.turned
+        backwards = last if is_lanes_load else None  # the axis along which a stride of -1 is known
         known = self._is_known if raw.dtype.category < 3 else _is_unit  # two numbers a place: none steps over others
         strides = [
-            s if known(s, axis, axis == last) or (s == -1 and reversible and axis == last) else self._word(KernelArg("stride", s))
+            s if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(KernelArg("stride", s))
             for axis, s in enumerate(at.strides[a] for a in self.order)]
         return Access(pointer, tuple(strides), raw.dtype)
 

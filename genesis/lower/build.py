@@ -27,7 +27,7 @@ from genesis.lower.group import (
     pull_views,
 )
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
-from genesis.lower.kernel import InstructionAttrs, Kernel, KernelArg
+from genesis.lower.kernel import SCANS, InstructionAttrs, Kernel, KernelArg
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
 
@@ -83,7 +83,7 @@ class _Kernels:
                 value = build.value(store.node, at)
                 if store.layout is not None:
                     at = pull(at, build.extents, store.layout.shape, store.layout.strides, store.layout.offset)
-                build.store("store", store.target, at, value, store.level, self.nodes[store.node].dtype)
+                build.store("store", store.target, at, [value], store.level, self.nodes[store.node].dtype)
 
         return self._built(axes, emit, group)
 
@@ -107,14 +107,15 @@ class _Kernels:
 
         def emit(build: _Build) -> None:
             at = canonical_map(build.axes, FULL)
-            build.store("scan", index, at, build.value(node.inputs[0], at), FULL, node.dtype, (("over", FULL),))
+            values = [build.value(i, at) for i in node.inputs]
+            build.store("scan", index, at, values, FULL, node.dtype, (("over", FULL), ("mode", SCANS[node.op])))
 
         return self._built(pattern_of(node.shape, (node.attrs["dim"],)), emit)
 
     def writing(self, index: int, target: int) -> KernelCall:
         """The kernel that writes what a `put` or a `scatter` does into the memory of `target`."""
         node = self.nodes[index]
-        if node.op == "scatter":
+        if PRIMITIVES[node.op].kind == "scatter":
             return self.scatter(index, target)
         assert node.op == "put", "put_sum is never computed"
         return self.copying(node.inputs[1], target, Layout(*[node.attrs[name] for name in Layout._fields]))
@@ -170,11 +171,12 @@ class _Build:
         return len(self.instructions) - 1
 
     def store(
-        self, name: str, target: int, at: IndexMap, value: int, level: str, dtype: DType, attrs: InstructionAttrs = ()
+        self, name: str, target: int, at: IndexMap, values: Sequence[int], level: str, dtype: DType,
+        attrs: InstructionAttrs = (),
     ) -> None:
         self.writes[target] = None
-        step = self.instructions[value].step
-        self.add(UnboundInstruction(name, (value,), dtype, level, step, target, at, target, attrs))
+        step = max([self.instructions[value].step for value in values])
+        self.add(UnboundInstruction(name, tuple(values), dtype, level, step, target, at, target, attrs))
 
     def finished(self) -> KernelCall:
         kernel, extents = bind(self.axes, self.instructions, self.partition.target.unroll)

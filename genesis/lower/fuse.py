@@ -16,6 +16,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.group import COLUMN, FINAL, FULL, WRITES, Axis, Decisions, Group, Partition, Refusal, aligned, pattern_of
+from genesis.lower.kernel import SCANS
 from genesis.lower.levels import Levels
 from genesis.lower.materialize import materialize
 from genesis.lower.rewriting import base_of
@@ -64,7 +65,7 @@ class _Fusion:
             elif kind in ("elementwise", "gather", "reduce"):
                 self._place(index, node, kind)
             else:
-                group = self._opened("scan" if node.op == "cumsum" else kind, ())
+                group = self._opened("scan" if node.op in SCANS and node.dtype.category < 3 else kind, ())
                 # The gradient by windows several steps apart is one `put` for each remainder of the positions.
                 # Apart, each of them would copy the whole image.
                 if kind in WRITES:

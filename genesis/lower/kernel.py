@@ -15,7 +15,9 @@ from genesis.ir.dtypes import DType
 from genesis.ops.registry import PRIMITIVES
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
-EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores what a sum has come to, at each point
+EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores what a reduction has come to, at each point
+# Host primitives that kernels compute by scans of these modes: a reduction, or factor * result + term for each element.
+SCANS = {"cumsum": "sum", "cumprod": "prod", "recurrence": "recurrence"}
 VALUE_WORDS = frozenset(("pointer", "site", "stream"))  # the kinds of word that name a value of the graph
 # The cost from which a value is kept for the next pass over a row rather than computed again: softmax computes each exponential
 # once, 1.64 to 1.08 ms together with the registers of its reductions (2048 x 2048).

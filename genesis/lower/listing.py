@@ -20,6 +20,9 @@ def listing(call: KernelCall, note: Callable[[int], str] = lambda index: "") -> 
     return _Listing(call, note).text()
 
 
+_SIGNS = {"add": "+=", "mul": "*=", "maximum": "max=", "minimum": "min="}  # of scatters
+
+
 class _Listing:
     def __init__(self, call: KernelCall, note: Callable[[int], str]) -> None:
         self.call = call
@@ -76,11 +79,13 @@ class _Listing:
         if i.name in REDUCTIONS:
             self._line(f"v{n} = {i.name}(v{n}, {self._operand(i.args[0])})", origin, depth)
         elif i.name == "scatter":
-            sign = "+=" if i.attr("mode") == "add" else "="
+            sign = _SIGNS.get(i.attr("mode"), "=")
             place = self._place(i.access, self._operand(i.args[0]), i)
             self._line(f"{place} {sign} {self._operand(i.args[1])}", origin, depth)
         elif i.name == "scan":
-            self._line(f"v{n} = v{n} + {self._operand(i.args[0])}", origin, depth)
+            *factors, last = map(self._operand, i.args)
+            so_far = " * ".join([*factors, f"v{n}"])
+            self._line(f"v{n} = {so_far} {'*' if i.attr('mode') == 'prod' else '+'} {last}", origin, depth)
             self._line(f"{self._place(i.access)} = v{n}", -1, depth)
         else:
             self._line(f"{self._place(i.access)} = {self._operand(i.args[0])}", -1, depth)

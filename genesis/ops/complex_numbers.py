@@ -108,9 +108,9 @@ _MOVED = frozenset(("gather", "put", "cat", "source", "view", "collective"))
 _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "kept_in_parts", "rewritten", "with_value"))
 # Host calls whose references take complex numbers.
 _HOST = frozenset((
-    "recurrence", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet",
+    "recurrence", "cumprod", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet",
     "matrix_exp", "pinv", "solve_triangular", "cholesky_ex", "lu_factor_ex", "qr", "eigh", "svd", "eig", "geqrf",
-    "ldl_factor_ex", "ldl_solve", "logcumsumexp", "linear_recurrence", "nonzero_places", "windows_reach",
+    "ldl_factor_ex", "ldl_solve", "logcumsumexp", "nonzero_places", "windows_reach",
 ))
 
 

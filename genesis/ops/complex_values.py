@@ -70,8 +70,8 @@ def log_add_exp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 # Primitives whose rules multiply by derivatives; those of others (linear ones, parts, moduli) are right as they stand.
 HOLOMORPHIC = frozenset((
     "mul", "div", "pow", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sin", "cos",
-    "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "prod", "recurrence", "matmul",
-    "solve", "inv", "det", "cofactors", "matrix_exp", "solve_triangular", "lu_factor_ex", "logcumsumexp", "linear_recurrence",
+    "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "prod", "recurrence",
+    "cumprod", "matmul", "solve", "inv", "det", "cofactors", "matrix_exp", "solve_triangular", "lu_factor_ex", "logcumsumexp",
 ))
 
 

@@ -183,7 +183,7 @@ def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | N
         raise ValueError(f"scatter: reduce is {reduce!r}; want 'add' or 'multiply', or scatter_reduce for others")
     if reduce == "multiply":
         axis, places, source = scattered("scatter", input, dim, index, src)
-        attrs = {"dim": axis, "mode": "prod"}
+        attrs = {"dim": axis, "mode": "mul"}
         base = _with_axis(input)
         folded = input.graph.add("scatter_fold", (base, places, source), base.shape, input.dtype, attrs)
         return folded if input.ndim else reshape_value(folded, ())

@@ -18,7 +18,6 @@ from genesis.ops.joining import cat
 from genesis.ops.reduction import sum
 from genesis.ops.registry import as_values, cast, composite, expand, primitive, promoted
 from genesis.ops.results import Sorted
-from genesis.ops.source import iota
 from genesis.ops.views import flip_value, permute_value, reshape_value, slice_value
 
 FEW = 8  # rows of which more than one element in so many is wanted are sorted whole
@@ -82,16 +81,27 @@ def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> tuple[
     return to_terms * _moved(y, dim, 1), to_terms
 
 
-def _moved(x: Value, dim: int, by: int) -> Value:
-    """`x` moved one place along `dim`, forwards or backwards; a 0 enters."""
+def _cumprod_reference(node: Node, x: np.ndarray) -> np.ndarray:
+    return np.cumprod(x.astype(node.dtype.compute.numpy), node.attrs["dim"]).astype(node.dtype.numpy)
+
+
+def _cumprod_grad(g: Value, y: Value, x: Value) -> Value:
+    """That of the recurrence y[k] = x[k] * y[k-1] from 1 on: it divides by nothing."""
+    dim = y.node.attrs["dim"]
+    after = flip_value(_moved(x, dim, -1), dim)
+    return flip_value(recurrence(after, flip_value(g, dim), dim), dim) * _moved(y, dim, 1, 1)
+
+
+def _moved(x: Value, dim: int, by: int, entering: int = 0) -> Value:
+    """`x` moved one place along `dim`, forwards or backwards; the number `entering` enters."""
     kept = slice_value(x, dim, max(0, -by), x.shape[dim] - max(0, by))
-    first = x.graph.constant(0, x.dtype)
+    first = x.graph.constant(entering, x.dtype)
     filler = expand(first, (*x.shape[:dim], min(1, x.shape[dim]), *x.shape[dim + 1 :]))
     return cat([filler, kept] if by > 0 else [kept, filler], dim)
 
 
 def recurrence(factors: Value, terms: Value, dim: int) -> Value:
-    """y[k] = factors[k] * y[k-1] + terms[k] along `dim`."""
+    """y[k] = factors[k] * y[k-1] + terms[k] along `dim`; factors[0] is not read."""
     return terms.graph.add("recurrence", (factors, terms), terms.shape, terms.dtype, {"dim": dim})
 
 
@@ -101,6 +111,7 @@ primitive("kth_place", "host", reference=_kth_reference, contiguous=True)
 primitive("mode_place", "host", reference=_mode_reference, contiguous=True)
 primitive("recurrence", "host", grad=_recurrence_grad, reference=_recurrence_reference)
 primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
+primitive("cumprod", "host", grad=_cumprod_grad, reference=_cumprod_reference)
 
 
 # ---- rows along an axis ----
@@ -149,9 +160,7 @@ def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     x = cast(input, dtype or (int64 if input.dtype.category < 2 else input.dtype))
     if not x.ndim:
         return x
-    first = iota(x.graph, x.shape[axis]) == 0
-    first = expand(reshape_value(first, (x.shape[axis], *(1,) * (x.ndim - axis - 1))), x.shape)
-    return recurrence(x, where(first, x, 0), axis)
+    return x.graph.add("cumprod", (x,), x.shape, x.dtype, {"dim": axis})
 
 
 @composite("argsort")

@@ -11,7 +11,8 @@ from genesis.ops.complex_values import log_add_exp
 from genesis.ops.elementwise import exp, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
-from genesis.ops.registry import Operation, Reference, composite, expand, primitive, rounded_once
+from genesis.ops.ordering import recurrence
+from genesis.ops.registry import Operation, Reference, composite, primitive, rounded_once
 from genesis.ops.results import Sorted
 from genesis.ops.views import flip_value, slice_value
 
@@ -50,40 +51,6 @@ def _running(name: str, what: str, found: str) -> Operation:
 cummax, cummin = _running("cummax", "greatest", "[1, 3, 3]"), _running("cummin", "least", "[1, 1, 1]")
 
 
-# ---- sums that shrink ----
-def _recurrence(x: Value, kept: Value, dim: int) -> Value:
-    """y_i = x_i + kept_i * y_{i-1} along `dim`; kept_0 is not read."""
-    return x.graph.add("linear_recurrence", (x, kept), x.shape, x.dtype, {"dim": dim})
-
-
-def _recurrence_reference(node: Node, x: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    result = np.array(np.broadcast_to(x, node.shape))
-    rows, factors = np.moveaxis(result, node.attrs["dim"], 0), np.moveaxis(kept, node.attrs["dim"], 0)
-    for i in range(1, len(rows)):
-        rows[i] += factors[i] * rows[i - 1]
-    return result
-
-
-def _recurrence_grad(g: Value, y: Value, x: Value, kept: Value) -> tuple[Value, Value]:
-    dim = y.node.attrs["dim"]
-    to_x = flip_value(_recurrence(flip_value(g, dim), flip_value(_moved(kept, dim, -1), dim), dim), dim)
-    return to_x, to_x * _moved(y, dim, 1, 0.0)
-
-
-def _moved(x: Value, dim: int, by: int, edge: float | None = None) -> Value:
-    """`x` moved by one place along `dim`; at the edge the number `edge`, or what stood there."""
-    extent = x.shape[dim]
-    if not extent:
-        return x
-    rest = slice_value(x, dim, 0, extent - 1) if by > 0 else slice_value(x, dim, 1, extent)
-    last = slice_value(x, dim, 0, 1) if by > 0 else slice_value(x, dim, extent - 1, extent)
-    last = last if edge is None else expand(x.graph.constant(edge, x.dtype), last.shape)
-    return cat.define([last, rest] if by > 0 else [rest, last], dim)
-
-
-primitive("linear_recurrence", "host", grad=_recurrence_grad, reference=_recurrence_reference)
-
-
 # ---- sums of exponentials ----
 def _sums(x: Value, dim: int) -> Value:
     return x.graph.add("logcumsumexp", (x,), x.shape, x.dtype, {"dim": dim})
@@ -92,10 +59,18 @@ def _sums(x: Value, dim: int) -> Value:
 def _sums_grad(g: Value, y: Value, x: Value) -> Value:
     """sum over j >= i of g_j exp(x_i - y_j): a sum from the end that shrinks by exp(y_i - y_{i+1}), which is 1 at most."""
     dim = y.node.attrs["dim"]
-    following = _moved(y, dim, -1)
+    following = _following(y, dim)
     kept = where(y == following, 1, exp(y - following))
-    total = flip_value(_recurrence(flip_value(g, dim), flip_value(kept, dim), dim), dim)
+    total = flip_value(recurrence(flip_value(kept, dim), flip_value(g, dim), dim), dim)
     return total * where(x == y, 1, exp(x - y))
+
+
+def _following(x: Value, dim: int) -> Value:
+    """For each element the next one along `dim`; the last stays."""
+    extent = x.shape[dim]
+    if not extent:
+        return x
+    return cat.define([slice_value(x, dim, 1, extent), slice_value(x, dim, extent - 1, extent)], dim)
 
 
 def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Scattering with a reduction: sums and means by addition, other reductions by a host operation."""
+"""Scattering with a reduction: means from sums and counts, others by the primitive that folds two elements."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from genesis.ops.indexing import along, gather_value, scatter_value, scattered
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import reshape_value
 
-_FOLDS = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+_FOLDS = {"prod": "mul", "amax": "maximum", "amin": "minimum"}  # by the primitive of two elements
+_REFERENCES = {"mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 
 
 def _fold_reference(node: Node, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
     result = np.array(base)
-    _FOLDS[node.attrs["mode"]].at(result, along(node, index), source)
+    _REFERENCES[node.attrs["mode"]].at(result, along(node, index), source)
     return result
 
 
@@ -30,13 +31,13 @@ def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> 
     def there(x: Value) -> Value:
         return gather_value(x, index, dim)
 
-    if mode != "prod":
+    if mode != "mul":
         of_base, of_source = cast(base == y, g.dtype), cast(source == there(y), g.dtype)
         share = g / scatter_value(of_base, index, of_source, dim, "add")
         return of_base * share, None, of_source * there(share)
     zero, zero_base = source == 0, base == 0
     zeros = scatter_value(cast(zero_base, g.dtype), index, cast(zero, g.dtype), dim, "add")
-    whole = _fold(where(zero_base, 1, base), index, where(zero, 1, source), dim, "prod")
+    whole = _fold(where(zero_base, 1, base), index, where(zero, 1, source), dim, "mul")
     vanishing = scatter_value(where(zero_base, base, 0), index, where(zero, source, 0), dim, "add")
 
     def others(x: Value, is_zero: Value, of: Callable[[Value], Value]) -> Value:
@@ -48,7 +49,7 @@ def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> 
     return g * others(base, zero_base, lambda x: x), None, there(g) * others(source, zero, there)
 
 
-primitive("scatter_fold", "host", grad=_fold_grad, reference=_fold_reference)
+primitive("scatter_fold", "scatter", grad=_fold_grad, reference=_fold_reference)
 
 
 def _fold(base: Value, index: Value, source: Value, dim: int, mode: str) -> Value:
@@ -78,7 +79,7 @@ def _reduced(name: str, input: Value, axis: int, index: Value, src: Value, reduc
         met = scatter_value(zeros_like(input), index, once, axis, "set") != 0
         base = where(met, input.graph.constant(_neutral(reduce, input.dtype), input.dtype), input)
     if reduce in _FOLDS:
-        return _fold(base, index, src, axis, reduce)
+        return _fold(base, index, src, axis, _FOLDS[reduce])
     total = scatter_value(base, index, src, axis, "add")
     if reduce == "sum":
         return total

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 from genesis.execution.flush import flush
@@ -9,6 +10,7 @@ from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
 from genesis.tensor.dispatch import array_of
 from genesis.tracing.state import current_trace
+from tests.tolerances import assert_close
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +49,28 @@ def test_a_running_sum_is_a_kernel_among_others():
     calls = [call for stage in plan_for(array_of(loss).trace).lowered.schedule.stages for call in stage]
     assert all(isinstance(call, KernelCall) for call in calls) and sum("scan(" in call.kernel.text for call in calls) == 2
     np.testing.assert_allclose(x.grad.numpy(), np.e * 2 * np.arange(20, 0, -1) * np.ones((30, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(5,), (1,), (0,), (3, 0), (4, 33, 5), (300, 130)])
+def test_running_products_are_numpys_and_their_gradients_torchs_along_every_axis(shape):
+    x, y = np.random.default_rng(0).normal(size=(2, *shape)).astype(np.float32)
+    for axis in range(x.ndim):
+        np.testing.assert_array_equal(genesis.tensor(x).cumprod(axis).numpy(), x.cumprod(axis))
+        t, other = genesis.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        (t.cumprod(axis) * genesis.tensor(y)).sum().backward()
+        (other.cumprod(axis) * torch.tensor(y)).sum().backward()
+        assert_close(t.grad, other.grad)
+
+
+def test_a_product_after_an_infinity_at_the_front_is_infinite():
+    x = [float("inf"), 2.0, 0.0, 3.0]
+    np.testing.assert_array_equal(genesis.tensor(x).cumprod(0).numpy(), [np.inf, np.inf, np.nan, np.nan])
+
+
+def test_a_running_product_and_its_gradient_are_scans():
+    x = genesis.tensor(np.full((30, 20), 1.25, np.float32), requires_grad=True)
+    x.cumprod(0).sum().backward()
+    calls = [call for stage in plan_for(array_of(x.grad).trace).lowered.schedule.stages for call in stage]
+    assert all(isinstance(call, KernelCall) for call in calls)
+    assert sorted(mode for call in calls for mode in ("prod", "recurrence") if f"mode={mode}" in call.kernel.text) == [
+        "prod", "recurrence"]

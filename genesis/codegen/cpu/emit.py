@@ -283,7 +283,7 @@ class _Pass:
         for n in self.targets:
             i = nest.kernel.instructions[n]
             if n in self.scans:
-                self.scans[n].add(value_of(nest, i.args[0]), None, nest.mask)
+                _scan(nest, self.scans[n], i)
                 stored(nest, i, nest.lanes.round_to(i.dtype.name, self.scans[n].value()))
             elif i.name not in REDUCTIONS:
                 effect(nest, i)
@@ -311,22 +311,42 @@ def _reduce(nest: Nest, accumulator: Accumulator, i: Instruction) -> None:
         accumulator.add(value_of(nest, i.args[0]), _reduced_position(nest, i), nest.mask)
 
 
+def _scan(nest: Nest, running: Accumulator, i: Instruction) -> None:
+    """Take the element at hand into a running reduction, or into a recurrence, whose first result is its first term."""
+    *factors, value = (value_of(nest, a) for a in i.args)
+    if not factors:
+        running.add(value, None, nest.mask)
+        return
+    lanes, so_far = nest.lanes, running.value()
+    further = lanes.add(lanes.multiply(factors[0], so_far), value)
+    running.replace(lanes.select(nest.builder.icmp_unsigned("==", _position(nest), I64(0)), value, further))
+
+
 def _accumulator(nest: Nest, n: int) -> Accumulator:
     i = nest.kernel.instructions[n]
     source = nest.kernel.instructions[i.args[0]]
     of_rows = i.attr("over") == "row" and nest.kernel.lane_is_reduced
     varying = nest.kernel.lane is not None and not of_rows
-    return Accumulator(nest.lanes, "sum" if i.name == "scan" else i.name, source.dtype.name, nest.entry, varying)
+    name = i.name
+    if name == "scan":
+        name = "prod" if i.attr("mode") == "prod" else "sum"
+    return Accumulator(nest.lanes, name, source.dtype.name, nest.entry, varying)
 
 
 def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:
     """For argmax and argmin, the position along the reduced axes."""
     if not i.name.startswith("arg"):
         return None
+    position = _position(nest)
+    return nest.lanes.add(position, nest.lanes.lane_index()) if nest.kernel.lane_is_reduced else position
+
+
+def _position(nest: Nest) -> ir.Value:
+    """The position of the point at hand along the reduced axes; that of the first lane."""
     kernel, b = nest.kernel, nest.builder
     position: ir.Value = I64(0)
     reduced = [a for a, (_, r) in enumerate(kernel.axes) if r]
     for axis in reduced:
         extent = I64(nest.unrolled[axis]) if axis in nest.unrolled else nest.words[kernel.axes[axis][0]]
         position = b.add(b.mul(position, extent), nest.index[axis])
-    return nest.lanes.add(position, nest.lanes.lane_index()) if kernel.lane_is_reduced else position
+    return position

@@ -190,7 +190,7 @@ class Lanes(Vectors):
         return self._backwards(self.load(first, dtype, None if mask is None else self._backwards(mask)))
 
     def _backwards(self, x: ir.Value) -> ir.Value:
-        return self.builder.shuffle_vector(x, x, constants(I32, reversed(range(self.width))))
+        return self.builder.shuffle_vector(x, x, constants(I32, range(self.width)[::-1]))
 
     def load_uniform(self, pointer: ir.Value, dtype: str) -> ir.Value:
         memory = MEMORY_TYPE[dtype]

@@ -130,6 +130,10 @@ class Accumulator:
         self._keep(lanes.select(better, x, current), self.slot)
         self._keep(lanes.select(better, self._shaped(position), place), self.positions)
 
+    def replace(self, x: ir.Value) -> None:
+        """Go on from `x`; of sums, where lanes that are masked do not count."""
+        self._keep(self._shaped(x), self.slot)
+
     def add_product(self, x: ir.Value, y: ir.Value, mask: ir.Value | None) -> None:
         """Accumulate x * y, rounded once with the sum; for sums of floats."""
         lanes, current = self.lanes, self._current(self.slot)

@@ -220,15 +220,20 @@ def _scatter(nest: Nest, i: Instruction) -> None:
     start, stride = address(nest, i.access), lane_stride(nest, i.access)
     if not is_varying(moved):
         start = lanes.element_pointer(start, moved, dtype)
-    add = Arithmetic(lanes, dtype).add if i.attr("mode") == "add" else None
+    mode = i.attr("mode")
+    combine = None if mode == "set" else partial(_combined, Arithmetic(lanes, dtype), mode)
     if is_varying(moved) or stride not in (0, 1):
         offsets = lanes.splat(moved) if is_varying(moved) else lane_offsets(nest, stride)
         if is_varying(moved) and stride != 0:
             offsets = lanes.add(offsets, lane_offsets(nest, stride))
-        old = lanes.gather(start, offsets, dtype, nest.mask) if add else None
-        lanes.scatter_store(lanes.splat(add(old, value) if add else value), start, offsets, dtype, nest.mask)
+        old = lanes.gather(start, offsets, dtype, nest.mask) if combine else None
+        lanes.scatter_store(lanes.splat(combine(old, value) if combine else value), start, offsets, dtype, nest.mask)
     elif stride == 1:
-        new = add(lanes.load(start, dtype, nest.mask), value) if add else value
+        new = combine(lanes.load(start, dtype, nest.mask), value) if combine else value
         lanes.store(lanes.splat(new), start, dtype, nest.mask)
     else:
-        lanes.store_uniform(add(lanes.load_uniform(start, dtype), value) if add else value, start, dtype)
+        lanes.store_uniform(combine(lanes.load_uniform(start, dtype), value) if combine else value, start, dtype)
+
+
+def _combined(arithmetic: Arithmetic, name: str, old: ir.Value, value: ir.Value) -> ir.Value:
+    return arithmetic.apply(name, PRIMITIVES[name].emit, [old, value])

@@ -73,7 +73,11 @@ def _passes(emitter: Emitter) -> None:
 def _targets(emitter: Emitter, targets: Sequence[int]) -> None:
     for n in targets:
         i = emitter.kernel.instructions[n]
-        if i.name in REDUCTIONS or i.name == "scan":
+        if i.name == "scan" and i.attr("mode") == "recurrence":
+            factor, term = (f"v{a}" for a in i.args)
+            name, first = emitter.accumulator(n).name, f"({emitter.position(emitter.reduced)}) == 0"
+            emitter.text.line(f"{name} = {term} if {first} else {factor} * {name} + {term}")
+        elif i.name in REDUCTIONS or i.name == "scan":
             emitter.text.line(emitter.accumulator(n).take(f"v{i.args[0]}", emitter.position(emitter.reduced)))
         if i.name == "scan":
             emitter.values.store(n, emitter.accumulator(n).result(None, {}, 0))

@@ -110,9 +110,9 @@ class Values:
         if i.name == "scatter" and self.signature.is_atomic:
             line(f"cuda.atomic.add({', '.join(self.location(n))}, {value})")
             return
-        if i.name == "scatter" and i.attr("mode") == "add":
+        if i.name == "scatter" and (mode := i.attr("mode")) != "set":
             line(f"total = {loaded(self.element(n), dtype)}")
-            value = Arithmetic(dtype).apply("add", None, ["total", value])
+            value = Arithmetic(dtype).apply(mode, PRIMITIVES[mode].emit, ["total", value])
         self.store(n, value)
 
 
@@ -160,7 +160,8 @@ class Emitter:
     def accumulator(self, n: int) -> Accumulator:
         i = self.kernel.instructions[n]
         source = self.kernel.instructions[i.args[0]]
-        return Accumulator("sum" if i.name == "scan" else i.name, n, source.dtype.name, i.dtype.name)
+        name = i.name if i.name != "scan" else "prod" if i.attr("mode") == "prod" else "sum"
+        return Accumulator(name, n, source.dtype.name, i.dtype.name)
 
     def letter(self, axis: int) -> str:
         return AXES[axis] if axis < len(AXES) else f"i{axis}"
