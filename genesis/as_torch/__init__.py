@@ -14,6 +14,7 @@ from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
 from genesis.as_torch.shown import show_as
+from genesis.as_torch.stand_ins.compilers import compile_modules
 from genesis.runtime.rng import Generator
 from genesis.utils.data import DataLoader
 
@@ -43,6 +44,7 @@ def install() -> None:
         take_sizes()
         derive_classes()
         ask_other_classes()
+        compile_modules()
         install_in_children()
 
 

@@ -195,10 +195,17 @@ class ParameterList(Module):
         setattr(self, str(range(len(self))[index]), value if isinstance(value, Parameter) else Parameter(value))
 
 
-def _described(value: Tensor) -> str:
-    """A parameter's dtype and size, as a container prints it."""
+def _described(value: Any, kind: str | None = None) -> str:
+    """A parameter's dtype, or `kind`, and size, as a container prints it; the class of anything else."""
+    if not isinstance(value, Tensor):
+        return f"Object of type: {type(value).__name__}"
     where = "" if value.device.type == "cpu" else f" ({value.device})"
-    return f"{type(value).__name__} containing: [{value.dtype!r} of size {'x'.join(map(str, value.shape))}{where}]"
+    return f"{type(value).__name__} containing: [{kind or repr(value.dtype)} of size {'x'.join(map(str, value.shape))}{where}]"
+
+
+def _kind(value: Any) -> str | None:
+    """A tensor's class as PyTorch had one for each dtype, which a dictionary prints."""
+    return value.type() if isinstance(value, Tensor) else None
 
 
 class _Named(Module, Generic[Held]):
@@ -314,6 +321,9 @@ class ParameterDict(_Named[Parameter]):
         plain = self._plain - {name} if isinstance(value, Tensor) else self._plain | {name}
         if plain != self._plain:
             self._plain = plain
+
+    def extra_repr(self) -> str:
+        return "\n".join([f"  ({name}): {_described(value, _kind(value))}" for name, value in self.items()])
 
     def _held(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if isinstance(value, Parameter) or name in self._plain}

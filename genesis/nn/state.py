@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.from_data import as_tensor
 from genesis.ir.annotations import AnyFunction, Attributes
+from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import META
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
+from genesis.tensor.size import Size
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
@@ -154,17 +156,17 @@ class Stateful:
         `strict`, for a path that is missing or unexpected.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"load_state_dict: wants a dictionary, got {type(state_dict).__name__}")
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         keys, faults = IncompatibleKeys([], []), list[str]()
         metadata = getattr(state_dict, "_metadata", None) or {}
         writes: list[Callable[[], object]] = []
         _load(self, _Loading(state_dict, writes), "", metadata, assign, keys, faults)
         if strict and keys.unexpected_keys:
-            faults.insert(0, f"unexpected: {', '.join(keys.unexpected_keys)}")
+            faults.insert(0, f"Unexpected key(s) in state_dict: {_quoted(keys.unexpected_keys)}. ")
         if strict and keys.missing_keys:
-            faults.insert(0, f"missing: {', '.join(keys.missing_keys)}")
+            faults.insert(0, f"Missing key(s) in state_dict: {_quoted(keys.missing_keys)}. ")
         if faults:
-            raise RuntimeError("\n    ".join([f"load_state_dict: {type(self).__name__}:", *faults]))
+            raise RuntimeError("\n\t".join([f"Error(s) in loading state_dict for {type(self).__name__}:", *faults]))
         _write_all(writes)
         return keys
 
@@ -268,20 +270,29 @@ def _load(
             raise RuntimeError("load_state_dict: a post hook changes the lists of keys in place; want it to return None")
 
 
+def _quoted(keys: Iterable[str]) -> str:
+    """The keys as errors of PyTorch's list them."""
+    return ", ".join([f'"{key}"' for key in keys])
+
+
 def _load_tensor(
     module: Stateful, name: str, tensor: Tensor, given: Any, key: str, metadata: Attributes, faults: list[str],
     writes: list[Callable[[], object]],
 ) -> None:
     """Note that `given` is to be written into `tensor`, the module's attribute `name`, or what is wrong with it."""
     try:
-        value = as_tensor(given)
+        value = None if isinstance(given, int | float | complex | str) else as_tensor(given)
     except (TypeError, ValueError):
-        faults.append(f"{key} is {type(given).__name__}, want a tensor")
+        value = None
+    if value is None:
+        want = f"expected {Library.name}.Tensor or Tensor-like object from checkpoint but received {type(given)}"
+        faults.append(f'While copying the parameter named "{key}", {want}')
         return
     if not tensor.shape and value.shape == (1,):
         value = value[0]
     if value.shape != tensor.shape:
-        faults.append(f"{key} has shape {value.shape}, want {tensor.shape}")
+        faults.append(f"size mismatch for {key}: copying a param with shape {Size(value.shape)} from checkpoint, "
+                      f"the shape in current model is {Size(tensor.shape)}.")
     elif not metadata.get("assign_to_params_buffers"):
         if tensor.device is META and value.device is not META:
             warnings.warn(f"load_state_dict: {key} is on 'meta' and takes no values; want assign=True, or to_empty() before",

@@ -91,3 +91,10 @@ def test_torch_export_is_a_module():
            "print(torch.export.export.__name__, torch.eye(2).to_sparse().shape)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "export torch.Size([2, 2])\n"
+
+
+def test_dictionaries_of_parameters_print_their_entries():
+    def shown(lib):
+        return repr(lib.nn.ParameterDict({"a": lib.nn.Parameter(lib.ones(2, 3)), "b": lib.zeros(2), "c": 3, "d": None}))
+
+    assert shown(genesis) == shown(torch).replace("torch.", "genesis.")

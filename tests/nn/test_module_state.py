@@ -143,7 +143,7 @@ def test_a_lazy_layer_within_a_network_becomes_what_it_loads(lib):
 def test_nothing_is_written_where_a_key_is_wrong():
     net = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
     before = [p.item() for p in net.parameters()]
-    with pytest.raises(RuntimeError, match=r"1\.weight has shape \(2, 1\), want \(1, 1\)"):
+    with pytest.raises(RuntimeError, match=r"size mismatch for 1\.weight: .* model is genesis.Size\(\[1, 1\]\)"):
         net.load_state_dict({"0.weight": genesis.zeros(1, 1), "1.weight": genesis.zeros(2, 1)})
     assert [p.item() for p in net.parameters()] == before
 

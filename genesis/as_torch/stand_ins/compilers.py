@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import genesis
+from genesis.as_torch.stand_ins.optimized import OptimizedModule
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
@@ -26,12 +27,25 @@ def compile(
     """`genesis.compile`. Where PyTorch splits a graph, the call runs as it is; `fullgraph` raises there."""
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
-    return model if disable else genesis.compile(model, dynamic=dynamic, fullgraph=fullgraph)
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if disable:
+        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model, {"dynamic": dynamic, "fullgraph": fullgraph})
+    made = genesis.compile(model, dynamic=dynamic, fullgraph=fullgraph)
+    made._torchdynamo_orig_callable = model
+    return made
 
 
-def compile_module(module: Module, *args: Any, **kwargs: Any) -> None:
+def compile_module(module: Module, *, fullgraph: bool = False, dynamic: bool | None = None, **more: Any) -> None:
     """`module.compile()`: has its later calls be those of a compiled module."""
-    vars(module)["_compiled_call"] = compile(type(module).__call__.__get__(module), **kwargs)
+    module.__class__ = type(genesis.compile(module, dynamic=dynamic, fullgraph=fullgraph))
+
+
+def compile_modules() -> None:
+    """Have modules the method `compile`."""
+    Module.compile = compile_module  # type: ignore[attr-defined]
 
 
 def returned(function: Any = None, *args: Any, **kwargs: Any) -> Any:
