@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import ctypes
 import importlib.metadata
+import importlib.util
 import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 PACKAGES = {
     "numba-cuda": "numba.cuda", "cuda-bindings": "cuda.bindings.driver", "cuda-core": "cuda.core",
     "nvmath-python": "nvmath.bindings.cublas",
 }
 LIBRARIES = {"nvvm": "libnvvm.so", "nvrtc": "libnvrtc.so", "nvJitLink": "libnvJitLink.so", "cublas": "libcublas.so"}
+NCCL = "libnccl.so.2"
 SAYS = "cuda probe: "  # what the lines begin with
 CAPABILITY = (75, 76)  # a GPU's attributes of these numbers in cuda.h: major, minor
 
@@ -33,6 +36,7 @@ def parts() -> Iterator[tuple[str, Callable[[], object]]]:
         yield package, partial(imported, package, module)
     for library, file in LIBRARIES.items():
         yield library, partial(loaded, library, file)
+    yield "nccl", nccl
 
 
 def driver() -> dict[str, object]:
@@ -88,6 +92,23 @@ def loaded(library: str, file: str) -> str:
             if owned.name.startswith(file) and str(owned.locate()) == path:
                 return wheel.version
     return path
+
+
+def nccl() -> str:
+    """The version of NCCL: the wheel's, or that of the system."""
+    found = importlib.util.find_spec("nvidia")
+    folders = [*(found.submodule_search_locations or ())] if found else []
+    paths = [path for folder in folders if (path := Path(folder, "nccl", "lib", NCCL)).exists()]
+    try:
+        library = ctypes.CDLL(str(paths[0]) if paths else NCCL)
+    except OSError as error:
+        if paths:
+            raise
+        raise Missing from error
+    version = ctypes.c_int()
+    if status := library.ncclGetVersion(ctypes.byref(version)):
+        raise OSError(f"ncclGetVersion: status {status}")
+    return f"{version.value // 10000}.{version.value // 100 % 100}.{version.value % 100}"
 
 
 def tried(attempt: Callable[[], object]) -> tuple[str, object]:

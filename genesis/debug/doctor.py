@@ -27,7 +27,7 @@ from genesis.runtime.team import get_num_threads
 
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")
 FEATURES = ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "sve")  # that kernels are the faster for
-OPTIONAL = ("nvmath-python", "cublas")  # CUDA computes without them: products by kernels of our own
+OPTIONAL = ("nvmath-python", "cublas", "nccl")  # CUDA computes without them: products by kernels of our own
 NUMBERED = ("cuda-bindings", "nvvm", "nvrtc", "nvJitLink", "cublas")  # as the CUDA that they are of
 OLDEST = [7, 5]  # the compute capability that CUDA 13 begins with
 PROBE = Path(__file__).with_name("cuda_probe.py")
@@ -137,6 +137,10 @@ def _cuda() -> Iterator[Finding]:
     if os.environ.get("NUMBA_ENABLE_CUDASIM") not in (None, "", "0"):
         yield Finding("simulator", "on (NUMBA_ENABLE_CUDASIM): kernels run as Python, on no GPU")
     for part, (outcome, what) in found.items():
+        if part == "nccl" and outcome != "found":
+            text = "not installed: GPUs of several processes do not communicate" if outcome == "missing" else f"broken: {what}"
+            yield Finding(part, text, install_command("nccl") if outcome == "broken" else "")
+            continue
         missed = wanted and not (part in OPTIONAL and state != "found")
         if outcome == "found" and is_old and part in NUMBERED and what.startswith("13."):
             yield Finding(part, f"{what}: newer than the driver or the GPU takes", mend)

@@ -64,10 +64,15 @@ def connect(group: Group, comm: Any, device_id: Any, neighbour: int) -> None:
         problem = str(missing)
     ident = _checked(group, comm, problem, ident)
     try:
-        engine = Communicator(memory, functions, ident, group.size, group.rank)
+        engine = Communicator(memory, functions, ident, group.size, group.rank, group.timeout)
     except UnavailableError as refused:
         problem = str(refused)
-    _checked(group, comm, problem, b"")
+    try:
+        _checked(group, comm, problem, b"")
+    except RuntimeError:
+        if engine is not None:
+            engine.close(is_broken=True)
+        raise
     assert engine is not None
     group.gpu = engine
     memory.watches.append(partial(watch, group, engine))

@@ -262,6 +262,8 @@ def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
         if not has_overwritten(run):
             give_up(run)
         raise
+    finally:
+        trace.device.memory.await_under_way()  # where the plan's own waits were not come to
 
 
 def _run_segments(

@@ -26,7 +26,7 @@ def keep_results(run: Run, trace: Trace, failed: int) -> None:
     first, *_, last = [number for number, stage in enumerate(stages) if _has(stage, failed)] * 2
     is_host = trace.device.memory.is_host
     last = last if is_host and lowered.nodes[failed] in plan.collectives else first
-    going_on = "start" if is_host else "wait"  # a GPU's stream waits by its order: what was started is there for what follows
+    going_on = "start" if is_host else "wait"  # what follows on a GPU waits for what was started: `await_under_way`
     ended = [call for stage in stages[:first] for call in stage if not (isinstance(call, HostCall) and call.phase == going_on)]
     begun = {call.node for stage in stages[: last + 1] for call in stage if isinstance(call, HostCall)}
     written = {value for call in ended for value in call.writes}

@@ -106,6 +106,9 @@ class _NoMemory:
     def copy(self, address: int, source: int, nbytes: int) -> None:
         """Nothing."""
 
+    def await_under_way(self) -> None:
+        """Nothing."""
+
 
 class GpuDriver(NamedTuple):
     """What opens GPUs: how many there are, why there are none, and the memory of each."""

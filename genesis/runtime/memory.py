@@ -53,6 +53,8 @@ class DeviceMemory(Protocol):
 
     def reset_peak(self, least: int = 0) -> None: ...
 
+    def await_under_way(self) -> None: ...
+
 
 class Loan(weakref.ref):
     """A block of memory, and a weak reference to its owner."""
@@ -141,6 +143,9 @@ class _Pool:
         """Start the peak again from now, or from `least` if that is more."""
         self.collect()
         self.peak = max(self.held, least)
+
+    def await_under_way(self) -> None:
+        """Nothing: programs of the host wait themselves."""
 
     def trim(self) -> None:
         """Give every idle block back to the system."""

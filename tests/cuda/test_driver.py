@@ -334,15 +334,20 @@ def test_a_training_step_becomes_one_upload_of_its_numbers_and_one_graph():
     assert steps[3] == "cuGraphLaunch 1, cuMemcpyHtoDAsync 1"
 
 
-def test_nccl_is_called_in_the_gpus_context_on_its_stream(driver):
-    told = []
+def test_nccl_is_called_in_the_gpus_context_on_a_stream_of_its_own(driver, monkeypatch):
+    told, waits, numbers = [], [], itertools.count(5)
+    monkeypatch.setitem(GIVEN, "cuStreamCreate", lambda flags: (bindings.CUstream(next(numbers)),))
+    monkeypatch.setitem(GIVEN, "cuEventRecord", lambda event, stream: waits.append(("record", int(stream))) or ())
+    monkeypatch.setitem(GIVEN, "cuStreamWaitEvent", lambda stream, event, flags: waits.append(("wait", int(stream))) or ())
 
     def said(name):
         def played(*arguments):
             told.append((name, driver.contexts[-1], arguments[-1]))
-            if name == "CommInitRank":
+            if name == "CommInitRankConfig":
                 arguments[0]._obj.value = 4096
-            return 0
+            if name == "CommGetAsyncError":
+                arguments[1]._obj.value = 0
+            return 7 if name == "CommInitRankConfig" else 0
         return played
 
     memory = GpuMemory(real.RealGpu(0))
@@ -350,5 +355,9 @@ def test_nccl_is_called_in_the_gpus_context_on_its_stream(driver):
     what = Collective("all_reduce", "sum", -1, (4,), (4,), "sum of float32[4]")
     assert engine.submit(engine.commands(what, "float32", 4, 4096, 8192))
     engine.close(is_broken=True)
-    assert [(name, context) for name, context, _ in told] == [("CommInitRank", 100), ("AllReduce", 100), ("CommAbort", 100)]
-    assert told[1][2] == memory.gpu.stream
+    names = ["CommInitRankConfig", "CommGetAsyncError", "AllReduce", "CommAbort"]
+    assert [(name, context) for name, context, _ in told] == [(name, 100) for name in names]
+    assert told[2][2] == memory.gpu.communication_stream == 6 and memory.gpu.stream == 5
+    memory.gpu.hold(memory.gpu.mark(), communicates=True)
+    memory.gpu.hold(memory.gpu.mark(communicates=True))
+    assert waits == [("record", 5), ("wait", 6), ("record", 6), ("wait", 5)]

@@ -65,6 +65,19 @@ def test_a_part_that_raises_is_a_line_with_the_reason(monkeypatch):
     assert report["numba-cuda"] == "broken: ImportError: half of it" and report.mends == [install_command("cuda13")]
 
 
+@pytest.mark.parametrize(("state", "said", "mends"), [
+    (("missing", None), "not installed: GPUs of several processes do not communicate", []),
+    (("broken", "OSError: no such symbol"), "broken: OSError: no such symbol", [install_command("nccl")]),
+    (("found", "2.32.3"), "2.32.3", []),
+])
+def test_nccl_is_told_and_missed_by_nobody(monkeypatch, state, said, mends):
+    here = dict.fromkeys([*PACKAGES, *LIBRARIES], ("found", "0.30.4"))
+    state = {"driver": ("found", GPU | {"cuda": [13, 1]})} | here | {"nccl": state}
+    monkeypatch.setattr(doctor_module, "_probed", lambda: dict(state))
+    report = genesis.doctor()
+    assert report["nccl"] == said and report.mends == mends
+
+
 def fake_package(folder: Path, code: str) -> None:
     """An nvmath-python whose import runs `code`, where the probe finds it first."""
     (folder / "nvmath").mkdir()

@@ -198,6 +198,7 @@ def check_data_parallel_training():
     wanted = trained("cpu", False)
     for compiled in (False, True):
         PLAYED.taken()
+        PLAYED.overlapped = 0
         losses, parameters = trained("cuda", compiled)
         np.testing.assert_allclose(losses, wanted[0], rtol=1e-5)
         for ours, theirs in zip(parameters, wanted[1], strict=True):
@@ -205,6 +206,7 @@ def check_data_parallel_training():
         calls = PLAYED.taken()
         start, *steps = [calls[0], *[calls[1 + 2 * k : 3 + 2 * k] for k in range(4)]]
         assert start == "Broadcast 13 float32 0 on 7" and steps == [steps[0]] * 4 and len(calls) == 9, calls
+        assert PLAYED.overlapped >= 4  # the rest of backward goes on while the first bucket is summed
 
 
 def sharded(device):
@@ -364,6 +366,11 @@ if __name__ == "__main__":
     gpus.library = missing_on_the_last_rank
     raises(RuntimeError, f"rank {MPI.COMM_WORLD.size - 1}: NCCL cannot be loaded", dist.init_process_group, "nccl")
     gpus.library = lambda: FUNCTIONS
-    SimulatedGpu.stream = 7
+    SimulatedGpu.communication_stream = 7
+    PLAYED.comes = False
+    said = "ncclCommInitRankConfig did not end within 0.2 s: a rank did not come"
+    raises(RuntimeError, said, dist.init_process_group, "nccl", timeout=0.2)
+    assert PLAYED.taken()[-1] == "CommAbort"
+    PLAYED.comes = True
     run(globals(), backend="nccl")
-    assert PLAYED.taken()[-1] == "CommDestroy"
+    assert PLAYED.taken()[-2:] == ["CommFinalize", "CommDestroy"] and not PLAYED.wrongs, PLAYED.wrongs

@@ -27,7 +27,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime import determinism
 from genesis.runtime.collectives import GROUPS, Collective
 from genesis.runtime.cuda import SIMULATED
-from genesis.runtime.cuda.collective import CollectiveProgram
+from genesis.runtime.cuda.collective import AwaitingProgram, CollectiveProgram
 from genesis.runtime.cuda.gpu import Loaded
 from genesis.runtime.cuda.nccl import Communicator
 from genesis.runtime.cuda.program import FAULT, CudaLaunch, CudaProgram, CudaWord, Scalar
@@ -83,7 +83,7 @@ def assemble(
             if PRIMITIVES[nodes[call.node].op].kind != "collective":
                 end()
                 segments.append(Segment(None, call))
-            elif call.phase != "wait":  # the stream's order waits
+            else:
                 end()
                 segments.append(Segment(assembly.collective(nodes, call), None, (number,)))
     end()
@@ -96,6 +96,7 @@ class _Assembly:
     def __init__(self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, device: Device) -> None:
         self.slots = SlotMap(schedule, arena_slot, output_slot, scalar_slot)
         self.memory = device.memory
+        self.begun: dict[int, CollectiveProgram] = {}  # collectives under way
 
     def stage(self, nodes: Sequence[Node], calls: Sequence[Call]) -> list[CudaLaunch]:
         """The launches of a stage; host calls and collectives have none."""
@@ -173,17 +174,20 @@ class _Assembly:
         pointers["partial"] = self.slots.workspace(partial_bytes)
         return [self._product_launch(each, pointers) for each in launches]
 
-    def collective(self, nodes: Sequence[Node], call: HostCall) -> CollectiveProgram:
-        """What other processes compute too: a program of its own, which no graph holds."""
+    def collective(self, nodes: Sequence[Node], call: HostCall) -> CollectiveProgram | AwaitingProgram:
+        """What other processes compute too: a program of its own, which no graph holds. So is the wait for it."""
+        if call.phase == "wait":
+            return AwaitingProgram(self.memory, self.begun[call.node])
         [(value, layout)] = call.operands
         node = nodes[call.node]
         at, size = node.attrs, node.dtype.itemsize
         group = GROUPS[at["group"]]
         assert isinstance(group.gpu, Communicator), "checked where the tensor came in"
-        return CollectiveProgram(
+        self.begun[call.node] = begun = CollectiveProgram(
             group, group.gpu, Collective.of(node.op, at), node.dtype, call.node,
             self.slots.address(value, layout.offset * size), self.slots.address(call.node),
-            min(layout.shape[0] * size, node.nbytes))
+            min(layout.shape[0] * size, node.nbytes), call.phase != "start")
+        return begun
 
     def _product_launch(self, launch: ProductLaunch, pointers: Mapping[str, CudaWord]) -> CudaLaunch:
         function, native = self._loaded(launch.function.name, partial(getattr, launch, "function"))

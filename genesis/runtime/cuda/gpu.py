@@ -1,6 +1,7 @@
 """The interface to a GPU, implemented twice: by NVIDIA's driver and by a simulation on the host.
 
-A GPU has one stream: work runs in the order of its submission, and only `synchronize`, `wait` and `wait_for` wait for it.
+A GPU has one stream for programs and copies: work runs in the order of its submission, and only `synchronize`, `wait` and
+`wait_for` wait for it. What communicates has a second one; `hold` orders the two.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from genesis.ir.annotations import Key
 
 Command = Callable[[], Any]  # a call that submits one launch; what it returns is the driver's status
-Mark = Any  # an event of the driver's; on the simulated GPU, a time
+Mark = Any  # an event of the driver's; on the simulated GPU, a time and a place in a stream
 Image = bytes | Callable[..., None]  # machine code; on the simulated GPU, a function of (blocks, threads, arguments)
 Loaded = Any  # a function that `Gpu.load` returned, or a `Gemm`
 
@@ -100,16 +101,22 @@ class Gpu(Protocol):
     def copy_out(self, values: np.ndarray, address: int) -> None:
         """Copy from the GPU over contiguous pinned values, which are there once a mark set after this is passed."""
 
-    def copy(self, address: int, source: int, nbytes: int) -> None:
-        """Copy within the GPU."""
+    def copy(self, address: int, source: int, nbytes: int, communicates: bool = False) -> None:
+        """Copy within the GPU, in the stream of what communicates if that is said."""
 
     def clear(self, address: int, nbytes: int) -> None:
         """Fill with zeros."""
 
     # ---- order ----
 
-    def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
-        """A mark in the stream behind all work so far: `timed` records the time, `sleeping` lets a waiting thread sleep."""
+    def mark(self, timed: bool = False, sleeping: bool = False, communicates: bool = False) -> Mark:
+        """A mark in the stream behind all work so far, in that of what communicates if that is said.
+
+        `timed` records the time, `sleeping` lets a waiting thread sleep.
+        """
+
+    def hold(self, mark: Mark, communicates: bool = False) -> None:
+        """Have what is submitted to a stream from now on wait for what is before a mark of the other one."""
 
     def wait(self, mark: Mark) -> None:
         """Wait until the work before a mark is done."""
@@ -129,6 +136,10 @@ class Gpu(Protocol):
     @property
     def stream(self) -> int:
         """The stream's handle."""
+
+    @property
+    def communication_stream(self) -> int:
+        """The handle of the stream of what communicates."""
 
     # ---- kernels ----
 

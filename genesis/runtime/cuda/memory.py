@@ -35,6 +35,7 @@ class GpuMemory:
         self._loans: dict[int, Loan] = {}
         self._ended: deque[Loan] = deque()
         self.watches: list[Callable[[float], None]] = []
+        self.under_way: dict[object, Mark] = {}  # what communicates, and the mark behind it, until programs wait for it
         self._pinned = _Pinned(gpu, self.wait)
 
     # ---- blocks ----
@@ -134,6 +135,13 @@ class GpuMemory:
                 return
             time.sleep(0 if waited < SPIN else NAP)
             waited = time.monotonic() - began
+
+    def await_under_way(self, number: object = None) -> None:
+        """Have programs wait from now on for what communicates under a number, or for all that does."""
+        with self.lock:
+            for each in [*self.under_way] if number is None else [number]:
+                if (mark := self.under_way.pop(each, None)) is not None:
+                    self.gpu.hold(mark)
 
     def wait_for(self, stream: int) -> None:
         """Wait for another library's stream; not during a capture, which that would invalidate."""

@@ -1,4 +1,7 @@
-"""NCCL, loaded by ctypes: what ranks do with tensors on their GPUs, as calls on the stream that their programs run on.
+"""NCCL, loaded by ctypes: what ranks do with tensors on their GPUs, as calls on a stream of their own.
+
+Communicators do not block: a call that is not done at once returns `IN_PROGRESS`, and nothing else may be called before
+`CommGetAsyncError` says that it is. So nothing waits for other ranks for longer than the group's timeout.
 
 NCCL wants a call captured into a graph on all ranks or on none. Which addresses a program has seen before, and so has a graph
 for, is each rank's own matter: no call is captured, and programs are divided there.
@@ -24,6 +27,7 @@ from genesis.runtime.installation import install_command
 
 LIBRARY = "libnccl.so.2"
 PATIENCE = 2.0
+PAUSE = 0.0002  # seconds between questions whether a call is done
 Call = tuple[str, tuple[int, ...]]  # a function and its arguments, without those that all calls have: communicator, stream
 Functions = Mapping[str, Callable[..., int]]
 
@@ -34,12 +38,29 @@ class UniqueId(ctypes.Structure):
     _fields_ = [("internal", ctypes.c_byte * 128)]
 
 
+class Config(ctypes.Structure):
+    """ncclConfig_t as of NCCL 2.18, which later ones take: they read `size` bytes, and know by `version` what is missing."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t), ("magic", ctypes.c_uint), ("version", ctypes.c_uint), ("blocking", ctypes.c_int),
+        ("cga_cluster_size", ctypes.c_int), ("min_ctas", ctypes.c_int), ("max_ctas", ctypes.c_int),
+        ("net_name", ctypes.c_char_p), ("split_share", ctypes.c_int),
+    ]
+
+    @staticmethod
+    def made() -> Config:
+        """One that does not block, with NCCL's own choice of all else."""
+        return Config(ctypes.sizeof(Config), 0xCAFEBEEF, 21800, 0, *[_UNDEFINED] * 3, None, _UNDEFINED)
+
+
+_UNDEFINED = -(1 << 31)  # NCCL_CONFIG_UNDEF_INT
+
 _POINTER, _INT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 _END = _POINTER, _POINTER  # the communicator and the stream
 SIGNATURES: dict[str, tuple[Any, ...]] = {
     "GetUniqueId": (ctypes.POINTER(UniqueId),),
-    "CommInitRank": (ctypes.POINTER(_POINTER), _INT, UniqueId, _INT),
-    "CommAbort": (_POINTER,), "CommDestroy": (_POINTER,),
+    "CommInitRankConfig": (ctypes.POINTER(_POINTER), _INT, UniqueId, _INT, ctypes.POINTER(Config)),
+    "CommAbort": (_POINTER,), "CommFinalize": (_POINTER,), "CommDestroy": (_POINTER,),
     "CommGetAsyncError": (_POINTER, ctypes.POINTER(_INT)),
     "GetErrorString": (_INT,), "GetLastError": (_POINTER,),
     "GroupStart": (), "GroupEnd": (),
@@ -162,39 +183,71 @@ class Communicator:
 
     `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so; `patience` for
     how many seconds what was begun may go on to its end after a failure.
+    It waits for other ranks for at most `timeout` seconds, also when it is made: UnavailableError says that they did not come,
+    or why NCCL refuses.
     """
 
-    def __init__(self, memory: GpuMemory, functions: Functions, ident: bytes, size: int, rank: int) -> None:
+    def __init__(
+        self, memory: GpuMemory, functions: Functions, ident: bytes, size: int, rank: int, timeout: float = 1800.0
+    ) -> None:
         self.memory, self.rank, self.problem, self.lost = memory, rank, "", ""
+        self._timeout = timeout
         self.patience = PATIENCE
         self.latest: tuple[Collective, Mark] | None = None  # what may be under way, and the mark behind it
         self._functions, self._handle = functions, ctypes.c_void_p()
         status = memory.gpu.call(
-            functions["CommInitRank"], ctypes.byref(self._handle), size, UniqueId.from_buffer_copy(ident), rank)
-        if status:
-            raise UnavailableError(f"NCCL: ncclCommInitRank failed: {_said(functions, status, None)}")
+            functions["CommInitRankConfig"], ctypes.byref(self._handle), size, UniqueId.from_buffer_copy(ident), rank,
+            ctypes.byref(Config.made()))
+        if status in (SUCCESS, IN_PROGRESS):
+            status = self._settled()
+        if status != SUCCESS:
+            what = (f"did not end within {timeout:g} s: a rank did not come, or its GPU cannot be reached"
+                    if status == IN_PROGRESS else f"failed: {_said(functions, status, self._handle)}")
+            if self._handle:
+                memory.gpu.call(functions["CommAbort"], self._handle)
+                self._handle = ctypes.c_void_p()
+            raise UnavailableError(f"NCCL: ncclCommInitRankConfig {what}")
 
     def commands(self, what: Collective, dtype: str, itemsize: int, operand: int, result: int) -> list[Command]:
         """The calls of a collective on memory at these addresses."""
-        end = self._handle, self.memory.gpu.stream
+        end = self._handle, self.memory.gpu.communication_stream
         return [functools.partial(self._functions[name], *arguments, *(end if arguments else ()))
                 for name, arguments in calls_of(what, dtype, itemsize, self.rank, operand, result)]
 
     def submit(self, commands: Sequence[Command]) -> bool:
         """Have NCCL begin; whether it did. The memory's lock is held."""
         # One pass of C code, in which no interrupt comes: a group that was begun is ended.
-        failed = [status for status in self.memory.gpu.call(_all, commands) if status not in (SUCCESS, IN_PROGRESS)]
-        if failed:
+        found = self.memory.gpu.call(_all, commands)
+        failed = [status for status in found if status not in (SUCCESS, IN_PROGRESS)]
+        if not failed and found and found[-1] == IN_PROGRESS:  # a mark would be in front of what is not in the stream yet
+            failed = [status] if (status := self._settled()) != SUCCESS else []
+        if failed == [IN_PROGRESS]:
+            self.problem = f"NCCL did not begin it within {self._timeout:g} s"
+        elif failed:
             self.problem = f"NCCL says: {_said(self._functions, failed[0], self._handle)}"
         return not failed
 
+    def _settled(self) -> int:
+        """NCCL's status once what was called is begun, or the time is over: `IN_PROGRESS` then."""
+        state, began = ctypes.c_int(IN_PROGRESS), time.monotonic()
+        while True:
+            status = self.memory.gpu.call(self._functions["CommGetAsyncError"], self._handle, ctypes.byref(state))
+            status = int(status or state.value)
+            if status != IN_PROGRESS or time.monotonic() - began > self._timeout:
+                return status
+            time.sleep(PAUSE)
+
     def has_failed(self) -> bool:
         """Whether something that was begun failed, on this rank or, as NCCL found out, on another."""
+        return self._is_lost() or bool(self.problem)
+
+    def _is_lost(self) -> bool:
+        """Whether NCCL found out that what was begun does not end."""
         state = ctypes.c_int()
         status = self._functions["CommGetAsyncError"](self._handle, ctypes.byref(state)) or state.value
         if status not in (SUCCESS, IN_PROGRESS):
             self.problem = f"NCCL says: {_said(self._functions, status, self._handle)}"
-        return bool(self.problem)
+        return status not in (SUCCESS, IN_PROGRESS)
 
     def close(self, is_broken: bool) -> None:
         """End it. What was begun has a moment to end by itself if something failed, and is given up then."""
@@ -202,12 +255,15 @@ class Communicator:
             return
         if is_broken:
             deadline = time.monotonic() + self.patience
-            while self._is_under_way() and time.monotonic() < deadline and not self.has_failed():
+            while self._is_under_way() and time.monotonic() < deadline and not self._is_lost():
                 time.sleep(0.001)
             if self._is_under_way():
                 assert self.latest is not None
                 self.lost = (f"values on cuda:{self.memory.gpu.index} may be wrong: {self.latest[0].op} {self.latest[0].said} "
                              "was given up; begin the job again")
+        if not is_broken:  # all that was begun has to be over, and NCCL to have said so
+            status = self.memory.gpu.call(self._functions["CommFinalize"], self._handle)
+            is_broken = (self._settled() if status == IN_PROGRESS else status) != SUCCESS
         handle, self._handle = self._handle, ctypes.c_void_p()
         self.memory.gpu.call(self._functions["CommAbort" if is_broken else "CommDestroy"], handle)
 

@@ -102,19 +102,24 @@ class RealGpu(Gpu):
     def copy_out(self, values: np.ndarray, address: int) -> None:
         self._asked(driver.cuMemcpyDtoHAsync, values.ctypes.data, address, values.nbytes, self._stream)
 
-    def copy(self, address: int, source: int, nbytes: int) -> None:
-        self._asked(driver.cuMemcpyDtoDAsync, address, source, nbytes, self._stream)
+    def copy(self, address: int, source: int, nbytes: int, communicates: bool = False) -> None:
+        self._asked(driver.cuMemcpyDtoDAsync, address, source, nbytes, self._stream_of(communicates))
 
     def clear(self, address: int, nbytes: int) -> None:
         self._asked(driver.cuMemsetD8Async, address, 0, nbytes, self._stream)
 
     # ---- order ----
 
-    def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
+    def mark(self, timed: bool = False, sleeping: bool = False, communicates: bool = False) -> Mark:
+        stream = self._stream_of(communicates)
         with self._context:
             event = self._event(timed, sleeping)
-            asked(driver.cuEventRecord, event.handle, self._stream)
+            asked(driver.cuEventRecord, event.handle, stream)
         return event
+
+    def hold(self, mark: Mark, communicates: bool = False) -> None:
+        # The driver keeps what it needs of the event: it may be destroyed at once.
+        self._asked(driver.cuStreamWaitEvent, self._stream_of(communicates), mark.handle, 0)
 
     def wait(self, mark: Mark) -> None:
         self._asked(driver.cuEventSynchronize, mark.handle)
@@ -138,6 +143,17 @@ class RealGpu(Gpu):
     @property
     def stream(self) -> int:
         return int(self._stream)
+
+    @functools.cached_property
+    def _communication_stream(self) -> Any:
+        return self._asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_DEFAULT.value)
+
+    @property
+    def communication_stream(self) -> int:
+        return int(self._communication_stream)
+
+    def _stream_of(self, communicates: bool) -> Any:
+        return self._communication_stream if communicates else self._stream
 
     # ---- kernels ----
 

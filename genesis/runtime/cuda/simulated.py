@@ -1,6 +1,7 @@
 """A GPU simulated by the host, in its memory: kernels are Python functions.
 
-Commands run when they are submitted, so the stream is always empty.
+Commands run when they are submitted, so the stream of programs is always empty. What communicates may have effects that come
+later (`defer`): where somebody waits for a mark behind them, or finds it passed after a while.
 """
 
 from __future__ import annotations
@@ -8,17 +9,27 @@ from __future__ import annotations
 import bisect
 import ctypes
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from genesis.runtime.cuda.gpu import Command, Gpu, Image, LaunchError, Loaded, Mark, Properties
 
 TOTAL = 1 << 30
+LATENCY = 0.01  # seconds that what is deferred takes, if nobody waits
 _ALIGNMENT = 512
+
+
+class SimulatedMark(NamedTuple):
+    """A time, and how much had been submitted to a stream before it."""
+
+    seconds: float
+    communicates: bool
+    position: int
 
 
 class SimulatedGpu(Gpu):
@@ -30,6 +41,9 @@ class SimulatedGpu(Gpu):
         self.capability = 9, 0
         self.processors = 2
         self.total = total
+        self.submitted = [0, 0]  # to the stream of programs, and to that of what communicates
+        self.held = [0, 0]  # how much of the other one each waits for
+        self._deferred: deque[tuple[int, Callable[[], None]]] = deque()
         self._memory: dict[int, np.ndarray] = {}
         self._addresses: list[int] = []
 
@@ -71,33 +85,49 @@ class SimulatedGpu(Gpu):
         return rest[:nbytes]
 
     def copy_in(self, address: int, values: np.ndarray) -> None:
+        self.submitted[0] += 1
         self._bytes(address, values.nbytes)[:] = values.reshape(-1).view(np.uint8)
 
     def copy_out(self, values: np.ndarray, address: int) -> None:
         values[:] = self._bytes(address, values.nbytes)
 
-    def copy(self, address: int, source: int, nbytes: int) -> None:
+    def copy(self, address: int, source: int, nbytes: int, communicates: bool = False) -> None:
+        self.submitted[communicates] += 1
         ctypes.memmove(self._bytes(address, nbytes).ctypes.data, self._bytes(source, nbytes).ctypes.data, nbytes)
 
     def clear(self, address: int, nbytes: int) -> None:
+        self.submitted[0] += 1
         self._bytes(address, nbytes)[:] = 0
 
     # ---- order ----
 
-    def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
-        return time.perf_counter()
+    def mark(self, timed: bool = False, sleeping: bool = False, communicates: bool = False) -> Mark:
+        return SimulatedMark(time.perf_counter(), communicates, self.submitted[communicates])
+
+    def hold(self, mark: Mark, communicates: bool = False) -> None:
+        self.held[communicates] = max(self.held[communicates], mark.position)
+        self.wait(mark)
+
+    def defer(self, effect: Callable[[], None]) -> None:
+        """Submit to the stream of what communicates what has its effect once somebody waits for a mark behind it."""
+        self.submitted[1] += 1
+        self._deferred.append((self.submitted[1], effect))
 
     def wait(self, mark: Mark) -> None:
-        pass
+        while mark.communicates and self._deferred and self._deferred[0][0] <= mark.position:
+            self._deferred.popleft()[1]()
 
     def has_passed(self, mark: Mark) -> bool:
-        return True
+        if time.perf_counter() - mark.seconds > LATENCY:
+            self.wait(mark)
+        return not (mark.communicates and self._deferred and self._deferred[0][0] <= mark.position)
 
     def seconds_between(self, first: Mark, second: Mark) -> float:
-        return float(second - first)
+        return float(second.seconds - first.seconds)
 
     def synchronize(self) -> None:
-        pass
+        while self._deferred:
+            self._deferred.popleft()[1]()
 
     def wait_for(self, stream: int) -> None:
         pass
@@ -105,6 +135,10 @@ class SimulatedGpu(Gpu):
     @property
     def stream(self) -> int:
         return 0
+
+    @property
+    def communication_stream(self) -> int:
+        return 1
 
     # ---- kernels ----
 
@@ -117,6 +151,7 @@ class SimulatedGpu(Gpu):
         return partial(function, blocks, threads, arguments)
 
     def submit(self, commands: Sequence[Command], after: Command = int) -> None:
+        self.submitted[0] += 1
         for number, command in enumerate(commands):
             try:
                 command()
