@@ -27,6 +27,7 @@ class Adadelta(DeclaredOptimizer):
     rho: float = setting(default=0.9, least=0, most=1, doc="how much of the averages is kept per step")
     eps: float = setting(default=1e-6, least=0, doc="added to the averages before their roots are taken")
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
+    group_order = "lr rho eps weight_decay maximize capturable foreach differentiable"
     operation, kinds = adadelta_update, ("square_avg", "acc_delta")
     is_elementwise = True
     example = "eps=0.01", "[0.6877, 1.6848]"

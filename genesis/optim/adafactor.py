@@ -56,6 +56,7 @@ class Adafactor(DeclaredOptimizer):
     d: float = setting(default=1.0, least=1, doc="what the root mean square of a step is at most, before scaling")
     weight_decay: float = setting(default=0.0, least=0, doc="times the step size, what a step shrinks the parameter by")
     takes_complex = False
+    group_order = "lr beta2_decay eps d weight_decay foreach maximize"
     operation, kinds = adafactor_update, ("row_var", "col_var", "variance")
     example = "lr=0.1", "[0.8419, 1.8419]"
     hints = ("foreach",)

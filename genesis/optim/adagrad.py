@@ -29,6 +29,7 @@ class Adagrad(DeclaredOptimizer):
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     initial_accumulator_value: float = setting(default=0, least=0, doc="what the sums begin with")
     eps: float = setting(default=1e-10, least=0, doc="added to the square root that divides")
+    group_order = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
     operation, kinds = adagrad_update, ("sum",)
     is_elementwise = True
     example = "lr=0.1", "[0.9000, 1.9000]"

@@ -27,6 +27,7 @@ class Adamax(DeclaredOptimizer):
     betas: tuple[float, float] = setting(default=(0.9, 0.999), least=0, below=1, doc="how much of both is kept per step")
     eps: float = setting(default=1e-8, least=0, doc="added to the size of each gradient")
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
+    group_order = "lr betas eps weight_decay foreach maximize differentiable capturable"
     operation, kinds = adamax_update, ("exp_avg", "exp_inf")
     is_elementwise = True
     example = "lr=0.1", "[0.9000, 1.9000]"

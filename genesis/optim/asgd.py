@@ -29,6 +29,7 @@ class ASGD(DeclaredOptimizer):
     alpha: float = setting(default=0.75, doc="see `lr`")
     t0: float = setting(default=1e6, doc="the step after which averages are taken; before, they are the parameter")
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
+    group_order = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
     operation, kinds = asgd_update, ("ax",)
     is_elementwise = True
     example = "lr=0.25, lambd=0.0", "[0.5000, 1.0000]"
@@ -36,7 +37,10 @@ class ASGD(DeclaredOptimizer):
     def shown(self, group: Group, state: State) -> State:
         age, kept = state["step"], super().shown(group, state)
         eta, share = self._size(group, age + 1), 1 / max(1, age - group["t0"])
-        return {**kept, "eta": tensor(eta, dtype=float32), "mu": tensor(share, dtype=float32)} if kept else {}
+        if not kept:
+            return {}
+        own = {"eta": tensor(eta, dtype=float32), "mu": tensor(share, dtype=float32)}
+        return {"step": kept.pop("step"), **own, **kept}
 
     def settings(self, group: Group, age: int) -> Numbers:
         eta, share = self._size(group, age), 1 / max(1, age - 1 - group["t0"])

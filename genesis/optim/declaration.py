@@ -89,8 +89,10 @@ def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
         _, params, *values = given.arguments.values()
         defaults = dict(zip([name for name, _ in rows], values, strict=True))
         hints = {name: defaults.pop(name) for name in HINTS}
-        shown = {name: value for name, value in hints.items() if name in type(self).hints}  # type: ignore[attr-defined]
-        Optimizer.__init__(self, params, {**defaults, **shown}, hints)
+        kind: Any = type(self)
+        known = {**defaults, **{name: hints[name] for name in kind.hints}, **self.fixed}
+        first = {name: known[name] for name in kind.group_order.split() if name in known}
+        Optimizer.__init__(self, params, {**first, **known}, hints)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
@@ -155,6 +157,7 @@ class DeclaredOptimizer(_Declared):
 
     example: ClassVar[tuple[str, str]]
     hints: ClassVar[tuple[str, ...]] = ("foreach", "capturable", "differentiable")  # those that groups show, as PyTorch's do
+    group_order: ClassVar[str] = ""  # the keys of a group, where PyTorch's order is not that of the table and the hints
     params: Members
     maximize: bool = setting(default=False, kw_only=True, doc="climb")
     foreach: bool | None = setting(default=None, kw_only=True, doc="")

@@ -45,7 +45,7 @@ class NAdam(DeclaredOptimizer):
     def shown(self, group: Group, state: State) -> State:
         kept, beta1 = super().shown(group, state), group["betas"][0]
         product = _product(beta1, group["momentum_decay"], state["step"])
-        return {**kept, "mu_product": tensor(product, dtype=float32)} if kept else {}
+        return {"step": kept.pop("step"), "mu_product": tensor(product, dtype=float32), **kept} if kept else {}
 
     def settings(self, group: Group, age: int) -> Numbers:
         (beta1, beta2), lr = group["betas"], float(group["lr"])

@@ -116,7 +116,9 @@ class Optimizer:
             if id(parameter) in known:
                 raise ValueError(f"{name}: a parameter of shape {parameter.shape} is given twice")
             known.add(id(parameter))
-        group = {**self.defaults, **self.fixed, **group, "params": members}
+        group = {**group, "params": members}
+        for setting, value in {**self.defaults, **self.fixed}.items():
+            group.setdefault(setting, value)
         if isinstance(group.get("lr"), Tensor) and group["lr"].numel() != 1:
             raise ValueError(f"{name}: Tensor lr must be 1-element, got shape {group['lr'].shape}")
         self.check(group)
@@ -245,7 +247,8 @@ class Optimizer:
                 positions[id(parameter)] = len(positions)
         if self.hooks is not None:
             self.hooks.call("state_dict_pre", self)
-        groups = [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
+        groups = [{**{name: value for name, value in group.items() if name != "params"},
+                   "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
         state = packed(self.state if self.keeps_own_state else self._all_shown(), positions)
         made: State = {"state": state, "param_groups": groups}
         return made if self.hooks is None else self.hooks.passed("state_dict_post", self, made)

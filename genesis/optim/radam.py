@@ -30,6 +30,7 @@ class RAdam(DeclaredOptimizer):
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
+    group_order = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
     operation, kinds = radam_update, ("exp_avg", "exp_avg_sq")
     is_elementwise = True
     example = "lr=0.1", "[0.8000, 1.6000]"

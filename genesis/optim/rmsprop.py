@@ -34,6 +34,7 @@ class RMSprop(DeclaredOptimizer):
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     momentum: float = setting(default=0, least=0, doc="how much of the last step is kept")
     centered: bool = setting(default=False, doc="divide by the standard deviation instead: the average's square is taken off")
+    group_order = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
     operation, kinds = rmsprop_update, ("square_avg", "grad_avg", "momentum_buffer")
     is_elementwise = True
     example = "lr=0.01", "[0.9000, 1.9000]"

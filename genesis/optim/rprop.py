@@ -39,6 +39,7 @@ class Rprop(DeclaredOptimizer):
     etas: tuple[float, float] = setting(default=(0.5, 1.2), doc="the factors of a step that is shortened, and lengthened")
     step_sizes: tuple[float, float] = setting(default=(1e-6, 50), doc="the least and the greatest step")
     _rates: ClassVar[Any]  # of an optimizer: its groups' rates when they were added
+    group_order = "lr etas step_sizes foreach maximize differentiable capturable"
     operation, kinds = rprop_update, ("prev", "step_size")
     is_elementwise = True
     example = "lr=0.25", "[0.7500, 1.7500]"

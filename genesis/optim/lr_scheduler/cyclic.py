@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
 
+from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Group, Optimizer, State
 
-_Phase = tuple[float, str, str, str, str]  # its last step, then learning rate and momentum at both ends
+_PHASE = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")  # what is known of a phase
 
 
 class CyclicLR(LRScheduler):
@@ -47,22 +50,26 @@ class CyclicLR(LRScheduler):
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up + down)
         self.step_ratio = step_size_up / self.total_size
-        self.mode, self.gamma, self.scale_mode = mode, gamma, scale_mode
+        self.mode, self.gamma = mode, gamma
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
-        self._scale_fn = scale_fn
+        self._scale_fn_custom = scale_fn
+        if cycle_momentum:
+            self.use_beta1 = "betas" in optimizer.defaults
+            self.base_momentums, self.max_momentums = lows, highs
         firsts = per_group("CyclicLR", "base_lr", optimizer, base_lr)
         for group, first, low, high in zip(optimizer.param_groups, firsts, lows, highs, strict=True):
-            if last_epoch == -1:
-                group.update(lr=first, initial_lr=first)
             if cycle_momentum:
-                group.update(base_momentum=low, max_momentum=high)
+                group.update(max_momentum=high, base_momentum=low)
                 if last_epoch == -1:
                     _set_momentum(group, high)
+            if last_epoch == -1:
+                group.update(lr=first, initial_lr=first)
         super().__init__(optimizer, last_epoch)
 
     def _height(self, cycle: float) -> float:
-        if self._scale_fn is not None:
-            return self._scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.mode == "exp_range":
             return float(self.gamma**self.last_epoch)
         return 1 / 2.0 ** (cycle - 1) if self.mode == "triangular2" else 1.0
@@ -78,8 +85,18 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * share for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> State:
-        """The schedule's state, without its function."""
-        return {name: value for name, value in super().state_dict().items() if name != "_scale_fn"}
+        """The schedule's state: of `scale_fn` the attributes, where it is an object that has some."""
+        state = super().state_dict()
+        function = state.pop("_scale_fn_custom")
+        kept = None if function is None or isinstance(function, FunctionType) else {**function.__dict__}
+        return {**state, "_scale_fn_custom": kept}
+
+    def load_state_dict(self, state_dict: Options) -> None:
+        """Resume the schedule of `state_dict` with this one's function."""
+        kept = state_dict.get("_scale_fn_custom")
+        if kept is not None and self._scale_fn_custom is not None:
+            self._scale_fn_custom.__dict__.update(kept)
+        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_scale_fn_custom"})
 
 
 class OneCycleLR(LRScheduler):
@@ -122,14 +139,17 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
         _check_momentum("OneCycleLR", optimizer, cycle_momentum)
         self.total_steps = total_steps
-        self.anneal_strategy = anneal_strategy
-        self.cycle_momentum = cycle_momentum
-        self._phases: list[_Phase] = [(pct_start * total_steps - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+        phases = [(pct_start * total_steps - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
         if three_phase:
-            self._phases += [(2 * pct_start * total_steps - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                             (total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+            phases += [(2 * pct_start * total_steps - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                       (total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
         else:
-            self._phases += [(total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+            phases += [(total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        self._schedule_phases: list[dict[str, Any]] = [dict(zip(_PHASE, phase, strict=True)) for phase in phases]
+        self._anneal_func_type = anneal_strategy
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.use_beta1 = "betas" in optimizer.defaults
         if last_epoch == -1:
             tops = per_group("OneCycleLR", "max_lr", optimizer, max_lr)
             lows, highs = (per_group("OneCycleLR", "momentum", optimizer, m) for m in (base_momentum, max_momentum))
@@ -137,7 +157,7 @@ class OneCycleLR(LRScheduler):
                 first = top / div_factor
                 group.update(initial_lr=first, max_lr=top, min_lr=first / final_div_factor)
                 if cycle_momentum:
-                    group.update(base_momentum=low, max_momentum=high)
+                    group.update(max_momentum=high, base_momentum=low)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -145,16 +165,17 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"OneCycleLR: step {step} is beyond the last of {self.total_steps}")
-        number = next((n for n, phase in enumerate(self._phases) if step <= phase[0]), len(self._phases) - 1)
-        start = self._phases[number - 1][0] if number else 0.0
-        end, *names = self._phases[number]
+        phases = self._schedule_phases
+        number = next((n for n, phase in enumerate(phases) if step <= phase["end_step"]), len(phases) - 1)
+        start = phases[number - 1]["end_step"] if number else 0.0
+        end, *names = phases[number].values()
         part = (step - start) / (end - start)
         for group in self.optimizer.param_groups if self.cycle_momentum else ():
             _set_momentum(group, self._between(group[names[2]], group[names[3]], part))
         return [self._between(group[names[0]], group[names[1]], part) for group in self.optimizer.param_groups]
 
     def _between(self, start: float, end: float, part: float) -> float:
-        if self.anneal_strategy == "linear":
+        if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2 * (math.cos(math.pi * part) + 1)
 

@@ -33,7 +33,9 @@ class LambdaLR(LRScheduler):
     def state_dict(self) -> State:
         """The attributes of callable objects; functions are left out."""
         states = [None if isinstance(f, FunctionType) else dict(vars(f)) for f in self.lr_lambdas]
-        return {**super().state_dict(), "lr_lambdas": states}
+        state = super().state_dict()
+        del state["lr_lambdas"]
+        return {**state, "lr_lambdas": states}
 
     def load_state_dict(self, state_dict: Options) -> None:
         """Resume the schedule of `state_dict` with this one's functions."""

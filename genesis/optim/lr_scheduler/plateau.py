@@ -35,7 +35,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-        threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | Sequence[float] = 0.0, eps: float = 1e-8,
+        threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | Sequence[float] = 0, eps: float = 1e-8,
     ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"ReduceLROnPlateau: wants an Optimizer, got {type(optimizer).__name__}")
@@ -43,15 +43,17 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(f"ReduceLROnPlateau: factor is {factor}; want it below 1")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ValueError(f"ReduceLROnPlateau: modes are {mode!r}, {threshold_mode!r}; want 'min' or 'max', 'rel' or 'abs'")
+        self.factor, self.optimizer = factor, optimizer
+        self.default_min_lr = None if isinstance(min_lr, Sequence) else min_lr
         self.min_lrs = per_group("ReduceLROnPlateau", "min_lr", optimizer, min_lr)
-        self.optimizer = optimizer
-        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
-        self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
-        self.best = math.inf if mode == "min" else -math.inf
-        self.cooldown_counter = 0
-        self.num_bad_epochs = 0
+        self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self.best = self.mode_worse
+        self.cooldown_counter = 0
+        self.num_bad_epochs = 0
 
     def step(self, metrics: Tensor | float, epoch: int | None = None) -> None:  # type: ignore[override]
         """Set the learning rates by the metric, a number or a tensor of one element (which is read)."""

@@ -49,9 +49,9 @@ class LRScheduler:
     def _begin(self) -> None:
         """Set the first learning rates."""
         self._step_count = 0
-        self._is_initial = True
+        self._is_initial, self._get_lr_called_within_step = True, False
         self.step()
-        del self._is_initial
+        self._is_initial = False
 
     def step(self, epoch: int | None = None) -> None:
         """Go on to the next step, or to step `epoch`, and set the learning rates."""

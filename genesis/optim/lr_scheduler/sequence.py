@@ -26,7 +26,9 @@ class _Composed(LRScheduler):
 
     def state_dict(self) -> State:
         """The schedules' states."""
-        return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+        state = super().state_dict()
+        del state["_schedulers"]
+        return {**state, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: Options) -> None:
         """Resume the schedules of `state_dict`."""
