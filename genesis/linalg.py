@@ -30,6 +30,7 @@ LinAlgError = np.linalg.LinAlgError
 __getattr__, __dir__ = rows_shown("linalg", __all__)
 
 eigvalsh, inv, matmul, pinv, solve, svdvals = functions_of("eigvalsh", "inv", "matmul", "pinv", "solve", "svdvals")
+(least_squares,) = functions_of("least_squares")
 matrix_norm, vector_norm, _cat, _cross, _diagonal = functions_of("matrix_norm", "vector_norm", "cat", "cross", "diagonal")
 
 
@@ -163,16 +164,17 @@ class LeastSquares(NamedTuple):
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k).
 
-    By the pseudo-inverse, whatever `driver` says. `residuals` are the squared lengths of what is left, of each column, where
-    m > n and `driver` is neither None nor "gelsy"; `rank` and `singular_values` are those of `A`, for the drivers that find
-    them, else empty. No gradient flows through these.
+    By a complete orthogonal factorization, whatever `driver` says; `rcond` bounds what counts as zero, in parts of the
+    greatest. `residuals` are the squared lengths of what is left, of each column, where m > n and `driver` is neither None
+    nor "gelsy"; `rank` and `singular_values` are those of `A`, for the drivers that find them, else empty. No gradient flows
+    through these.
 
     >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
     2.0
     """
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
         raise ArgumentError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
-    solution = pinv(A) @ B
+    solution = least_squares(A, B, rcond)
     told = A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy")
     left = (A @ solution - B).abs().square().sum(-2) if told else A.new_empty(0, dtype=A.dtype.real)
     ranked = driver is None or driver != "gels"

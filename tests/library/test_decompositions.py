@@ -98,6 +98,24 @@ def test_least_squares_are_numpys():
     assert rank.item() == want[2]
 
 
+def test_least_squares_of_any_rank_are_the_shortest():
+    for m, n, rank in ((6, 4, 2), (4, 6, 3), (6, 6, 6), (70, 60, 40)):
+        a, b = RANDOM.normal(size=(2, m, rank)) @ RANDOM.normal(size=(rank, n)), RANDOM.normal(size=(m, 3))
+        found = genesis.linalg.lstsq(genesis.tensor(a), genesis.tensor(b)).solution.numpy()
+        np.testing.assert_allclose(found, np.linalg.pinv(a, 1e-12) @ b, rtol=1e-8, atol=1e-9)
+    rough = genesis.linalg.lstsq(genesis.tensor([[1.0, 0], [0, 1e-3]]), genesis.ones(2, 1), rcond=0.1).solution
+    np.testing.assert_allclose(rough.numpy(), [[1.0], [0.0]])
+
+
+def test_gradients_of_least_squares_are_those_of_the_pseudo_inverse():
+    for m, n in ((5, 3), (3, 5)):
+        arrays, g = (RANDOM.normal(size=(m, n)), RANDOM.normal(size=(m, 2))), RANDOM.normal(size=(n, 2))
+        ours, theirs = ([lib.tensor(array, requires_grad=True) for array in arrays] for lib in (genesis, torch))
+        genesis.linalg.lstsq(*ours).solution.backward(genesis.tensor(g))
+        (torch.linalg.pinv(theirs[0]) @ theirs[1]).backward(torch.tensor(g))
+        assert_close([x.grad for x in ours], [x.grad for x in theirs], scale=100)
+
+
 REFUSED = [
     (lambda x: genesis.linalg.inv(x), ValueError, r"inv: shape \(4, 3\); want \(\.\., n, n\)"),
     (lambda x: genesis.linalg.solve(x.mT @ x, x), ValueError, r"solve: shapes \(3, 3\) and \(4, 3\); want"),

@@ -66,6 +66,9 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((values(3, 2), _SQUARE[0])), Sample((values(2, 3, 2), _SQUARE, False)),
         Sample((values(3, 2), _SQUARE[1], True, True)), Sample((values(3, 2), _SQUARE[1], False, True, True)),
     ],
+    "least_squares": [
+        Sample((values(2, 4, 3), values(2, 4, 2))), Sample((values(2, 3), values(2, 2))), Sample((_SQUARE, values(3, 2))),
+    ],
     "inv": [Sample((_SQUARE,)), Sample((np.zeros((2, 0, 0)),))],
     "det": [Sample((_SQUARE,)), Sample((values(2, 2),))], "slogdet": [Sample((-_SQUARE[0],))],
     "logdet": [Sample((_POSITIVE[0],))], "pinv": [Sample((values(2, 4, 3),)), Sample((values(2, 3),))],

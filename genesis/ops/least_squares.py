@@ -1,0 +1,64 @@
+"""Least squares by a complete orthogonal factorization; gradients are products with the pseudo-inverse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from genesis.ir.graph import Node, Value
+from genesis.ir.shapes import broadcast_shapes
+from genesis.ops.contraction import adjoint, matmul
+from genesis.ops.lapack import routine
+from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.solving import matrices, pinv
+
+_BLOCK = 32  # columns at a time
+
+
+def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    (m, n), lead, width = a.shape[-2:], a.shape[:-2], b.shape[-1]
+    result = np.zeros((*lead, n, width), a.dtype)
+    if not result.size or not m:
+        return result
+    solver, rows = routine("gelsy", a), max(m, n)
+    least = min(m, n)
+    room = 2 * least + max(_BLOCK * (2 * n + 1), least + _BLOCK * max(n + 1, width))
+    for place in np.ndindex(lead):
+        right = np.zeros((rows, width), a.dtype, "F")
+        right[:m] = b[place]
+        # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
+        found = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)[1]
+        result[place] = found[:n]
+    return result
+
+
+def _grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    """That of the pseudo-inverse times `b`, for a rank that stays: see `_pinv_grad` in `solving`."""
+    p = pinv.define(a)
+    pt, gt = adjoint(p), adjoint(g)
+    to_b = matmul(pt, g)
+    left = b - matmul(a, x)
+    outside = matmul(matmul(left, matmul(gt, p)), pt)
+    shortest = matmul(matmul(pt, x), gt)
+    return outside - matmul(to_b, adjoint(x)) + shortest - matmul(matmul(shortest, p), a), to_b
+
+
+primitive("least_squares", "host", grad=_grad, reference=_reference)
+
+
+@composite("least_squares", 2, method=False, public=False, takes_complex=True)
+def least_squares(A: Value, B: Value, rcond: float | None = None) -> Value:
+    """The shortest X (.., n, k) for which |`A` @ X - `B`| is least: `A` (.., m, n), `B` (.., m, k).
+
+    The rank of `A` is that of its largest part whose condition number is below 1 / `rcond`: max(m, n) times the dtype's eps
+    unless it is given.
+
+    >>> genesis.linalg.lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution
+    tensor([[2.]])
+    """
+    first, second = promoted(A, B)
+    a, b = matrices("lstsq", first), widened(second)
+    lead = broadcast_shapes("lstsq", a.shape[:-2], b.shape[:-2])
+    a, b = expand(a, (*lead, *a.shape[-2:])), expand(b, (*lead, *b.shape[-2:]))
+    bound = max(a.shape[-2:]) * float(np.finfo(a.dtype.numpy).eps) if rcond is None else float(rcond)
+    shape = (*lead, a.shape[-1], b.shape[-1])
+    return cast(a.graph.add("least_squares", (a, b), shape, a.dtype, {"dim": len(lead), "rcond": bound}), first.dtype)
