@@ -45,15 +45,26 @@ def read_or_lower(
     asked = (nodes, outputs, target, scalars, saved, awaited)
     if len(nodes) < LEAST_NODES or counts["plans_built"] >= MOST_PLANS or (name := _name(*asked)) is None:
         return lower(*asked)
-    with contextlib.suppress(ValueError):  # a damaged file is a miss
-        if (content := _cache.find(name)) is not None:
-            found = read_tables(content, target)
-            count("plans_read")
+    if (found := _read(_cache.find(name), target)) is not None:
+        return found
+    with _cache.making(name) as content:  # of processes that begin at once, one lowers it
+        if (found := _read(content, target)) is not None:
             return found
-    lowered = lower(*asked)
-    with contextlib.suppress(TypeError, ValueError):  # no numbers and names: it is lowered each time
-        _cache.keep(name, write_tables(lowered))
+        lowered = lower(*asked)
+        with contextlib.suppress(TypeError, ValueError):  # no numbers and names: it is lowered each time
+            _cache.keep(name, write_tables(lowered))
     return lowered
+
+
+def _read(content: bytes | None, target: Target) -> Lowered | None:
+    """What a file holds; None where there is none, or it is damaged."""
+    if content is None:
+        return None
+    with contextlib.suppress(ValueError):
+        found = read_tables(content, target)
+        count("plans_read")
+        return found
+    return None
 
 
 def _name(

@@ -64,6 +64,7 @@ class KernelCache:
         self._addresses: dict[str, int] = {}
         self._supplied: dict[str, bytes] = {}  # object code by its name
         self._noted: list[list[KernelSource]] = []
+        self._making: set[str] = set()  # the names of what is being made by `making`
         self._lock = fork_safe_lock(longest_wait=0)  # what a fork must wait for has locks of its own
 
     def get_or_compile(self, kernels: Sequence[KernelSource]) -> list[int]:
@@ -106,9 +107,32 @@ class KernelCache:
     def kept(self, source: str, make: Callable[[], bytes]) -> bytes:
         """The result of `make` for a source: made once, then read from disk. For machine code that others load."""
         if (content := self.find(source)) is None:
-            content = make()
-            self.keep(source, content)
+            with self.making(source) as content:
+                if content is None:
+                    content = make()
+                    self.keep(source, content)
         return content
+
+    @contextlib.contextmanager
+    def making(self, source: str) -> Iterator[bytes | None]:
+        """Within it this process alone makes the content of a source; gives what another one made of it meanwhile, if one did.
+
+        Who makes it already may have been stopped: after a while it is made here, too. So it is by a signal handler of this
+        process, which would wait for what it interrupts.
+        """
+        name = _name(source)
+        if name in self._making:
+            yield None
+            return
+        self._making.add(name)
+        try:
+            with CompileClaims(self._directory()) as claims:
+                deadline = time.monotonic() + LONGEST_WAIT
+                while not claims.take(name) and time.monotonic() < deadline:
+                    time.sleep(POLL_INTERVAL)
+                yield self.find(source, again=True) if claims.are_shared else None
+        finally:
+            self._making.discard(name)
 
     def keep(self, source: str, content: bytes) -> None:
         """Store what `find` is to find, in this process or another."""

@@ -44,7 +44,7 @@ def directory(tmp_path, monkeypatch):
 
 
 def files(directory):
-    return [path for path in directory.iterdir() if path.name != "swept"]
+    return [path for path in directory.iterdir() if path.name not in ("swept", "claims")]
 
 
 def attention(given):

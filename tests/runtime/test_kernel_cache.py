@@ -437,6 +437,41 @@ def test_a_wait_for_another_process_is_interrupted(tmp_path, monkeypatch):
     assert call(kernels.get_or_compile([source])[0]) == 15
 
 
+def test_of_several_that_need_a_content_one_makes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1000.0)
+    made, found, both = [], [], threading.Barrier(2)
+
+    def make():
+        made.append(None)
+        time.sleep(0.05)  # the other one asks meanwhile
+        return b"content"
+
+    def ask():  # each by a cache of its own, as another process would
+        own = cache(tmp_path)
+        both.wait()
+        found.append(own.kept("a source", make))
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [b"content"] * 2 and len(made) == 1
+
+
+def test_content_that_a_killed_process_was_to_make_is_made_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1000.0)
+    with compiling_elsewhere(tmp_path, source := constant(16)) as child:
+        threading.Timer(0.1, os.kill, (child, signal.SIGKILL)).start()
+        assert cache(tmp_path).kept(source.source, lambda: b"here") == b"here"
+
+
+def test_a_handler_that_needs_what_it_interrupts_makes_it_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1000.0)
+    own = cache(tmp_path)
+    assert own.kept("a source", lambda: own.kept("a source", lambda: b"inner") + b" and outer") == b"inner and outer"
+
+
 def test_a_forked_child_does_not_keep_its_parents_claims(tmp_path):
     directory, name = PrivateDirectory(tmp_path), "ab" * 32
     ours, theirs = CompileClaims(directory), CompileClaims(directory)

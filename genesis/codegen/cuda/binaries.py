@@ -17,6 +17,7 @@ from genesis.runtime.counters import count
 from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import KernelCache
 from genesis.runtime.private_directory import cache_directory
+from genesis.runtime.uninterrupted import uninterrupted
 
 COMPILERS = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12")
 _cache = KernelCache(lambda: cache_directory("cuda"))
@@ -55,10 +56,14 @@ def machine_code(function: Function, capability: tuple[int, int]) -> Machine:
 
 
 def cubin(function: Function, capability: tuple[int, int]) -> bytes:
-    """A function's machine code, whose entry has the function's name. Raises ImportError if it must be compiled and cannot."""
+    """A function's machine code, whose entry has the function's name. Raises ImportError if it must be compiled and cannot.
+
+    Of several processes that need it one compiles it, where no interrupt reaches: that would leave the compiler in an
+    inconsistent state.
+    """
     def compile() -> bytes:
         count("kernels_compiled")
-        return machine_code(function, capability).cubin
+        return uninterrupted(machine_code, function, capability).cubin
 
     parameters = ", ".join(function.parameters)
     return _cache.kept(f"sm {capability} {_versions()}\n{parameters} {function.threads}\n{function.source}", compile)

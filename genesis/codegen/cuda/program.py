@@ -32,7 +32,6 @@ from genesis.runtime.cuda.gpu import Loaded
 from genesis.runtime.cuda.nccl import Communicator
 from genesis.runtime.cuda.program import FAULT, CudaLaunch, CudaProgram, CudaWord, Scalar
 from genesis.runtime.devices import Device
-from genesis.runtime.uninterrupted import uninterrupted
 
 # The threads of a host that a GPU resembles. Lowering fuses multiple passes over rows from 16 rows per thread on: 128 rows are
 # about one for each of an H100's or H200's 132 multiprocessors. Fewer, longer rows take a kernel per pass, shared by teams.
@@ -200,8 +199,7 @@ class _Assembly:
         found: tuple[Function, Loaded] | None = gpu.functions.get(key)
         if found is None:
             function = emit()
-            # Compiled where no interrupt reaches: it would leave the compiler in an inconsistent state.
-            image = partial(simulate.run, function) if SIMULATED else uninterrupted(cubin, function, gpu.capability)
+            image = partial(simulate.run, function) if SIMULATED else cubin(function, gpu.capability)
             found = gpu.functions[key] = function, gpu.load(image, function.name)
         return found
 
