@@ -166,6 +166,11 @@ class ResultPool:
         return Run(device, self._values, len(self._buffers))
 
     @property
+    def kept_count(self) -> int:
+        """How many objects a run keeps: see `Run.kept`."""
+        return len(self._small) * (3 if self._handles else 2)
+
+    @property
     def has_large(self) -> bool:
         """Whether there are results that do not stay with a run."""
         return bool(self._large)

@@ -1,6 +1,6 @@
 """Replays without Python: the guards of a call, the slots of its program and its results as instructions.
 
-They serve a call that is one short program of the host's, whose results are small where it writes over tensors. They do what
+They serve a call that is one short program of the host's. They do what
 `Compiled`, `Entry` and `SingleProgramReplay` do for it, or say MISSED before anything has happened; then those do. The
 interpreter runs nothing else meanwhile, so there is nothing to lock and no interrupt to mind. Where they call Python, as for an
 optimizer's step, the lock is held.
@@ -24,7 +24,6 @@ from genesis.capture.replay.critical_section import has_come_between, run_critic
 from genesis.capture.replay.python_calls import Compute, PythonCalls
 from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
 from genesis.execution.flush import FLUSH_HOOKS
-from genesis.execution.result_pool import ResultPool
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import default_dtype
 from genesis.runtime import determinism
@@ -54,31 +53,35 @@ class ResultWords:
         owned: {how many, objects.., counts..} of what makes up its results, for SKIP_ALONE.
         addresses: those of its buffers.
         arrays: the addresses of its results, as arrays.
-        unread: for each value that a tensor gets, {2, array, memory, counts..} as long as that tensor alone owns it, which
-            a register holds meanwhile, too.
+        unread: for each small value that a tensor gets, {2, array, memory, counts..} as long as that tensor alone owns it,
+            which a register holds meanwhile, too.
     """
 
-    def __init__(self, pool: ResultPool, changed: Sequence[int]) -> None:
-        self._pool = pool
-        self._run = pool.new_run(CPU)
-        pool.provide(self._run, {})
-        self.owned = array("Q", bytes(8 * (1 + 2 * len(self._run.kept))))
-        self.addresses = array("Q", self._run.addresses)
-        self.arrays = array("Q", bytes(8 * len(self._run.arrays)))
-        self._changed = changed
-        self.unread = [array("Q", bytes(8 * 5)) for _ in changed]
-        self.renew()
+    def __init__(self, single: SingleProgramReplay) -> None:
+        self._single, self._pool = single, single.pool
+        self._run = run = self._pool.new_run(CPU)
+        self.owned = array("Q", bytes(8 * (1 + 2 * self._pool.kept_count)))
+        self.addresses = array("Q", run.addresses)
+        self.arrays = array("Q", bytes(8 * len(run.arrays)))
+        self.unread = [array("Q", [2, id(None), id(None), 0, 0]) for _ in self._pool.selected]
+        self._disown()
+
+    def _disown(self) -> None:
+        """Nothing that there is is alone: the next call renews all."""
+        count = self._pool.kept_count
+        self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])
 
     def renew(self) -> None:
-        """Find memory in place of what somebody owns."""
-        run, count = self._run, len(self.owned) // 2
-        self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])  # nothing is alone, should this raise
-        self._pool.provide(run, {})
+        """Find memory in place of what somebody owns, and for large results."""
+        self._disown()  # should this raise
+        run = self._run
+        self.release()  # what a call has left that came to nothing
+        self._pool.provide(run, self._single.reused())
         self.addresses[:] = array("Q", run.addresses)
-        self.arrays[:] = array("Q", map(id, run.arrays))
+        self.arrays[:] = array("Q", [id(made) for made in run.arrays])
         counts = {id(kept): counted - IN_LIST + 1 for kept, counted in zip(run.kept, run.unowned or (), strict=True)}
-        self.owned[:] = array("Q", [count, *counts, *counts.values()])
-        for words, value in zip(self.unread, self._changed, strict=True):
+        self.owned[:] = array("Q", [len(counts), *counts, *counts.values()])
+        for words, value in zip(self.unread, self._pool.selected, strict=True):
             of_array, of_memory = id(run.arrays[value]), id(run.memories[value])
             words[:] = array("Q", [2, of_array, of_memory, counts[of_array] + 2, counts[of_memory]])
 
@@ -126,7 +129,7 @@ class NativeReplay:
         self._before = [
             guards.arrays.get(root) or code.attribute(code.constant(root), "_array") for root, *_ in changes.roots]
         code.emit("ENTER")
-        words = [code.keep(ResultWords(single.pool, [value for _, value, *_ in changes.roots])) for _ in range(RUNS)]
+        words = [code.keep(ResultWords(single)) for _ in range(RUNS)]
         for k in range(RUNS):
             skip = code.emit("SKIP_HALF", _at(self._turn), 1 - k, 0)
             self._run(words[k], words[k - 1])
@@ -192,7 +195,7 @@ class NativeReplay:
             self._fill(words, temporary, None)
             code.call(single.verify)
         code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
-        self._tell_backwards(previous)
+        self._tell_backwards(words, previous)
         numbers = None
         if self._slots.compute is not None:  # the last Python: an interrupt in it has all taken back
             numbers = code.call(self._calls.compute, *self._leaves)
@@ -205,6 +208,8 @@ class NativeReplay:
             code.emit("SET", tensor, name, before)
         if self._is_locked:
             code.call(self._calls.take_back)
+        if single.pool.has_large:
+            code.call(words.release)
         code.emit("MISS")
         code.skip_from(run)
         if single.pool.has_large:
@@ -225,16 +230,21 @@ class NativeReplay:
             sets.append((code.constant(tensor), "_grad", gradient, former))
         return sets
 
-    def _tell_backwards(self, previous: ResultWords) -> None:
+    def _tell_backwards(self, words: ResultWords, previous: ResultWords) -> None:
         """A backward that is still to read what is written over hears of it: as `SingleProgramReplay._note`."""
         code = self._code
         for k, ((_, value, _, times, change), before) in enumerate(zip(self._changes.roots, self._before, strict=True)):
-            if times:
-                other = code.emit("SKIP_OTHER", before, _at(previous.arrays, value), 0)
-                alone = code.emit("SKIP_ALONE", _at(previous.unread[k]), 0, 0)
-                code.skip_from(other)
-                code.call(partial(self._calls.note, times, change), before)
-                code.skip_from(alone)
+            if not times:
+                continue
+            is_small = k < len(words.unread)
+            other = code.emit("SKIP_OTHER", before, _at((previous if is_small else words).arrays, value), 0)
+            if is_small:
+                silent = code.emit("SKIP_ALONE", _at(previous.unread[k]), 0, 0)
+            else:  # written in place: nobody else has it
+                silent = code.emit("SKIP_IS", code.constant(None), None, 0)
+            code.skip_from(other)
+            code.call(partial(self._calls.note, times, change), before)
+            code.skip_from(silent)
 
     def _fill(self, words: ResultWords, temporary: Place | None, numbers: Place | None) -> None:
         """Fill the program's slots."""

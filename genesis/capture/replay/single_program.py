@@ -57,7 +57,7 @@ class _Tensors(NamedTuple):
 
 
 class TensorChanges(NamedTuple):
-    """What every call changes, if the tensors are the same ones in all calls, and nothing large is among it.
+    """What every call changes, if the tensors are the same ones in all calls.
 
     Attributes:
         roots: tensors that are written over: which value of the program each gets, by how many its versions rise, how often
@@ -123,11 +123,20 @@ class SingleProgramReplay(Commit):
         if not self.changes:
             return TensorChanges([], [])
         fixed = self._fixed
-        if fixed is None or not self._are_holders or self._reused or self._large_moved or self._plain is None:
+        if fixed is None or not self._are_holders or self._plain is None:
             return None
+        values = [*self.pool.selected, *self._large_moved]
         roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(
-            fixed.roots, self.pool.selected, self._versions, self._notes, strict=True)]
+            fixed.roots, values, self._versions, self._notes, strict=True)]
         return TensorChanges(roots, [*zip(fixed.graded, [*self._plain, *self._nothing], strict=True)])
+
+    def reused(self) -> Mapping[int, Array]:
+        """The arrays that large results lie over if the tensors are the same ones in all calls, as by `_find_reused`. Whoever
+        calls holds the array of each tensor that is written over once.
+        """
+        if not self._reused or self._fixed is None:
+            return _NONE
+        return self._find_reused([find(source, ())._array for source in self._donor_sources], self._fixed.replaced)
 
     def temporary(self) -> int:
         """The address of memory for temporaries, until the next run."""
@@ -180,9 +189,10 @@ class SingleProgramReplay(Commit):
             elif value in replaced and value not in writers and plan.sizes[number] > program.pool.kept_bytes:
                 freed.append((number, value))
         self._donors = [k for _, k in over]
+        self._donor_sources = [inputs[k].source for k in self._donors]
         self._nodes = [program.nodes[program.outputs[value]] for _, value in freed]
         self._reused = [number for number, _ in (*over, *freed)]
-        self._owners = [*[2] * len(over), *[0] * len(freed)]  # of an input: its tensor, the list of inputs
+        self._owners = [*[2] * len(over), *[0] * len(freed)]  # of an input: its tensor; the list of inputs, or a register
         self._sizes = [plan.sizes[number] for number in self._reused]
         return [replaced[value] for _, value in freed]
 
@@ -202,7 +212,8 @@ class SingleProgramReplay(Commit):
         if self.changes:
             tensors = self._fixed or self._tensors(leaves)
         run = pool.take(self._device)
-        pool.provide(run, self._find_reused(arrays, tensors.replaced) if self._reused and tensors else _NONE)
+        pool.provide(run, self._find_reused(
+            [*map(arrays.__getitem__, self._donors)], tensors.replaced) if self._reused and tensors else _NONE)
         results = run.arrays
         temporary = scratch.buffer(self.arena_bytes) if self.arena_bytes else _NO_BYTES
         inputs = arrays if self.inputs is None else map(arrays.__getitem__, self.inputs)
@@ -249,9 +260,10 @@ class SingleProgramReplay(Commit):
         undo = map(setattr, restored, restored_names, (*before, *self._lost(graded), False)) if self._can_fail else ()
         return _Change(before, noted, map(setattr, changing, names, news), undo)
 
-    def _find_reused(self, arrays: Sequence[Array], replaced: Sequence[Tensor]) -> dict[int, Array]:
-        """The arrays that results lie over, by the number of the result's buffer; gradients that are replaced are lost."""
-        found = [*[arrays[k] for k in self._donors], *self._lose_gradients(replaced)]
+    def _find_reused(self, found: list[Array], replaced: Sequence[Tensor]) -> dict[int, Array]:
+        """The arrays that results lie over, by the number of the result's buffer: of the inputs `found`, and of gradients
+        that are replaced, which are lost."""
+        found += self._lose_gradients(replaced)
         # A buffer with an origin is what the backward of an earlier trace knows a value by.
         return {number: array for number, array, may_be in zip(
             self._reused, found, reusable(found, self._owners, self._sizes), strict=True)

@@ -116,9 +116,9 @@ OPTIMIZERS = {
     "adam": lambda p: optim.Adam(p, lr=0.01)}
 
 
-def trained(optimizer, wrap, disturb=lambda step, model, optimizer: None):
+def trained(optimizer, wrap, disturb=lambda step, model, optimizer: None, width=6):
     genesis.manual_seed(1)
-    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Dropout(0.3), nn.Linear(6, 5))
+    model = nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Dropout(0.3), nn.Linear(width, 5))
     stepping = OPTIMIZERS[optimizer](model.parameters())
 
     @wrap
@@ -153,6 +153,62 @@ def test_a_training_step_is_that_of_uncompiled_code_to_the_bit(optimizer, distur
     want = trained(optimizer, lambda step: step, DISTURBANCES[disturbance])
     assert got[:3] == want[:3]
     assert any(entry.native is not None and entry.native.replays for entry in got[3].entries)
+
+
+LARGE = 6000  # weights above 64 KB
+
+
+@pytest.mark.parametrize("disturbance", ["nothing", "rate", "written", "gradients kept", "weights kept", "frozen"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_step_of_large_tensors_is_that_of_uncompiled_code_to_the_bit(optimizer, disturbance):
+    kept = [[], []]
+
+    def disturb(k, model, optimizer):
+        DISTURBANCES[disturbance](k, model, optimizer)
+        if vars(optimizer).get("kept"):
+            kept[-1] = vars(optimizer)["kept"]
+
+    got = trained(optimizer, genesis.compile, disturb, LARGE)
+    kept_by_replays, kept[-1] = kept[-1], []
+    want = trained(optimizer, lambda step: step, disturb, LARGE)
+    assert got[:3] == want[:3]
+    assert [t.tolist() for t in kept_by_replays if t is not None] == [t.tolist() for t in kept[-1] if t is not None]
+    assert any(entry.native is not None and entry.native.replays for entry in got[3].entries)
+
+
+def test_large_tensors_that_nobody_else_has_are_written_over_in_place():
+    weight = nn.Parameter(genesis.ones(200, 200))
+    optimizer = optim.Adam([weight], lr=0.1)
+
+    @genesis.compile
+    def step(x):
+        optimizer.zero_grad()
+        (x @ weight).square().mean().backward()
+        optimizer.step()
+
+    def places():
+        moments = [value for value in optimizer.state[weight].values() if isinstance(value, genesis.Tensor)]
+        return [t._array.memory.pointer for t in (weight, weight.grad, *moments)]
+
+    x = ready(genesis.ones(3, 200))
+    for _ in range(8):
+        step(x)
+    native, before = step.entries[0].native, places()
+    replays = native.replays
+    for _ in range(4):
+        step(x)
+    assert native.replays == replays + 4 and places() == before
+    kept, gradient = weight.detach(), weight.grad
+    held, held_gradient = kept.tolist(), gradient.tolist()
+    for _ in range(4):
+        step(x)
+    assert native.replays >= replays + 7 and gradient.tolist() == held_gradient  # memory that was read goes by Python once
+    assert kept.tolist() == weight.tolist() != held  # a view shows what is written
+    later = (weight * weight).sum()
+    later.item()
+    step(x)
+    with pytest.raises(RuntimeError, match="modified by an in"):
+        later.backward()
 
 
 def test_a_backward_that_would_read_what_a_replay_wrote_over_raises():
