@@ -108,7 +108,7 @@ __all__ = [  # and the functions of the operation table
     "load_program", "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid",
     "mode", "multinomial", "named_scope", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "nested",
     "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like", "onnx", "ops", "optim",
-    "pca_lowrank", "pi", "poisson", "profiler", "promote_types", "put", "pytree", "rand", "rand_like", "randint",
+    "pca_lowrank", "pi", "poisson", "profiler", "promote_types", "put", "pytree", "quasirandom", "rand", "rand_like", "randint",
     "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor",
     "seed", "serialization", "set_default_device", "set_default_dtype", "set_deterministic_debug_mode",
     "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions", "set_rng_state",
@@ -129,7 +129,7 @@ _sys.modules[__name__].__class__ = _SwitchedModule
 _LAZY = _LazyNames("genesis", {
     "genesis":
         "amp ao array_api backends cuda debug distributed distributions fft func function masked nn onnx optim profiler "
-        "serialization signal testing utils",
+        "quasirandom serialization signal testing utils",
     "genesis.capture": "compile",
     "genesis.debug.doctor": "doctor",
     "genesis.execution.synchronization": "synchronize",

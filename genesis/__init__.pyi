@@ -7,8 +7,9 @@ from typing import Any, Literal, overload
 from genesis import (
     amp as amp, ao as ao, array_api as array_api, autograd as autograd, backends as backends, cuda as cuda, debug as debug,
     fft as fft, func as func, function as function, linalg as linalg, masked as masked, nested as nested, nn as nn,
-    onnx as onnx, ops as ops, optim as optim, profiler as profiler, pytree as pytree, random as random,
-    serialization as serialization, signal as signal, sparse as sparse, special as special, testing as testing, utils as utils,
+    onnx as onnx, ops as ops, optim as optim, profiler as profiler, pytree as pytree, quasirandom as quasirandom,
+    random as random, serialization as serialization, signal as signal, sparse as sparse, special as special,
+    testing as testing, utils as utils,
 )
 from genesis.autograd import (
     Context as Context, Function as Function, GradManager as GradManager, GraphCycleError as GraphCycleError,

@@ -13,13 +13,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The floors, from the lowest up: folders and loose modules. A file imports from its own floor and those below it.
 FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
-    "linalg", "special", "testing",
+    "quasirandom", "linalg", "special", "testing",
     "fft", "masked", "sparse", "nested", "array_api", "signal", "distributions", "utils", "nn", "ao", "optim", "amp",
     "backends", "func", "function", "cuda", "serialization", "capture", "shipping", "onnx", "distributed", "debug", "tune",
     "profiler", "", "oneflow", "as_torch", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
-    "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "random", "special",
+    "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "quasirandom", "random", "special",
     "testing", "tune",
 }
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's

@@ -18,8 +18,8 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, ao, autograd, backends, cuda, distributed, distributions, fft, func, linalg, masked, nested, nn, optim, random,
-    serialization, signal, sparse, special, testing,
+    amp, ao, autograd, backends, cuda, distributed, distributions, fft, func, linalg, masked, nested, nn, optim, quasirandom,
+    random, serialization, signal, sparse, special, testing,
 )
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
@@ -125,6 +125,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.sparse": (sparse,),
     "torch.nested": (nested,),
     "torch.masked.maskedtensor": (masked_tensors,),
+    "torch.quasirandom": (quasirandom,),
     "torch.signal": (signal,),
     "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),

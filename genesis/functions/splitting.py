@@ -54,7 +54,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis("chunk", input, dim)
     if not input.shape[axis]:
         return _cut(input, axis, [0] * (chunks + 1))
-    return split(input, -(-input.shape[axis] // chunks), axis)
+    return split(input, -(-input.shape[axis] // int(chunks)), axis)
 
 
 @overridable_method

@@ -47,6 +47,13 @@ def ask(kind: type) -> None:
     OVERRIDES["(classes)"] = _never
 
 
+def ask_no_more(kind: type) -> None:
+    """Undo `ask`."""
+    asking.discard(kind)
+    if not asking:
+        replace_no_more("(classes)")
+
+
 def _count_modes(more: int) -> None:
     global _entered
     with _lock:

@@ -127,8 +127,17 @@ def holds_tensor(argument: object) -> bool:
     return isinstance(argument, Tensor) or (isinstance(argument, list | tuple) and any(map(holds_tensor, argument)))
 
 
+def holds_number(argument: object) -> bool:
+    """Whether an argument is a tensor or a number of NumPy's, or a list with some: `number_in` reads it."""
+    if isinstance(argument, list | tuple):
+        return any(map(holds_number, argument))
+    return isinstance(argument, Tensor | np.generic)
+
+
 def number_in(operation: str, name: str, argument: Any) -> Any:
     """The number that a tensor of one element holds, which is looked at; anything else as it is. Raises TypeError."""
+    if isinstance(argument, np.generic):
+        return argument.item()
     if isinstance(argument, list | tuple):
         return [number_in(operation, name, item) for item in argument]
     if not isinstance(argument, Tensor):
@@ -147,5 +156,7 @@ def _value(graph: Graph, argument: object, token: Any) -> Any:
     if isinstance(argument, list | tuple):
         if token and token[0] == "tensors":
             return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
-        return tuple(argument) if argument.__class__ in (list, Size) else argument
+        if argument.__class__ in (list, tuple, Size):
+            return tuple([_value(graph, item, None) for item in argument])
+        return argument
     return argument.item() if isinstance(argument, np.generic) else argument

@@ -10,7 +10,7 @@ from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, seen_by
-from genesis.tensor.first_call import holds_tensor, number_in
+from genesis.tensor.first_call import holds_number, number_in
 from genesis.tensor.handle import LAZY, Tensor, shares, tensor_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
@@ -31,7 +31,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         if isinstance(asked, DType | str):
             asked = as_dtype("view", asked)
             return view(tensor, name, tuple(tensor.shape)) if asked is tensor.dtype else bitcast(tensor, asked)
-        if any(map(holds_tensor, [*arguments, *attributes.values()])):
+        if any(map(holds_number, [*arguments, *attributes.values()])):
             arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
             attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
     if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):

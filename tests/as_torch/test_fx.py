@@ -1,6 +1,7 @@
 """Modules traced into graphs: the graphs, their text and what they compute are PyTorch's."""
 
 import copy
+import gc
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import torch.fx
 
 import genesis
 from genesis.as_torch import fx
+from genesis.as_torch.fx.tracer import GraphAppendingTracer
+from genesis.tensor.call_modes import OVERRIDES
 
 
 def network(lib):
@@ -162,3 +165,18 @@ def test_wrapped_functions_become_nodes():
         traced = module.symbolic_trace(lambda x: marked(x) + 1)
         assert any(node.target is marked for node in traced.graph.nodes)
         assert traced(lib.ones(2, 2)).tolist() == [[3, 3], [3, 3]]
+
+
+def test_a_graph_grows_by_calls_with_its_proxies_outside_of_a_trace():
+    graph = fx.Graph()
+    tracer = GraphAppendingTracer(graph)
+    x, w = fx.Proxy(graph.placeholder("x"), tracer), fx.Proxy(graph.get_attr("w"), tracer)
+    y = genesis.einsum("zi,ij->zj", [x, w]).relu() + genesis.cat([x, x], -1)[:, :2]
+    graph.output(y.node)
+    assert [node.args[0] for node in graph.nodes if node.target is genesis.einsum] == ["zi,ij->zj"]
+    assert [len(node.args) for node in graph.nodes if node.target is genesis.einsum] == [3]
+    made = fx.GraphModule({"w": genesis.ones(2, 2)}, graph, "Made")
+    assert made(genesis.tensor([[1.0, 2.0]])).tolist() == [[4.0, 5.0]]
+    del x, w, y, tracer
+    gc.collect()
+    assert not OVERRIDES  # calls ask nobody any more

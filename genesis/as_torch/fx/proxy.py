@@ -5,10 +5,10 @@ from __future__ import annotations
 import dis
 import inspect
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from genesis.as_torch.fx.node import Node
+from genesis.as_torch.fx.node import Node, map_aggregate
 
 
 class Recorder(Protocol):
@@ -26,6 +26,15 @@ class Proxy:
 
     def __init__(self, node: Node, tracer: Recorder) -> None:
         self.node, self.tracer = node, tracer
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Proxy:
+        """The node of a call that no trace is there to see."""
+        found: list[Proxy] = []
+        map_aggregate((tuple(args), kwargs or {}), lambda leaf: found.append(leaf) if isinstance(leaf, Proxy) else None)
+        return found[0].tracer.create_proxy("call_function", func, tuple(args), kwargs or {})
 
     def __getattr__(self, name: str) -> Attribute:
         if name.startswith("__"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,12 +13,14 @@ from genesis.as_torch.fx.graph import Graph
 from genesis.as_torch.fx.graph_module import GraphModule
 from genesis.as_torch.fx.node import Argument, Node, map_aggregate
 from genesis.as_torch.fx.proxy import Proxy
+from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.tensor.call_modes import FunctionMode
+from genesis.tensor.call_modes import FunctionMode, ask, ask_no_more
 from genesis.tensor.handle import Tensor
 
+einsum = function_named("einsum")
 _lock = threading.RLock()  # `Module.__call__` is that of one tracer at a time
 _wrapped: list[tuple[dict[str, Any], str]] = []  # globals of modules, and names in them, of functions that become nodes
 
@@ -115,6 +118,8 @@ class Tracer:
         type_expr: Any = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
         """A node, and the proxy that stands for its value."""
+        if target is einsum and len(args) == 2 and isinstance(args[1], list | tuple):
+            args = (args[0], *args[1])  # what modes and classes see of PyTorch's
         args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
         return self.proxy(self.create_node(kind, target, args, kwargs, name, type_expr))
 
@@ -177,6 +182,27 @@ class Tracer:
             return function(*args, **kwargs)
 
         return noted
+
+
+class GraphAppendingTracer(Tracer):
+    """Appends to a graph what is called with its proxies, wherever that happens; no module is traced."""
+
+    _live = 0  # as long as there are some, each call asks whether it is one with proxies
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph, self.root = graph, Module()
+        with _lock:
+            GraphAppendingTracer._live += 1
+            ask(Proxy)
+        weakref.finalize(self, self._left)
+
+    @staticmethod
+    def _left() -> None:
+        with _lock:
+            GraphAppendingTracer._live -= 1
+            if not GraphAppendingTracer._live:
+                ask_no_more(Proxy)
 
 
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:

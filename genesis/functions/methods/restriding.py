@@ -28,7 +28,7 @@ def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int,
         raise ArgumentError(f"{name}: size {shape}, stride {strides}, offset {offset}; want a stride for each extent, none < 0")
     if numel(shape) and offset + reach(shape, strides)[1] > elements:
         raise ArgumentError(f"{name}: size {shape}, stride {strides}, offset {offset} exceed a storage of {elements} elements")
-    return Layout(shape, strides, offset)
+    return Layout(shape, strides, int(offset))
 
 
 @overridable_method

@@ -71,3 +71,14 @@ y = x**3
 (jacobian,) = torch.autograd.grad(y, x, torch.eye(2), is_grads_batched=True, create_graph=True)
 jacobian.sum().backward()
 print(jacobian.detach(), x.grad)
+
+two, three = np.int64(2), np.array([3])[0]  # sizes that were computed with NumPy
+x = torch.arange(24.0).view(2, 3, 4)
+print(torch.nn.functional.pad(x, (two, three - 1, -(two - 1), 0)), x.unfold(1, two, two - 1)[1], x.diagonal(two - 1, 1, 2))
+print(x.as_strided((two,), (three,), two), x.chunk(two, 2)[1], x.narrow(1, two - 1, two), x.roll(two, 1))
+
+for engine in (torch.quasirandom.SobolEngine(5), torch.quasirandom.SobolEngine(3, scramble=True, seed=7)):
+    print(engine, engine.draw(3), engine.draw(), engine.draw_base2(2), engine.fast_forward(5).draw(2), engine.num_generated)
+    print(engine.reset().draw(1, dtype=torch.float64), torch.quasirandom.SobolEngine(40).draw(70)[-1].sum())
+torch.manual_seed(5)
+print(torch.quasirandom.SobolEngine(20, scramble=True).draw(9).sum(1), torch.rand(1))
