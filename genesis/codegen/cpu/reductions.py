@@ -52,7 +52,8 @@ class Accumulator:
         b = lanes.builder
         b.store(self._shaped(lanes.constant(dtype, identity(name, dtype))), self.slot)
         if self.positions is not None:
-            b.store(self._shaped(I64(-1)), self.positions)
+            # Of nothing but the identity the first place is the best, and anything else comes before it.
+            b.store(self._shaped(I64(0)), self.positions)
         if self.bits:
             b.store(self._shaped(self.bits(0)), self.magnitude)
 
@@ -124,9 +125,7 @@ class Accumulator:
             return
         assert position is not None
         place = self._current(self.positions)
-        better = self._better(current, place, x)
-        if mask is not None and self.varying:
-            better = lanes.logical_and(better, mask)
+        better = self._better(current, x)  # not in a masked lane: the identity exceeds nothing
         self._keep(lanes.select(better, x, current), self.slot)
         self._keep(lanes.select(better, self._shaped(position), place), self.positions)
 
@@ -140,14 +139,13 @@ class Accumulator:
         total = lanes.fma(self._shaped(x), self._shaped(y), current)
         self._keep(lanes.select(mask, total, current) if mask is not None and self.varying else total, self.slot)
 
-    def _better(self, current: ir.Value, place: ir.Value, x: ir.Value) -> ir.Value:
-        """Whether `x`, met later, replaces the current value: it is greater (less), or the first NaN, or the first of all."""
-        lanes = self.lanes
-        wins = lanes.compare(">" if self.name == "argmax" else "<", x, current, self.dtype)
-        if self.dtype in FLOATING:
-            wins = lanes.logical_or(wins, lanes.is_nan(x))
-            wins = lanes.logical_and(wins, lanes.logical_not(lanes.is_nan(current)))
-        return lanes.logical_or(wins, lanes.compare("<", place, 0, "int64"))
+    def _better(self, current: ir.Value, x: ir.Value) -> ir.Value:
+        """Whether `x`, met later, replaces the current value: it is greater (less), or the first NaN."""
+        lanes, order = self.lanes, ">" if self.name == "argmax" else "<"
+        if self.dtype not in FLOATING:
+            return lanes.compare(order, x, current, self.dtype)
+        further = lanes.builder.fcmp_unordered(order, x, current)  # or one of them is NaN
+        return lanes.logical_and(further, lanes.builder.fcmp_ordered("ord", current, current))
 
     def _combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
         lanes, name = self.lanes, self.name
@@ -185,22 +183,13 @@ class Accumulator:
     def _best_position(self, current: ir.Value, positions: ir.Value) -> ir.Value:
         """The position of the best lane; the first among equals."""
         lanes = self.lanes
-        best, where = lanes.extract(current, 0), lanes.extract(positions, 0)
-        for lane in range(1, lanes.width):
-            x, place = lanes.extract(current, lane), lanes.extract(positions, lane)
-            wins = lanes.compare(">" if self.name == "argmax" else "<", x, best, self.dtype)
-            same = lanes.compare("==", x, best, self.dtype)
-            if self.dtype in FLOATING:
-                nan, best_nan = lanes.is_nan(x), lanes.is_nan(best)
-                wins = lanes.logical_or(wins, lanes.logical_and(nan, lanes.logical_not(best_nan)))
-                wins = lanes.logical_and(wins, lanes.logical_not(lanes.logical_and(best_nan, lanes.logical_not(nan))))
-                same = lanes.logical_or(same, lanes.logical_and(nan, best_nan))
-            earlier = lanes.logical_and(same, lanes.compare("<", place, where, "int64"))
-            unset = lanes.compare("<", where, 0, "int64")
-            valid = lanes.compare(">=", place, 0, "int64")
-            wins = lanes.logical_and(lanes.logical_or(lanes.logical_or(wins, earlier), unset), valid)
-            best, where = lanes.select(wins, x, best), lanes.select(wins, place, where)
-        return where
+        extreme = lanes.maximum if self.name == "argmax" else lanes.minimum
+        best = lanes.horizontal_reduce(lambda x, y: extreme(x, y, self.dtype), current)
+        attains = lanes.compare("==", current, best, self.dtype)
+        if self.dtype in FLOATING:  # a NaN is the best, and equals nothing
+            attains = lanes.logical_or(attains, lanes.is_nan(current))
+        nowhere = I64((1 << 63) - 1)
+        return lanes.horizontal_reduce(lambda x, y: lanes.minimum(x, y, "int64"), lanes.select(attains, positions, nowhere))
 
 
 # ---- column sums in a kernel that passes over the rows: each share of the rows has its own ----
