@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any, TypeVar, overload
 
@@ -15,7 +15,7 @@ from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.entry import Entry
 from genesis.capture.replay.single_program import FAULT
-from genesis.execution.flush import flush_all, flush_collectives
+from genesis.execution.flush import flush_all, flush_collectives, realize
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
@@ -25,6 +25,7 @@ from genesis.runtime.instructions import MISSED
 from genesis.runtime.logs import tell
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
+from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
@@ -95,6 +96,10 @@ class Compiled:
             flush_all()
         if GROUPS:
             flush_collectives()
+        if not self.entries and not has_come_between():
+            return self._missed(args, kwargs)
+        if self._native and _realized((*args, *kwargs.values())):
+            return self(*args, **kwargs)
         with LOCK:
             if has_come_between():
                 return self.function(*args, **kwargs)
@@ -174,6 +179,14 @@ class Compiled:
 
     def _find_native(self) -> None:
         self._native = [entry.native.function for entry in self.entries if entry.native is not None]
+
+
+def _realized(arguments: Iterable[object]) -> bool:
+    """Whether tensors among the arguments were pending and have been computed: instructions read what is in memory."""
+    pending = [one._array for one in arguments if isinstance(one, Tensor) and one._array.memory is None and one._base is None]
+    for array in pending:
+        realize(array)
+    return any(array.memory is not None for array in pending)
 
 
 def _is_power(number: int) -> bool:

@@ -86,6 +86,17 @@ def test_modes_that_change_are_seen(change):
     assert native.replays == before
 
 
+def test_pending_arguments_are_computed_first():
+    compiled, native = settled(lambda x, scale: x.exp() * scale, X, ready(X * 2))
+    before = native.replays
+    for k in range(3):
+        got = compiled(X + k, X * 2)
+        np.testing.assert_allclose(got.numpy(), np.exp(X.numpy() + k) * X.numpy() * 2, rtol=1e-6)
+    assert native.replays == before + 3
+    with pytest.raises(IndexError):
+        compiled(X[genesis.tensor([0, 9, 1])], X)
+
+
 def test_other_arguments_are_other_calls():
     compiled, native = settled(lambda x: x * 2, X)
     others = [X.double(), X[:2], X.t(), genesis.ones(3, 4, requires_grad=True), genesis.ones(12).reshape(3, 4)[:, ::2]]
