@@ -24,6 +24,7 @@ from genesis.autograd.pullback import (
 )
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.handle import Tensor
@@ -73,7 +74,7 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
         (y,) = call.outputs if isinstance(call.result, Tensor) else (None,)
         if y is None or y.shape or not y.dtype.is_floating_point:
             got = type(call.result).__name__ if y is None else f"one of shape {y.shape} and dtype {y.dtype.name}"
-            raise ValueError(f"grad: the function must return a 0-d floating tensor, got {got}")
+            raise ArgumentError(f"grad: the function must return a 0-d floating tensor, got {got}")
         found = or_zeros(pull([y], [full(1, (), y)], call.points, call.records), call.points)
         value = call.leave(y)
         return ((value, call.leave(call.aux)) if has_aux else value), call.like_arguments(found)

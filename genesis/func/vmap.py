@@ -7,6 +7,7 @@ import functools
 from genesis.autograd.pullback import batched, lies_as
 from genesis.execution.eager import together
 from genesis.ir.annotations import AnyFunction, Tree
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
@@ -77,7 +78,7 @@ def _stacked(x: Tree, dim: int) -> Tensor:
     """`x` with the examples first, as a result of the open trace."""
     x = _tensor(x, "mapped over")
     if not -x.ndim <= dim < x.ndim:
-        raise IndexError(f"vmap: in_dims has {dim}, but the tensor has shape {x.shape}")
+        raise ArgumentError(f"vmap: in_dims has {dim}, but the tensor has shape {x.shape}")
     return call(OPERATIONS["clone"], (x.movedim(dim, 0),))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import seen_method
 from genesis.ir.dtypes import bool_, int64, refuse_complex_number, uint8
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, IndexTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
@@ -173,7 +173,7 @@ def _integer(part: Part, tensor: Tensor, axis: int) -> int:
     try:
         position = operator.index(part)
     except TypeError:
-        raise TypeError(
+        raise IndexTypeError(
             f"index: wants ints, slices, None, ..., integer or bool tensors; got {type(part).__name__} {part!r}"
         ) from None
     extent = tensor.shape[axis]

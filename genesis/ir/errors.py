@@ -19,6 +19,22 @@ class OutOfRangeError(IndexError, RuntimeError):
     """An index, or a number of an axis, is out of range."""
 
 
+class FormError(ArgumentError, AssertionError):
+    """An argument that PyTorch finds by an assertion: RuntimeError, ValueError and AssertionError."""
+
+
+class IndexTypeError(ArgumentTypeError, OutOfRangeError):
+    """What is given as an index cannot be one: TypeError and IndexError."""
+
+
+class EmptyError(ArgumentError, IndexError):
+    """There is no element to find: ValueError and IndexError."""
+
+
+class UnsupportedTypeError(ArgumentTypeError, NotImplementedError):
+    """An operation has no meaning for the dtype: TypeError and NotImplementedError, which is a RuntimeError."""
+
+
 class SingularError(np.linalg.LinAlgError, RuntimeError):
     """A matrix has no inverse, or not the factors that were asked for."""
 

@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 
 Shape = tuple[int, ...]
@@ -44,7 +45,7 @@ def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
         for axis, extent in enumerate(shape, rank - len(shape)):
             if extent != 1 and result[axis] not in (1, extent):
                 listed = " and ".join(str(s) for s in shapes)
-                raise ValueError(
+                raise ArgumentError(
                     f"{name}: shapes {listed} do not broadcast: axis {axis - rank} has extents {result[axis]} and "
                     f"{extent}; want them equal, or one of them 1"
                 )

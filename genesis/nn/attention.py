@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.functions.creation import empty, zeros
 from genesis.functions.random_draws import stream
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import FormError
 from genesis.ir.replayable import replayable_module
 from genesis.nn import init
 from genesis.nn.linear import NonDynamicallyQuantizableLinear
@@ -51,7 +52,7 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise ValueError(f"MultiheadAttention: {num_heads} heads do not divide embed_dim {embed_dim}")
+            raise FormError(f"MultiheadAttention: {num_heads} heads do not divide embed_dim {embed_dim}")
         self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim

@@ -117,15 +117,19 @@ class Module(Hooked, Convertible, Stateful):
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Hold `parameter` as the attribute `name`; None reserves the name."""
+        _check_name(self, name, "parameter", Parameter)
         Module.__setattr__(self, name, parameter)  # a subclass' own may call this
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""
+        if name not in self._persistence:
+            _check_name(self, name, "buffer", None)
         self._persistence = {**self._persistence, name: persistent}
         Module.__setattr__(self, name, tensor)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Hold `module` as the attribute `name`."""
+        _check_name(self, name, "module", Module)
         Module.__setattr__(self, name, module)
 
     register_module = add_module
@@ -308,6 +312,15 @@ class Module(Hooked, Convertible, Stateful):
         if not lines and "\n" not in extra:
             return f"{name}({extra})"
         return "\n".join([f"{name}(", *([_indented(extra)] if extra else []), *lines, ")"])
+
+
+def _check_name(module: Module, name: str, what: str, kind: type | None) -> None:
+    """Raise KeyError for a name that no path can hold, and for that of an attribute which is of no such kind."""
+    if not name or "." in name:
+        raise KeyError(f"{what} name {name!r} is empty or has a '.'; want one part of a path")
+    there = vars(module).get(name)
+    if there is not None and not (kind is not None and isinstance(there, kind)):
+        raise KeyError(f"attribute {name!r} already exists")
 
 
 def _attribute(module: Module, name: str, kind: type[Kind], what: str) -> Kind:

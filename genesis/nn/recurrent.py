@@ -11,6 +11,7 @@ import numpy as np
 from genesis.functions.creation import empty, zeros
 from genesis.functions.from_data import tensor
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.module import Module
@@ -119,7 +120,7 @@ class RNNBase(Module):
         x, lengths = padded(input) if isinstance(input, PackedSequence) else (input, None)
         batched = x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
-            raise ValueError(f"{type(self).__name__}: input has shape {x.shape}; want (.., {self.input_size}) of 2 or 3 axes")
+            raise ArgumentError(f"{type(self).__name__}: input has shape {x.shape}; want (.., {self.input_size}), 2 or 3 axes")
         if not batched:
             x = x.unsqueeze(1)
         elif self.batch_first and packed is None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.dtypes import int64
+from genesis.ir.errors import IndexTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
@@ -40,7 +41,7 @@ primitive("check_index", "elementwise", reference=_check_reference)
 def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Value:
     """`index` counted from the front and known to lie in [0, extent); `wrap` admits negative ones."""
     if index.dtype.category != 1:
-        raise TypeError(f"{name}: indices must be integers, got {index.dtype.name}")
+        raise IndexTypeError(f"{name}: indices must be integers, got {index.dtype.name}")
     if extent == 0 and numel(index.shape):
         raise IndexError(f"{name}: an axis with extent 0 has no index; got indices of shape {index.shape}")
     index = cast(index, int64)

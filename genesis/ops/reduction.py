@@ -8,6 +8,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, int64, uint8
+from genesis.ir.errors import EmptyError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
 from genesis.ops.complex_values import real_value, squared_modulus
@@ -169,7 +170,7 @@ def _arg(name: str) -> Callable[..., Value]:
         if x.ndim == 0:
             return cast(x.graph.constant(0, int64), int64)
         if x.shape[axis] == 0:
-            raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
+            raise EmptyError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
         y = reduce_value(name, x, (axis,), keepdim and dim is not None, int64)
         return reshape_value(y, (1,) * input.ndim) if keepdim and dim is None else y
 

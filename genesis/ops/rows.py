@@ -14,6 +14,7 @@ from typing import Unpack
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_
+from genesis.ir.errors import UnsupportedTypeError
 from genesis.ir.graph import Value
 from genesis.ops.registry import (
     Emitter,
@@ -120,7 +121,7 @@ def integral(
     def define(input: Value, other: Value) -> Value:
         x, y = promoted(input, other)
         if x.dtype.is_floating_point:
-            raise TypeError(f"{name}: wants integer{'' if bools else ' or bool'} tensors, got {x.dtype.name}")
+            raise UnsupportedTypeError(f"{name}: wants integer{'' if bools else ' or bool'} tensors, got {x.dtype.name}")
         _refuse_bools(name, x.dtype, bools)
         x, y = broadcast(name, x, y)
         return x.graph.add(name, (x, y), x.shape, x.dtype)

@@ -104,7 +104,9 @@ class Optimizer:
             raise ValueError(f"{name}: all optimizer param groups should be with/without names; cannot add another kind")
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for parameter in members:
-            if not isinstance(parameter, Tensor) or not parameter.is_leaf:
+            if not isinstance(parameter, Tensor):
+                raise TypeError(f"{name}: can only optimize Tensors, but one of the params is {type(parameter).__name__}")
+            if not parameter.is_leaf:
                 raise ValueError(f"{name}: wants leaf tensors, got {type(parameter).__name__} {parameter!r}")
             if parameter.dtype.is_complex and not self.takes_complex:
                 raise ArgumentError(f"{name} does not support complex parameters; want their real and imaginary parts apart")

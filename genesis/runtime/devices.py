@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, FormError
 from genesis.ir.replayable import replayable_module
 
 _GPUS = ("cuda", "mps", "xpu")  # the kinds of GPUs that programs name
@@ -200,7 +200,7 @@ def device_of(device: DeviceLike = None) -> Device:
     """The device that an argument `device=` names; the default for None. Raises ValueError for one that is not here."""
     found = get_default_device() if device is None else Device(device)
     if found.reason is not None:
-        raise ValueError(f"device: {str(device or found)!r} is not available: {found.reason}")
+        raise FormError(f"device: {str(device or found)!r} is not available: {found.reason}")
     return found
 
 

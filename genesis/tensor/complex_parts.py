@@ -7,6 +7,7 @@ what is written there; so have the imaginary parts of conjugates, which are the 
 
 from __future__ import annotations
 
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.complex_numbers import in_parts
 from genesis.ops.layout import Layout
@@ -27,7 +28,7 @@ def part_view(tensor: Tensor, name: str) -> Tensor:
         if name == "view_as_complex":
             shape, strides = at.shape[:-1], at.strides[:-1]
             if at.shape[-1:] != (2,) or at.strides[-1] != 1 or at.offset % 2 or any(s % 2 for s in strides):
-                raise ValueError(
+                raise ArgumentError(
                     f"view_as_complex: shape {at.shape}, strides {at.strides}, offset {at.offset}; want pairs of neighbours "
                     "along the last axis, and even strides; clone() has them"
                 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
-from genesis.ir.errors import ArgumentTypeError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
@@ -127,9 +127,9 @@ class Tensor(Methods):
             if value is self:
                 raise ValueError("grad: a tensor cannot be its own gradient; assign a clone()")
             if value.shape != self.shape:
-                raise ValueError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
+                raise ArgumentError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
             if value.dtype is not self.dtype:
-                raise TypeError(f"grad: dtype {value.dtype.name} does not match the tensor's {self.dtype.name}")
+                raise ArgumentTypeError(f"grad: dtype {value.dtype.name} does not match the tensor's {self.dtype.name}")
             if value.device is not self.device:
                 raise RuntimeError(f"grad: is on {value.device}; want the tensor's {self.device}")
         hold_gradient(self, value)

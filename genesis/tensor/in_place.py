@@ -12,7 +12,7 @@ from typing import Any
 
 from genesis.execution.flush import realize
 from genesis.ir.annotations import Attributes
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.lower import write_in_place
 from genesis.ops.registry import OPERATIONS
@@ -240,7 +240,7 @@ def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:
         if value.dtype.category > tensor.dtype.category:
-            raise TypeError(f"{name}_: a {value.dtype.name} result cannot be cast in place to {tensor.dtype.name}")
+            raise ArgumentTypeError(f"{name}_: a {value.dtype.name} result cannot be cast in place to {tensor.dtype.name}")
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
     return write(tensor, value, change)
 

@@ -159,7 +159,7 @@ def test_errors():
         func.vmap(lambda a, b: a)(x, genesis.tensor(B))
     with pytest.raises(ValueError, match=r"the mapped axes have the extents \[\]"):
         func.vmap(lambda a: a, None)(x)
-    with pytest.raises(IndexError, match=r"in_dims has 2, but the tensor has shape \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"in_dims has 2, but the tensor has shape \(2, 3\)"):
         func.vmap(lambda a: a, 2)(x)
     with pytest.raises(ValueError, match=r"in_dims \(0,\) does not have the structure"):
         func.vmap(lambda a, b: a, (0,))(x, x)

@@ -188,7 +188,7 @@ X = genesis.ones(5, 2, 3)
 
 
 @pytest.mark.parametrize(("build", "message"), [
-    (lambda: nn.LSTM(3, 4)(genesis.ones(5, 2, 4)), r"LSTM: input has shape \(5, 2, 4\); want \(.., 3\) of 2 or 3 axes"),
+    (lambda: nn.LSTM(3, 4)(genesis.ones(5, 2, 4)), r"LSTM: input has shape \(5, 2, 4\); want \(.., 3\), 2 or 3 axes"),
     (lambda: nn.GRU(3, 4)(X, genesis.zeros(2, 2, 4)), r"GRU: h_0 has shape \(2, 2, 4\); want \(1, 2, 4\)"),
     (lambda: nn.LSTM(3, 4)(X, (genesis.zeros(1, 2, 4), genesis.zeros(1, 2))), r"c_0 has shape \(1, 2\); want \(1, 2, 4\)"),
     (lambda: nn.RNN(3, 4, nonlinearity="sine"), "nonlinearity must be 'tanh' or 'relu', got 'sine'"),

@@ -33,7 +33,7 @@ from genesis.ir.dtypes import (
     int64,
     uint8,
 )
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
@@ -130,12 +130,16 @@ def __index__(self: Tensor) -> int:
 
 @method
 def __contains__(self: Tensor, element: object) -> bool:
+    if not isinstance(element, Tensor | int | float | complex | np.generic):
+        raise ArgumentTypeError(f"in: looks for a Tensor or a number among the elements, got {type(element).__name__}")
     return bool((self == element).any().item())
 
 
 @method
 def __format__(self: Tensor, specification: str) -> str:
-    return format(self.item() if not self.shape else str(self), specification)
+    if self.shape and specification:
+        raise TypeError(f"unsupported format string {specification!r} of a tensor of shape {self.shape}; want one of no axes")
+    return format(str(self) if self.shape else self.item(), specification)
 
 
 # ---- from dtype to dtype, from device to device ----

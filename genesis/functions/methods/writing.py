@@ -61,7 +61,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     tensor([0, 2, 0])
     """
     if mask.dtype.name != "bool":
-        raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
+        raise ArgumentTypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
     if isinstance(value, Tensor) and value.shape:
         raise ArgumentError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
     refuse_complex_number("masked_fill", value, self.dtype)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
+from genesis.ir.errors import FormError
 from genesis.runtime.rng import Generator
 from genesis.tensor.handle import Tensor
 from genesis.utils.data.sampler import shuffled
@@ -60,7 +61,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(self, *tensors: Tensor) -> None:
         rows = {t.shape[:1] for t in tensors}
         if len(rows) != 1 or () in rows:
-            raise ValueError(
+            raise FormError(
                 f"TensorDataset: wants tensors with the same number of rows, got shapes {[t.shape for t in tensors]}"
             )
         self.tensors = tensors
