@@ -148,13 +148,18 @@ def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
     bad = lanes.logical_or(lanes.compare("<", index, lowest, "int64"), lanes.compare(">=", index, extent, "int64"))
     if nest.mask is not None and is_varying(bad):
         bad = lanes.logical_and(bad, nest.mask)
-    with b.if_then(lanes.any_lane(bad) if is_varying(bad) else bad, likely=False):
+    # What is in range passes by: a selection at each index made vectors of truth values into wider ones, a third of the loop.
+    before = b.block
+    with b.if_then(lanes.any_lane(bad), likely=False):
         seen = index
         if is_varying(index):
             seen = lanes.horizontal_reduce(lanes.maximum, lanes.select(bad, index, lanes.constant("int64", -(1 << 63))))
         for position, value in enumerate((I64(1), site, seen, extent)):
             b.store(value, b.gep(fault, [I64(position)], inbounds=True, source_etype=I64))
-    within = lanes.select(bad, 0, index) if not is_varying(index) else lanes.select(bad, lanes.splat(I64(0)), index)
+        mended, after = lanes.select(bad, 0, index), b.block
+    within = b.phi(index.type)
+    within.add_incoming(index, before)
+    within.add_incoming(mended, after)
     if not wrap:
         return within
     return lanes.select(lanes.compare("<", within, 0, "int64"), lanes.add(within, extent), within)
