@@ -129,7 +129,7 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
     if hasattr(leaf, "detach"):
         data = _plain(data)
     try:
-        values = np.array(data)
+        values = np.asarray(data)
     except ValueError as problem:
         raise ArgumentError(f"tensor: {problem}") from None
     if values.dtype == object:
