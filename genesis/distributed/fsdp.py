@@ -56,7 +56,10 @@ class OffloadPolicy:
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """They lie in the CPU's memory, as those of modules on the CPU do."""
+    """They lie in the CPU's memory, as do their gradients and the optimizer's state; a GPU gets them to compute with.
+
+    `pin_memory` changes nothing: copies go through memory that is pinned.
+    """
 
     pin_memory: bool = True
 
@@ -149,8 +152,8 @@ def fully_shard(
             a module within another sharded one do, and those of the outermost stay. A number, by which that of the ranks can
             be divided: as many neighbouring ranks keep all parameters between them after forward, and gather from each other
             in backward. The number of all ranks is True; 1 is False, with a warning.
-        offload_policy: None or an `OffloadPolicy`. Rows lie in the memory of the module's device, which is a CPU's already on
-            a CPU; `CPUOffloadPolicy` is refused for modules on a GPU.
+        offload_policy: None or an `OffloadPolicy`: rows lie in the memory of the module's device. `CPUOffloadPolicy()`: those
+            of a module on a GPU lie in the CPU's.
         mp_policy: what it computes with.
         ignored_params: parameters that stay whole.
 
@@ -170,13 +173,14 @@ def fully_shard(
     if isinstance(module, FSDPModule):
         raise ArgumentError(f"fully_shard: {type(module).__name__} is sharded already; want each module once")
     group = group_of(mesh.get_group() if hasattr(mesh, "get_group") else mesh)
-    if isinstance(offload_policy, CPUOffloadPolicy) and any([p.device.type != "cpu" for p in module.parameters()]):
-        raise ArgumentError("fully_shard: CPUOffloadPolicy for a module on a GPU; want None, or the module on the CPU")
+    if not isinstance(offload_policy, OffloadPolicy | None):
+        raise ArgumentTypeError(f"fully_shard: offload_policy is {offload_policy!r:.40}; want an OffloadPolicy, or None")
     for inner in _sharded_modules(module):
         inner._sharding.is_within_another()
     reshards = _resharding(reshard_after_forward, group)
     ignored = {id(p) for p in ignored_params}
-    module._sharding = _Sharding(module, group, mp_policy or MixedPrecisionPolicy(), ignored, reshards)
+    offloads = isinstance(offload_policy, CPUOffloadPolicy)
+    module._sharding = _Sharding(module, group, mp_policy or MixedPrecisionPolicy(), ignored, reshards, offloads)
     module.__class__ = type(f"FSDP{type(module).__name__}", (FSDPModule, type(module)), {})
     return module
 
@@ -200,7 +204,7 @@ class _Sharding:
 
     def __init__(
         self, module: Module, group: ProcessGroup, policy: MixedPrecisionPolicy, ignored: Collection[int],
-        reshards: bool | ProcessGroup | None,
+        reshards: bool | ProcessGroup | None, offloads: bool,
     ) -> None:
         self.group, self.policy = group, policy
         # After forward, to ranks that keep parts; None is as the module turns out to be within another or not.
@@ -213,7 +217,8 @@ class _Sharding:
         scalars = [name for name, p in module.named_parameters() if id(p) in places and not p.shape]
         if scalars:
             raise ArgumentError(f"fully_shard: parameter {scalars[0]} has no axis to cut; want shape (1,), or ignored_params")
-        self.entries = [(owners, rows_of(whole, group)) for owners, whole in places.values()]
+        self.entries = [(owners, rows_of(whole, group, offloads)) for owners, whole in places.values()]
+        self.devices = [whole.device for _, whole in places.values()]
         self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False  # whether they are whole, and stay so until a forward
         self.divisor: float | None = None  # of gradients' sums; the number of ranks if there is none
@@ -239,7 +244,8 @@ class _Sharding:
     def unshard(self) -> None:
         """Have the modules hold whole parameters, if they do not."""
         if not self._is_gathered:
-            wholes = [_Gathered.apply(shard, sharding=self) for _, shard in self.entries]
+            wholes = [_Gathered.apply(shard.to(device), sizes=shard.sizes, sharding=self)
+                      for (_, shard), device in zip(self.entries, self.devices, strict=True)]
             self._is_gathered = self._is_unsharded = True
             self._hold(wholes)
 
@@ -258,14 +264,14 @@ class _Gathered(Function):
     """All rows of a parameter; its gradient is this rank's rows of all ranks' average."""
 
     @staticmethod
-    def forward(ctx: Context, shard: ShardedParameter, sharding: _Sharding) -> Tensor:
-        ctx.save_variable("how", (shard.sizes, shard.dtype, sharding))
+    def forward(ctx: Context, shard: Tensor, sizes: tuple[int, ...], sharding: _Sharding) -> Tensor:
+        ctx.save_variable("how", (sizes, shard.dtype, sharding))
         given = shard.detach()
         given = given if sharding.policy.param_dtype is None else given.to(sharding.policy.param_dtype)
         if not sharding.reshards:
-            return collective(rows.all_gather, given, shard.sizes, sharding.group.number)
+            return collective(rows.all_gather, given, sizes, sharding.group.number)
         again = sharding.reshards.number if isinstance(sharding.reshards, ProcessGroup) else None
-        return collective(rows.all_gather_transient, given, shard.sizes, again, sharding.group.number)
+        return collective(rows.all_gather_transient, given, sizes, again, sharding.group.number)
 
     @staticmethod
     def backward(ctx: Context, gradient: Tensor) -> Tensor:

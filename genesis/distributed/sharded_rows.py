@@ -42,11 +42,15 @@ class ShardedParameter(Parameter):
         return sum(self.sizes[: self.sharding.group.rank()])
 
 
-def rows_of(whole: Parameter, group: ProcessGroup) -> ShardedParameter:
-    """This rank's rows, as `chunk` cuts them: as many for each rank as for the first, as long as there are any."""
+def rows_of(whole: Parameter, group: ProcessGroup, offloads: bool = False) -> ShardedParameter:
+    """This rank's rows, as `chunk` cuts them: as many for each rank as for the first, as long as there are any.
+
+    They lie in the CPU's memory if one `offloads`.
+    """
     sizes = tuple(rows.chunks(whole.shape[0], group.size()))
     start = sum(sizes[: group.rank()])
-    shard = ShardedParameter(whole.detach()[start : start + sizes[group.rank()]].clone(), whole.requires_grad)
+    part = whole.detach()[start : start + sizes[group.rank()]].clone()
+    shard = ShardedParameter(part.cpu() if offloads else part, whole.requires_grad)
     shard.sizes, shard.sharding = sizes, Rows(group, getattr(whole, "sharding", None))
     return shard
 

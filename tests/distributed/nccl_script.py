@@ -215,6 +215,13 @@ def sharded(device):
     return model, genesis.optim.SGD(model.parameters(), lr=0.1)
 
 
+def offloaded(device):
+    model = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 1)).to(device)
+    model = dist.fsdp.fully_shard(model, offload_policy=dist.fsdp.CPUOffloadPolicy(), reshard_after_forward=True)
+    assert {p.device.type for p in model.parameters()} == {"cpu"}
+    return model, genesis.optim.Adam(model.parameters(), lr=0.1)
+
+
 def divided(device):
     model = dist.DistributedDataParallel(nn.Linear(2, 1).to(device))
     return model, dist.optim.ZeroRedundancyOptimizer(model.parameters(), genesis.optim.Adam, lr=0.1)
@@ -253,7 +260,7 @@ def check_pipelines():
 
 
 def check_what_is_built_on_collectives():
-    for make in (sharded, divided, normalized, in_parts):
+    for make in (sharded, offloaded, divided, normalized, in_parts):
         found = []
         for device in ("cpu", "cuda"):
             genesis.manual_seed(5)
