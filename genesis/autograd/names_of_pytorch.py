@@ -86,21 +86,59 @@ def _interpolation(call: Call) -> str:
     return f"Upsample{mode}{(call.axes[0] or 0) - 2}DBackward0"
 
 
+def _padding(call: Call) -> str:
+    kinds = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
+    if "circular" in call.words:
+        return "CopySlices"
+    kind = next((kinds[word] for word in call.words if word in kinds), None)
+    return "ConstantPadNdBackward0" if kind is None else f"{kind}{len(call.arguments[1]) // 2}DBackward0"
+
+
+def _einsum(call: Call) -> str:
+    """Of what the equation comes to: a sum, a rearrangement, a product of elements or one of matrices."""
+    operands, arrow, result = str(call.arguments[0]).replace(" ", "").partition("->")
+    kept = set(operands) - {","} <= set(result) if arrow else False
+    if "," in operands:
+        return "MulBackward0" if kept else "ViewBackward0"
+    return "PermuteBackward0" if kept else "SumBackward1"
+
+
+def _recurrent(call: Call) -> str:
+    return "MkldnnRnnLayerBackward0" if "LSTM" in call.words else "StackBackward0"
+
+
+def _averages(call: Call) -> str:
+    extents = call.arguments[1]
+    whole = extents[-1] == 1 if isinstance(extents[0], type) else all(extent == 1 for extent in extents)
+    return "MeanBackward1" if whole else "AdaptiveAvgPool2DBackward0"
+
+
+def _attention(call: Call) -> str:
+    return "ScaledDotProductFlashAttentionForCpuBackward0" if call.axes[0] == 4 else "UnsafeViewBackward0"
+
+
 NAMES: dict[str, str | Callable[[Call], str]] = {
     # ---- reductions ----
     "sum": _reduction("SumBackward"), "mean": _reduction("MeanBackward"), "prod": _reduction("ProdBackward"),
     "max": _extremum("MaxBackward"), "min": _extremum("MinBackward"),
     "norm": "LinalgVectorNormBackward0", "vector_norm": "LinalgVectorNormBackward0", "cosine_similarity": "SumBackward1",
     # ---- products ----
+    "einsum": _einsum, "bilinear": "AddBackward0",
     "matmul": _matmul, "linear": _linear, "outer": "MulBackward0", "kron": "UnsafeViewBackward0", "tensordot": "ViewBackward0",
     # ---- elements ----
     "pow": _power, "square": "PowBackward0", "log1p": "Log1PBackward0", "softsign": "DivBackward0", "selu": "EluBackward0",
     "relu6": "HardtanhBackward0", "prelu": "PreluKernelBackward0", "logsigmoid": "LogSigmoidBackward0",
     "clamp": "ClampBackward1", "normalize": "DivBackward0", "to_dtype": "ToCopyBackward0", "conjugates": "ConjBackward0",
+    "div": lambda call: "MulBackward0" if call.axes[0] is None else "DivBackward0", "tanhshrink": "SubBackward0",
     "sub": lambda call: "RsubBackward1" if call.axes[0] is None else "SubBackward0",
     # ---- views and copies ----
     "subscript": _subscript, "flatten": "ViewBackward0", "unflatten": "ViewBackward0", "reshape": "ViewBackward0",
     "reshape_copy": "UnsafeViewBackward0", "hstack": "CatBackward0", "vstack": "CatBackward0", "tile": "RepeatBackward0",
+    "pad": _padding, "put": "CopySlices", "narrow": "SliceBackward0",
+    "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # as `t` writes it
+    "diag": lambda call: "DiagEmbedBackward0" if call.axes[0] == 1 else "DiagonalBackward0_copy",
+    # Numbers in the place of elements are mostly those of `masked_fill`, which is recorded as `where`.
+    "where": lambda call: "MaskedFillBackward0" if call.axes[1] is None and call.axes[2] is not None else "WhereBackward0",
     "squeeze": lambda call: "SqueezeBackward0" if call.is_whole else "SqueezeBackward1",
     # ---- losses ----
     "cross_entropy": _cross_entropy,
@@ -109,7 +147,8 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "pairwise_distance": "NormBackward1",
     "ctc_loss": lambda call: "CtcLossBackward0" if "none" in call.words else _averaged(call),
     # ---- layers ----
-    "interpolate": _interpolation,
+    "interpolate": _interpolation, "recurrent": _recurrent, "lstm_cell": "MulBackward0", "gru_cell": "AddBackward0",
+    "rms_norm": "MulBackward0", "adaptive_avg_pool2d": _averages, "scaled_dot_product_attention": _attention,
     "conv1d": "ConvolutionBackward0", "conv2d": "ConvolutionBackward0", "conv3d": "ConvolutionBackward0",
     "conv_transpose1d": "ConvolutionBackward0", "conv_transpose2d": "ConvolutionBackward0",
     "conv_transpose3d": "ConvolutionBackward0", "max_pool1d": "SqueezeBackward1", "avg_pool1d": "SqueezeBackward1",

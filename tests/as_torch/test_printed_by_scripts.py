@@ -23,6 +23,13 @@ OF_GRADIENTS = """
     lib.nn.functional.kl_div(x, x.detach(), reduction='batchmean')|lib.nn.functional.l1_loss(x, x * 2, reduction='sum')
     lib.nn.functional.interpolate(b[None], scale_factor=2)|lib.nn.functional.interpolate(b[None], size=3, mode='bicubic')
     lib.linalg.inv(x)
+    x.t()|x.T|v.t()|x.narrow(0, 0, 1)|v.diag()|1 / x|x / 2|x.masked_fill(x > 1, 0.0)|lib.where(x > 1, x, x * 2)
+    lib.einsum('ij,jk->ik', x, x)|lib.einsum('ij,ij->ij', x, x)|lib.einsum('ij->i', x)|lib.einsum('ij->ji', x)
+    lib.nn.functional.pad(x, (1, 1))|lib.nn.functional.pad(b, (1, 1), mode='reflect')
+    lib.nn.LSTM(2, 3)(b)[0]|lib.nn.GRU(2, 3)(b)[0]
+    lib.nn.functional.pad(b[None], (1, 1, 1, 1), mode='replicate')|lib.nn.LSTMCell(2, 3)(x)[0]|lib.nn.GRUCell(2, 3)(x)
+    lib.nn.functional.adaptive_avg_pool2d(b, 1)|lib.nn.functional.adaptive_avg_pool2d(b[None], (1, 2))|lib.nn.RMSNorm(2)(x)
+    lib.nn.functional.scaled_dot_product_attention(b[None], b[None], b[None])|lib.nn.functional.tanhshrink(x)
 """.replace("\n", "|").split("|")
 
 
