@@ -41,6 +41,8 @@ def take_sizes() -> None:
         self = object.__new__(cls)
         if content and not issubclass(cls, Parameter):
             construct(self, content, options)
+        elif content and cls.__new__ is not new:  # of a class whose own `__new__` says what it holds
+            Parameter.__init__(self, *content, **options)  # type: ignore[arg-type]
         return self
 
     @replayable

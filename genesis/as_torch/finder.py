@@ -113,6 +113,7 @@ class _Opens(Loader):
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__ == "torch":
             vars(module)["__version__"] = __version__
+            vars(module)["torch"] = module  # what some annotate with: `torch.torch.Tensor`
         for name in names_of(module.__name__):  # now: an attribute that comes later is a change of what a compiled call reads
             value = look_up(module.__name__, name)
             if value is not ABSENT:

@@ -224,6 +224,9 @@ _inductor_settings, _functorch_settings = Settings(), Settings()
 NAMES: dict[str, Any] = {
     "torch.compile": compilers.compile,
     "torch.AcceleratorError": RuntimeError,
+    "torch.__config__": Settings(show=lambda: "PyTorch's names, of genesis"),
+    "torch._subclasses.fake_tensor.is_fake": no,
+    **{f"torch.{home}.kineto_available": no for home in ("profiler", "autograd", "autograd.profiler")},
     "torch.multiprocessing.spawn": spawning.spawn,
     "torch._C._log_api_usage_once": nothing,
     "torch.utils._foreach_utils._group_tensors_by_device_and_dtype": privates._group_tensors_by_device_and_dtype,

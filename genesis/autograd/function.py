@@ -57,6 +57,11 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
         """What to save, for a subclass that says so apart: its `forward` takes no `ctx`."""
         raise NotImplementedError("Function: setup_context is the subclass's to say")
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """PyTorch's rule of forward derivatives, which a subclass may have: `func.jvp` differentiates `forward` here."""
+        raise NotImplementedError("Function: a subclass has to say what jvp computes")
+
     @classmethod
     def apply(cls, *args: object, **kwargs: object) -> Any:
         """Run `forward` and record its results as this function's. Gradients flow to tensors among `args`, not `kwargs`."""

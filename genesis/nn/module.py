@@ -209,12 +209,13 @@ class Module(Hooked, Convertible, Stateful):
         return (module for _, module in self.named_modules())
 
     def _paths(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """(path, module) for every way to reach a module."""
-        waiting = [(prefix, self)]
+        """(path, module) for every way to reach a module. A module is not below itself: some keep who owns them."""
+        waiting: list[tuple[str, Module, frozenset[int]]] = [(prefix, self, frozenset())]
         while waiting:
-            path, module = waiting.pop()
+            path, module, above = waiting.pop()
             yield path, module
-            below = [(_join(path, name), child) for name, child in module.named_children()]
+            above |= {id(module)}
+            below = [(_join(path, name), child, above) for name, child in module.named_children() if id(child) not in above]
             waiting.extend(reversed(below))
 
     def named_parameters(

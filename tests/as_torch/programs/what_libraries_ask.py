@@ -82,3 +82,34 @@ for engine in (torch.quasirandom.SobolEngine(5), torch.quasirandom.SobolEngine(3
     print(engine.reset().draw(1, dtype=torch.float64), torch.quasirandom.SobolEngine(40).draw(70)[-1].sum())
 torch.manual_seed(5)
 print(torch.quasirandom.SobolEngine(20, scramble=True).draw(9).sum(1), torch.rand(1))
+
+print(torch.torch is torch, type(torch.__config__.show()), callable(torch.autograd.Function.jvp))
+
+
+class Flat(nn.Parameter):  # its own `__new__` says what it holds
+    def __new__(cls, parts, requires_grad=True):
+        return super().__new__(cls, torch.cat([part.detach().reshape(-1) for part in parts]), requires_grad=requires_grad)
+
+    def __init__(self, parts, requires_grad=True):
+        self.sizes = [part.numel() for part in parts]
+
+
+flat = Flat([nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.zeros(3))])
+print(flat.numel(), flat.sizes, type(flat).__name__, flat.requires_grad, flat.sum().item())
+
+
+class Part(nn.Module):
+    def __init__(self, owner):
+        super().__init__()
+        object.__setattr__(self, "owner", owner)
+        self.layer = nn.Linear(2, 2)
+
+
+class Owner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part(self)
+
+
+owner = Owner().train()
+print([path for path, _ in owner.named_modules()], [path for path, _ in owner.named_parameters()])
