@@ -19,7 +19,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
-from genesis.runtime.devices import Device, DeviceLike, device_of
+from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
@@ -87,15 +87,6 @@ def _floating(name: str, dtype: DType | None) -> DType:
     return dtype
 
 
-def _numbers(kind: str, shape: tuple[int, ...], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
-    """Fresh numbers; complex ones, of random parts, which share the variance of normal ones."""
-    if not dtype.is_complex:
-        return drawn(kind, shape, dtype, device=device, generator=generator)
-    parts = drawn(kind, (*shape, 2), dtype.real, device=device, generator=generator)
-    made: Tensor = call(OPERATIONS["view_as_complex"], (parts * 0.5**0.5 if kind == "normal" else parts,))
-    return made
-
-
 @takes_out
 def rand(
     *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
@@ -114,7 +105,7 @@ def rand(
         check_placing("rand", placing)
     place, dtype = device_of(device), _floating("rand", dtype)
     shape = as_shape("rand", extents if size is None else (size,))
-    return _numbers("uniform", shape, dtype, place, generator).requires_grad_(requires_grad)
+    return drawn("uniform", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
 @takes_out
@@ -133,7 +124,7 @@ def randn(
         check_placing("randn", placing)
     place, dtype = device_of(device), _floating("randn", dtype)
     shape = as_shape("randn", extents if size is None else (size,))
-    return _numbers("normal", shape, dtype, place, generator).requires_grad_(requires_grad)
+    return drawn("normal", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
 @takes_out

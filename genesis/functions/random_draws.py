@@ -63,8 +63,10 @@ def drawn(
     kind: str, shape: Sequence[int], dtype: DType | None, *parameters: float, device: Device = CPU,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fresh numbers of the operation `kind`: uniform, normal or randint."""
+    """Fresh numbers of the operation `kind`: uniform, normal or randint; complex ones of random parts."""
     shape, dtype = tuple(shape), dtype or get_default_dtype()
+    if dtype.is_complex:
+        return _of_parts(kind, shape, dtype, *parameters, device=device, generator=generator)
     words = stream(device, generator)
     if words is not None:
         kinds = sequential_draws.KINDS
@@ -72,6 +74,17 @@ def drawn(
         return from_values(numbers.reshape(shape), dtype, device)
     arguments = *draws(numel(shape), generator), shape, dtype, *parameters
     return call_on(device, OPERATIONS[kind], arguments)
+
+
+def _of_parts(
+    kind: str, shape: tuple[int, ...], dtype: DType, *parameters: float, device: Device, generator: Generator | None
+) -> Tensor:
+    """Complex numbers whose parts are drawn; those of normal ones share the variance. A mean is that of both, as PyTorch's."""
+    if kind == "normal":
+        mean, std = parameters or (0.0, 1.0)
+        parameters = mean, std * 0.5**0.5
+    parts = drawn(kind, (*shape, 2), dtype.real, *parameters, device=device, generator=generator)
+    return call(OPERATIONS["view_as_complex"], (parts,))  # type: ignore[no-any-return]
 
 
 def drawn_pairs(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None = None) -> Tensor:

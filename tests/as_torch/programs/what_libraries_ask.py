@@ -113,3 +113,8 @@ class Owner(nn.Module):
 
 owner = Owner().train()
 print([path for path, _ in owner.named_modules()], [path for path, _ in owner.named_parameters()])
+
+torch.manual_seed(1)
+for size in (3, 20):  # weights of layers that multiply spectra
+    weight = torch.empty(size, dtype=torch.cfloat).normal_(1.5, 2.0)
+    print(weight[-2:], nn.init.normal_(weight, 0.0, 0.1)[:2], weight.uniform_(1, 2)[-2:], torch.randn(2, dtype=torch.cfloat))
