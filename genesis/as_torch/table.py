@@ -329,6 +329,8 @@ NAMES: dict[str, Any] = {
     "torch._inductor.config": _inductor_settings,
     "torch._functorch.config": _functorch_settings,
     "torch.compiler.config": compilers.config,
+    "torch.cuda.default_generators": (),
+    "torch.backends.cudnn.flags": no_effect,
     "torch.cuda._initialized": False,  # asked by who keeps the state of GPUs' generators: there is one for all devices
     "torch.cuda.nvtx.range_push": nothing,
     "torch.cuda.nvtx.range_pop": nothing,

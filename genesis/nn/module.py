@@ -37,6 +37,7 @@ class Module(Hooked, Convertible, Stateful):
 
     training: bool = True
     _persistence: Mapping[str, bool] = {}  # name -> whether the state dict has it
+    _reserved: frozenset[str] = frozenset()  # names of members that are None: a member of that name comes in their place
     _printed: ClassVar[tuple[str, ...] | None] = None  # attributes that `repr` shows; "*name" by its value alone
 
     call_super_init: bool = False  # whether `Module.__init__` calls that of the classes behind it, with its arguments
@@ -65,7 +66,18 @@ class Module(Hooked, Convertible, Stateful):
             return self.register_buffer(name, value, value.persistent)
         if name in self._persistence and not isinstance(value, Tensor | None):
             raise TypeError(f"cannot assign {type(value).__name__} as buffer {name!r}: want a tensor or None")
+        if isinstance(value, Parameter | Module):
+            if name in self.__dict__ and not self._keeps_place(name, old, value):
+                object.__delattr__(self, name)  # members stand in the order in which they became members
+        elif value is None and isinstance(old, Parameter | Module):
+            self._reserved |= {name}
         object.__setattr__(self, name, value)
+
+    def _keeps_place(self, name: str, old: object, member: Parameter | Module) -> bool:
+        """Whether an attribute is a member of that kind already, or reserved for one."""
+        if old is None:
+            return name in self._reserved
+        return isinstance(old, Module if isinstance(member, Module) else Parameter)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
@@ -118,6 +130,7 @@ class Module(Hooked, Convertible, Stateful):
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Hold `parameter` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "parameter", Parameter)
+        self._reserve(name, parameter)
         Module.__setattr__(self, name, parameter)  # a subclass' own may call this
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -128,9 +141,14 @@ class Module(Hooked, Convertible, Stateful):
         Module.__setattr__(self, name, tensor)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Hold `module` as the attribute `name`."""
+        """Hold `module` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "module", Module)
+        self._reserve(name, module)
         Module.__setattr__(self, name, module)
+
+    def _reserve(self, name: str, member: object) -> None:
+        if member is None:
+            self._reserved |= {name}
 
     register_module = add_module
 

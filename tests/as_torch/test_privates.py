@@ -109,3 +109,10 @@ def test_wrapping_classes_are_known_by_their_protocol():
         ways = {"__tensor_flatten__": lambda self: ([], None), "__tensor_unflatten__": staticmethod(lambda *a: None)}
         kind = type("Wrapper", (lib.Tensor,), ways)
         assert [is_wrapper(x) for x in (lib.ones(2), 1, lib.ones(2).as_subclass(kind))] == [False, False, True]
+
+
+def test_there_are_no_generators_of_gpus_and_settings_of_cudnn_change_nothing():
+    assert of("torch.cuda.default_generators") == theirs("torch.cuda.default_generators") == ()
+    with of("torch.backends.cudnn.flags")(enabled=False):
+        pass
+    assert of("torch.nn.MultiheadAttention")(4, 2)._reset_parameters() is None

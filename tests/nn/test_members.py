@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import genesis
 from genesis import nn
 
 
@@ -58,3 +59,31 @@ def test_state_dict_takes_a_prefix_and_a_destination():
         names = [name for name, _ in tied.named_parameters(remove_duplicate=False)]
         assert names == ["0.weight", "0.bias", "1.weight", "1.bias"]
         assert len([*tied.named_modules(remove_duplicate=False)]) == 3 and len([*tied.named_modules()]) == 2
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_members_stand_in_the_order_in_which_they_became_members(lib):
+    nn = lib.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.late = None  # an attribute, until it is a member
+            self.register_parameter("reserved", None)
+            self.add_module("block", None)
+            self.first = nn.Linear(1, 1)
+            self.weight = nn.Parameter(lib.ones(1))
+            self.late = nn.Linear(1, 1)
+            self.reserved = nn.Parameter(lib.ones(1))
+            self.block = nn.Linear(1, 1)
+
+    net = Net()
+    assert [name for name, _ in net.named_children()] == ["block", "first", "late"]
+    assert [name for name, _ in net.named_parameters(recurse=False)] == ["reserved", "weight"]
+    net.first = None
+    net.late = None
+    net.first = nn.ReLU()
+    assert [name for name, _ in net.named_children()] == ["block", "first"]
+    net.reserved = None
+    net.reserved = nn.Parameter(lib.zeros(1))
+    assert [name for name, _ in net.named_parameters(recurse=False)] == ["reserved", "weight"]
