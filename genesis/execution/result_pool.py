@@ -23,8 +23,9 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
 # Bytes: the host's results up to SMALL stay with their pool. A recorded call will run again: if none of its results is larger
-# than REPLAYED_SMALL all stay, for a result of its own memory is 1 us cheaper than one that is written over an input.
-SMALL, REPLAYED_SMALL = 16 << 10, 64 << 10
+# than REPLAYED_SMALL all stay, for a result of its own memory is 1 us cheaper than one that is written over an input. So do
+# they if all together take up to REPLAYED_TOGETHER: fresh memory for one costs 10 us, as much as copying 256 x 256 numbers.
+SMALL, REPLAYED_SMALL, REPLAYED_TOGETHER = 16 << 10, 64 << 10, 1 << 20
 _RUNS = 2  # that a pool keeps: a result usually lives until the next one of its kind is there
 
 _memory, _buffer = attrgetter("memory"), attrgetter("buffer")
@@ -149,8 +150,10 @@ class ResultPool:
 
     def for_replays(self, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
         """Another pool of the program. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
-        keeps_all = self.kept_bytes > 0 and max([buffer.size for buffer in self._buffers], default=0) <= REPLAYED_SMALL
-        kept_bytes = REPLAYED_SMALL if keeps_all else self.kept_bytes
+        sizes = [buffer.size for buffer in self._buffers]
+        largest = max(sizes, default=0)
+        keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= REPLAYED_TOGETHER)
+        kept_bytes = max(largest, self.kept_bytes) if keeps_all else self.kept_bytes
         return ResultPool(self._buffers, self._values, self.donations, kept_bytes, handles)
 
     def take(self, device: Device) -> Run:

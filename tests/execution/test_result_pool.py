@@ -2,9 +2,9 @@
 
 import genesis
 from genesis.execution.plan import plan_for
-from genesis.execution.result_pool import SMALL, reusable
+from genesis.execution.result_pool import SMALL, ResultBuffer, ResultPool, reusable
 from genesis.ir.dtypes import float32
-from genesis.ops.layout import contiguous_layout
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.tracing.state import current_trace
 from genesis.tracing.trace import Array
@@ -107,3 +107,12 @@ def test_a_replay_computes_into_a_pool_of_its_own_by_the_same_rule():
     assert rest == [first, second] * 2
     kept = [double(x) for _ in range(4)]
     assert len({address(y) for y in kept}) == 4
+
+
+def test_a_recorded_call_keeps_results_that_take_little_together():
+    def has_large(*sizes):
+        buffers = [ResultBuffer(n, n, size, Layout((size // 4,), (1,), 0), 0, None) for n, size in enumerate(sizes)]
+        return ResultPool(buffers, len(sizes), [], 16 << 10).for_replays(()).has_large
+
+    assert not has_large(256 << 10) and not has_large(512 << 10, 512 << 10) and not has_large(*[64 << 10] * 20)
+    assert has_large(512 << 10, 768 << 10) and has_large(2 << 20)

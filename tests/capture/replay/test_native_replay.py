@@ -166,7 +166,7 @@ def test_a_training_step_is_that_of_uncompiled_code_to_the_bit(optimizer, distur
     assert any(entry.native is not None and entry.native.replays for entry in got[3].entries)
 
 
-LARGE = 6000  # weights above 64 KB
+LARGE = 100_000  # weights above 1 MiB
 
 
 @pytest.mark.parametrize("disturbance", ["nothing", "rate", "written", "gradients kept", "weights kept", "frozen"])
