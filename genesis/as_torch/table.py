@@ -224,6 +224,8 @@ _inductor_settings, _functorch_settings = Settings(), Settings()
 NAMES: dict[str, Any] = {
     "torch.compile": compilers.compile,
     "torch.AcceleratorError": RuntimeError,
+    "torch._C._nn._parse_to": privates._parse_to,
+    "torch.autograd._is_checkpoint_valid": lambda: True,
     "torch.__config__": Settings(show=lambda: "PyTorch's names, of genesis"),
     "torch._subclasses.fake_tensor.is_fake": no,
     **{f"torch.{home}.kineto_available": no for home in ("profiler", "autograd", "autograd.profiler")},

@@ -65,6 +65,9 @@ class Context:
                 raise TypeError(f"save_for_backward: wants tensors or None, got {type(tensor).__name__} {tensor!r:.40}")
         self._saved.extend(tensors)
 
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Accepted as PyTorch's, for a `jvp` of a subclass, which is not asked: nothing is kept."""
+
     def save_variable(self, name: str, value: object) -> None:
         """Keep any Python object under a name, in `saved_variables`."""
         self.saved_variables[name] = value

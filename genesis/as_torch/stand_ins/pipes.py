@@ -19,6 +19,16 @@ def non_deterministic(arg: Any) -> Any:
     return arg if isinstance(arg, type) else returned
 
 
+def functional_datapipe(name: str, enable_df_api_tracing: bool = False) -> Any:
+    """Decorator: a class of pipes is a method `name` of all pipes of its kind, which it is made of."""
+    def register(cls: type) -> type:
+        kind = IterDataPipe if issubclass(cls, IterDataPipe) else MapDataPipe
+        setattr(kind, name, lambda self, *args, **options: cls(self, *args, **options))
+        return cls
+
+    return register
+
+
 class DataChunk(list[Any]):
     """A list of samples."""
 

@@ -182,6 +182,21 @@ def _group_tensors_by_device_and_dtype(
     return groups
 
 
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, the dtype, whether not to wait, and the memory format that `to` is asked for."""
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    flags = [arg for arg in args if isinstance(arg, bool)]
+    for arg in args:
+        if isinstance(arg, Tensor):
+            device, dtype = arg.device, arg.dtype
+        elif isinstance(arg, genesis.DType):
+            dtype = arg
+        elif arg is not None and not isinstance(arg, bool):
+            device = arg
+    return (None if device is None else genesis.device(device), dtype, bool(kwargs.get("non_blocking", flags[:1] == [True])),
+            kwargs.get("memory_format"))
+
+
 # ---- aliases for annotations ----
 _numbers: Any = int | Sequence[int]
 TYPES: dict[str, Any] = {

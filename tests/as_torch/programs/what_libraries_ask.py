@@ -118,3 +118,24 @@ torch.manual_seed(1)
 for size in (3, 20):  # weights of layers that multiply spectra
     weight = torch.empty(size, dtype=torch.cfloat).normal_(1.5, 2.0)
     print(weight[-2:], nn.init.normal_(weight, 0.0, 0.1)[:2], weight.uniform_(1, 2)[-2:], torch.randn(2, dtype=torch.cfloat))
+
+for asked in (("cpu",), (torch.float64,), ("cpu", torch.float16, True), (torch.ones(1),)):
+    print(torch._C._nn._parse_to(*asked)[:3])
+print(torch.autograd._is_checkpoint_valid())
+
+
+@torch.utils.data.functional_datapipe("doubled_twice")
+class Doubled(torch.utils.data.IterDataPipe):
+    def __init__(self, source, times):
+        self.source, self.times = source, times
+
+    def __iter__(self):
+        return (self.times * each for each in self.source)
+
+
+class Numbers(torch.utils.data.IterDataPipe):
+    def __iter__(self):
+        return iter((1, 2))
+
+
+print([*Numbers().doubled_twice(3)])
