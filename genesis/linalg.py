@@ -30,7 +30,7 @@ LinAlgError = np.linalg.LinAlgError
 __getattr__, __dir__ = rows_shown("linalg", __all__)
 
 eigvalsh, inv, matmul, pinv, solve, svdvals = functions_of("eigvalsh", "inv", "matmul", "pinv", "solve", "svdvals")
-(least_squares,) = functions_of("least_squares")
+(_least_squares,) = functions_of("least_squares")
 matrix_norm, vector_norm, _cat, _cross, _diagonal = functions_of("matrix_norm", "vector_norm", "cat", "cross", "diagonal")
 
 
@@ -174,7 +174,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
         raise ArgumentError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
-    solution = least_squares(A, B, rcond)
+    solution = _least_squares(A, B, rcond)
     told = A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy")
     left = (A @ solution - B).abs().square().sum(-2) if told else A.new_empty(0, dtype=A.dtype.real)
     ranked = driver is None or driver != "gels"

@@ -87,7 +87,7 @@ def pinv(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None
 def qr(A: Tensor, mode: str = 'reduced') -> QR:
     """(Q, R): orthonormal columns and an upper triangle whose product is `A` (.., m, n)."""
 def slogdet(A: Tensor) -> SignAndLog:
-    """As `slogdet`."""
+    """(sign, logabsdet), as `genesis.slogdet`'s: of the determinants of matrices (.., n, n)."""
 def solve(A: Operand, B: Operand, *, left: Bool = True) -> Tensor:
     """The X with `A` @ X = `B`: `A` (.., n, n), `B` (.., n, k) or vectors (.., n); without `left`, X @ `A` = `B`."""
 def solve_ex(A: Operand, B: Operand, *, left: Bool = True, check_errors: Bool = False) -> Solved:

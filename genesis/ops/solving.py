@@ -245,7 +245,7 @@ def slogdet(A: Value) -> SignAndLog:
 
 @composite("linalg_slogdet", method=False, aliases=("linalg.slogdet",), public=False, takes_complex=True)
 def linalg_slogdet(A: Value) -> SignAndLog:
-    """As `slogdet`."""
+    """(sign, logabsdet), as `genesis.slogdet`'s: of the determinants of matrices (.., n, n)."""
     return slogdet(A)  # type: ignore[no-any-return]
 
 
