@@ -25,6 +25,7 @@ from genesis.runtime.instructions import MISSED
 from genesis.runtime.logs import tell
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
@@ -183,7 +184,8 @@ class Compiled:
 
 def _realized(arguments: Iterable[object]) -> bool:
     """Whether tensors among the arguments were pending and have been computed: instructions read what is in memory."""
-    pending = [one._array for one in arguments if isinstance(one, Tensor) and one._array.memory is None and one._base is None]
+    dense = [one for one in arguments if isinstance(one, Tensor) and not isinstance(one, CompositeTensor)]
+    pending = [one._array for one in dense if one._array.memory is None and one._base is None]
     for array in pending:
         realize(array)
     return any(array.memory is not None for array in pending)

@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.from_data import as_tensor
 from genesis.ir.annotations import AnyFunction, Attributes
@@ -281,7 +283,8 @@ def _load_tensor(
 ) -> None:
     """Note that `given` is to be written into `tensor`, the module's attribute `name`, or what is wrong with it."""
     try:
-        value = None if isinstance(given, int | float | complex | str) else as_tensor(given)
+        plain = isinstance(given, int | float | complex | str) and not isinstance(given, np.generic)
+        value = None if plain else as_tensor(given)
     except (TypeError, ValueError):
         value = None
     if value is None:

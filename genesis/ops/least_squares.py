@@ -52,8 +52,9 @@ def least_squares(A: Value, B: Value, rcond: float | None = None) -> Value:
     The rank of `A` is that of its largest part whose condition number is below 1 / `rcond`: max(m, n) times the dtype's eps
     unless it is given.
 
-    >>> genesis.linalg.lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution
-    tensor([[2.]])
+    >>> genesis.linalg.lstsq(genesis.tensor([[2.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), genesis.ones(3, 1)).solution
+    tensor([[0.5000],
+            [0.2500]])
     """
     first, second = promoted(A, B)
     a, b = matrices("lstsq", first), widened(second)

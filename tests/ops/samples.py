@@ -29,7 +29,7 @@ INTERNAL = {
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
     "radam_update", "rprop_update", "adafactor_update", "muon_update", "sparse_adam_update",
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
-    "linalg_lu", "linalg_lu_solve", "linalg_qr", "linalg_slogdet",
+    "linalg_lu", "linalg_lu_solve", "linalg_qr", "linalg_slogdet", "least_squares",
     "histogram_values", "mode_place", "nonzero_places", "bits_xor",
     "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
     "stirling_error", "digamma_error", "deviance", "gamma_divergence", "log_beta", "log_gamma_density", "log_beta_density",

@@ -18,6 +18,7 @@ from genesis.capture.replay import entry
 from genesis.codegen.cpu import program
 from genesis.codegen.segment import Segment
 from genesis.execution import flush as flushing
+from genesis.execution import result_pool
 from genesis.runtime import executor_ir, native
 from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 from genesis.tracing.trie import fresh_roots
@@ -63,6 +64,7 @@ def signals(monkeypatch) -> Iterator[Signals]:
     monkeypatch.setattr(executor_ir, "PATIENCE", 0)
     monkeypatch.setattr(executor_ir, "SHARE", 0)
     monkeypatch.setattr(entry, "PATIENCE", -1)  # all calls take long
+    monkeypatch.setattr(result_pool, "REPLAYED_TOGETHER", 0)  # and write their results over each other
     native._native_run.cache_clear()
     fresh_roots()
     made = Signals()
