@@ -97,10 +97,11 @@ class Compiled:
             flush_all()
         if GROUPS:
             flush_collectives()
-        if not self.entries and not has_come_between():
-            return self._missed(args, kwargs)
-        if self._native and _realized((*args, *kwargs.values())):
-            return self(*args, **kwargs)
+        if not has_come_between():
+            if not self.entries:
+                return self._missed(args, kwargs)
+            if self._native and _realized((*args, *kwargs.values())):
+                return self(*args, **kwargs)
         with LOCK:
             if has_come_between():
                 return self.function(*args, **kwargs)

@@ -17,7 +17,7 @@ from typing import Any
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16
 from genesis.ir.replayable import replayable_module
-from genesis.runtime.devices import DeviceLike, device_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tracing.state import recording, thread_state
 
 
@@ -237,14 +237,14 @@ class autocast:
 
 
 def is_autocast_enabled(device_type: DeviceLike = None) -> bool:
-    """Whether operations of this thread are cast now.
+    """Whether operations of this thread are cast now; never on a GPU where there is none.
 
     >>> with genesis.autocast(enabled=False):
     ...     genesis.is_autocast_enabled()
     False
     """
-    device_of(device_type)
-    return thread_state.autocast is not None
+    is_here = device_type is None or Device(device_type).reason is None
+    return is_here and thread_state.autocast is not None
 
 
 class SwitchedModule(ModuleType):

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+import torch
 
 import genesis
 
@@ -50,6 +51,15 @@ def test_one_context_may_be_entered_again_within_itself():
             pass
         assert product_dtype() is genesis.bfloat16
     assert not genesis.is_autocast_enabled()
+
+
+@pytest.mark.skipif(genesis.cuda.is_available(), reason="there is a GPU")
+def test_nothing_is_cast_on_a_gpu_where_there_is_none():
+    with genesis.autocast():
+        assert genesis.is_autocast_enabled("cpu") and not genesis.is_autocast_enabled("cuda")
+    assert not torch.is_autocast_enabled("cuda")  # nor does it raise there
+    with pytest.raises(ValueError, match="'nothing' is not available"):
+        genesis.is_autocast_enabled("nothing")
 
 
 def test_an_exception_restores_the_state():

@@ -35,11 +35,12 @@ class TakenSteps:
         return True
 
     def take_back(self) -> None:
-        """Undo all."""
-        for restore in reversed(self.undo):
-            restore()
+        """Undo all, once."""
+        while self.undo:
+            self.undo.pop()()
         if self._start is not None:
             rng.set_state((rng.initial_seed(), self._start))
+            self._start = None
 
     def number(self, leaves: Leaves, source: Source) -> Any:
         """The number that `source` names, in a call with these leaves."""
