@@ -116,3 +116,25 @@ def test_there_are_no_generators_of_gpus_and_settings_of_cudnn_change_nothing():
     with of("torch.backends.cudnn.flags")(enabled=False):
         pass
     assert of("torch.nn.MultiheadAttention")(4, 2)._reset_parameters() is None
+
+
+@pytest.mark.parametrize("name", ["_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented"])
+@pytest.mark.parametrize("arguments", [(False, lambda: "why"), (True, None), (1, None), (False, "why")])
+def test_checks_raise_what_pytorchs_raise(name, arguments):
+    def problem(check):
+        try:
+            return check(*arguments)
+        except Exception as raised:
+            return type(raised), str(raised)
+
+    assert problem(of(f"torch.{name}")) == problem(theirs(f"torch.{name}"))
+
+
+def test_checks_of_a_class_of_errors_and_of_tensors():
+    with pytest.raises(KeyError, match="which"):
+        of("torch._check_with")(KeyError, False, lambda: "which")
+    of("torch._check_tensor_all")(genesis.tensor([True, True]))
+    with pytest.raises(RuntimeError, match="one is not"):
+        of("torch._check_tensor_all")(genesis.tensor([True, False]), lambda: "one is not")
+    with pytest.raises(TypeError, match="got a Tensor"):
+        of("torch._check")(genesis.tensor(True))

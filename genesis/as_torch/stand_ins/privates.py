@@ -197,6 +197,32 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
             kwargs.get("memory_format"))
 
 
+# ---- checks ----
+def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], object] | None) -> None:
+    """Raise `error_type` with what `message` returns unless `cond` is true. Raises TypeError if it is no bool."""
+    if isinstance(cond, Tensor):
+        raise TypeError("cond must be a bool, but got a Tensor; _check_tensor_all() takes one")
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if message is not None and not callable(message):
+        raise TypeError("message must be a callable")
+    if not cond:
+        raise error_type("Expected cond to be True, but got False." if message is None else str(message()))
+
+
+def _check_tensor_all(cond: Tensor, message: Callable[[], object] | None = None) -> None:
+    """Raise RuntimeError with what `message` returns unless all elements are true. The tensor is computed."""
+    _check_with(RuntimeError, bool(cond.all()), message)
+
+
+CHECKS: dict[str, AnyFunction] = {
+    "_check_with": _check_with, "_check_tensor_all": _check_tensor_all,
+    **{f"_check{name}": lambda cond, message=None, kind=kind: _check_with(kind, cond, message) for name, kind in {
+        "": RuntimeError, "_index": IndexError, "_value": ValueError, "_type": TypeError,
+        "_not_implemented": NotImplementedError}.items()},
+}
+
+
 # ---- aliases for annotations ----
 _numbers: Any = int | Sequence[int]
 TYPES: dict[str, Any] = {
@@ -206,7 +232,7 @@ TYPES: dict[str, Any] = {
     "torch.types._size": Sequence[int], "torch.types._int": int, "torch.types._float": float, "torch.types._bool": bool,
     "torch.types._dtype": genesis.DType, "torch.types._device": genesis.device, "torch.types._TensorOrTensors": Tensor,
     "torch.types.Number": int | float | bool, "torch.types.Device": genesis.device | str | int | None,
-    "torch.optim.optimizer.ParamsT": Iterable[Any],
+    "torch.optim.optimizer.ParamsT": Iterable[Any], **{f"torch.{name}": check for name, check in CHECKS.items()},
     **{f"torch.optim.optimizer.{name}": value for name, value in OPTIMIZER.items()},
     "torch.utils._python_dispatch.is_traceable_wrapper_subclass": is_traceable_wrapper_subclass,
 }
