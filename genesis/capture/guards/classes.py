@@ -70,7 +70,7 @@ class ClassGuards:
                 continue
             if kind.__mro__ != self._orders[k]:
                 return k
-            getattr(kind, "__name__", None)  # a look-up, which numbers it
+            type.__getattribute__(kind, "__hash__")  # a look-up in the class and its bases, which numbers it
             number = self._numbers[k].value if _NUMBERED else 0
             if any(self._differ(self._then[base], vars(base)) for base in kind.__mro__):
                 return k

@@ -74,7 +74,10 @@ class NativeCheck:
         if ast.unparse(first) == NUMBERS_DIFFER and (known := cast("list[int | None]", self._constants["learned"])):
             numbers: Any = self._constants["numbers"]
             for address, number in zip([addressof(word) for word in numbers], known, strict=True):
-                skip = self.code.emit("SKIP_HALF", address, number or 0, 0)
+                if number is None:  # nothing tells whether it has changed but a comparison
+                    self.code.emit("FALSE", self._by_python(condition))
+                    continue
+                skip = self.code.emit("SKIP_HALF", address, number, 0)
                 self.code.emit("FALSE", self._by_python(condition))
                 self.code.skip_from(skip)
         elif isinstance(first, ast.Compare) and isinstance(first.ops[0], ast.IsNot) and self._is_constant(first.comparators[0]):

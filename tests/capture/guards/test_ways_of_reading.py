@@ -430,3 +430,14 @@ def test_a_change_of_what_is_read_is_seen(way):
         act()
         got, want = compiled(X), function(X)
         np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+@pytest.mark.parametrize("kind", [Base, Meta, type("Alone", (), {}), type("Kind", (type,), {})])
+def test_a_class_that_was_given_what_it_had_is_looked_at_again(kind):
+    """Equal values leave a class without a number of its state, until it is looked up."""
+    kind.size = 0.0
+    compiled = genesis.compile(lambda x: x + kind.size)
+    for value in (0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0):
+        kind.size = value
+        np.testing.assert_array_equal(compiled(X).numpy(), X.numpy() + np.float32(value))
+    del kind.size
