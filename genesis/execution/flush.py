@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, repeat
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from genesis.execution.ran_collectives import from_results, keep_results
 from genesis.execution.reference_mode import Interpretation, WithoutValues
 from genesis.execution.result_pool import ResultPool, Run, reusable
 from genesis.ir.errors import ArgumentError
-from genesis.ops.indexing import out_of_range
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.collectives import GROUPS
 from genesis.runtime.counters import counts
@@ -291,8 +290,9 @@ def _run_segments(
                 if PRIMITIVES[lowered.nodes[fault.site].op].kind == "collective":
                     line = trace.line_of(lowered.origins[fault.site])
                     return _lost_at(run, trace, fault.site, collective_failure(run, fault, line))
-                reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
-                return _lost_at(run, trace, fault.site, IndexError(reason))
+                node = lowered.nodes[fault.site]
+                refusal = cast(Callable[..., Exception], PRIMITIVES[node.op].fault)
+                return _lost_at(run, trace, fault.site, refusal(node, fault.value, fault.extent))
     return None
 
 

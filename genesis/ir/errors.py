@@ -35,6 +35,10 @@ class UnsupportedTypeError(ArgumentTypeError, NotImplementedError):
     """An operation has no meaning for the dtype: TypeError and NotImplementedError, which is a RuntimeError."""
 
 
+class DivisorError(ZeroDivisionError, RuntimeError):
+    """An integer is divided by 0."""
+
+
 class SingularError(np.linalg.LinAlgError, RuntimeError):
     """A matrix has no inverse, or not the factors that were asked for."""
 

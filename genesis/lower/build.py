@@ -224,9 +224,9 @@ class _Build:
         level, step = self.level_and_step(args)
         attrs: InstructionAttrs = ()
         words: tuple[KernelArg, ...] = ()
-        if node.op == "check_index":
-            attrs = (("wrap", node.attrs["wrap"]),)
-            words = (KernelArg("extent", node.attrs["extent"]), KernelArg("site", index), KernelArg("fault"))
+        if PRIMITIVES[node.op].fault is not None:
+            attrs = (("wrap", node.attrs["wrap"]),) if node.op == "check_index" else ()
+            words = (KernelArg("extent", node.attrs.get("extent", 0)), KernelArg("site", index), KernelArg("fault"))
         if node.op == "cast":
             attrs = (("source", self.nodes[node.inputs[0]].dtype.name),)
         elif args and self.nodes[node.inputs[-1]].dtype is not node.dtype:

@@ -32,7 +32,7 @@ def overlap_collectives(nodes: Sequence[Node], stages: list[Stage]) -> list[Stag
     for stage in stages:
         fails = _collective(nodes, stage) is None and any(map(may_fail, stage))
         done = {i for call in stage for part in parts(call) for i in getattr(part, "nodes", ())}
-        checks = {i for i in done if nodes[i].op == "check_index"}
+        checks = {i for i in done if PRIMITIVES[nodes[i].op].fault is not None}
         if fails and not (checks and checks <= checked):  # what has been checked does not fail later
             result += [*_Overlap(nodes, run).stages(), stage]
             run = []

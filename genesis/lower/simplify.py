@@ -235,8 +235,8 @@ def _constant(kept: Sequence[Node], index: int) -> Scalar | None:
 def _constant_folded(node: Node, kept: Sequence[Node]) -> Node:
     """A 0-d `node`, or the literal that it is if its inputs are literals: its NumPy reference computes it."""
     row = PRIMITIVES[node.op]
-    # An index that is out of range fails when the program runs, with the user's line.
-    if not node.inputs or row.kind != "elementwise" or node.op == "check_index" or node.dtype.is_complex:
+    # An index that is out of range fails when the program runs, with the user's line, and so does a division by 0.
+    if not node.inputs or row.kind != "elementwise" or row.fault is not None or node.dtype.is_complex:
         return node
     values = [_constant(kept, i) for i in node.inputs]
     if any(value is None for value in values):

@@ -48,7 +48,7 @@ def _waits(nodes: Sequence[Node], index: int, base: int) -> bool:
     stack, seen = [index], {index}
     while stack:
         at = stack.pop()
-        if at == base or nodes[at].op == "check_index":
+        if at == base or PRIMITIVES[nodes[at].op].fault is not None:
             return True
         if PRIMITIVES[nodes[at].op].kind in ("elementwise", "gather", "view"):
             stack += [i for i in nodes[at].inputs if i not in seen]

@@ -19,7 +19,7 @@ ELEMENTWISE = {
     "tan": "Tan", "tanh": "Tanh", "where": "Where",
 }
 # The value of one operand: what else the primitive is for is derivation.
-SAME = {"clone": 0, "detach": 0, "normalized": 0, "rewritten": 0, "with_value": 1}
+SAME = {"check_divisor": 0, "clone": 0, "detach": 0, "normalized": 0, "rewritten": 0, "with_value": 1}
 REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
 # Of truths; those of bits, of integers too.
 LOGICAL = {f"{kind}_{name}": name.capitalize() for kind in ("logical", "bitwise") for name in ("and", "or", "xor", "not")}

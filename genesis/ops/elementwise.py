@@ -53,12 +53,12 @@ div = binary(
     "div", operator="truediv", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4,
     takes_complex=True,
 )
-floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8, bools=_AS_INT)
+floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8, bools=_AS_INT, divides=True)
 remainder = binary(
     "remainder", operator="mod", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8,
-    bools=_AS_INT,
+    bools=_AS_INT, divides=True,
 )
-fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8, bools=_AS_INT)
+fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8, bools=_AS_INT, divides=True)
 maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False)
 minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False)
 atan2 = binary(

@@ -21,21 +21,20 @@ from genesis.ops.views import permute_value, reshape_value, slice_value
 
 
 # ---- primitives ----
-def out_of_range(node: Node, index: int, extent: int) -> str:
-    """The message of an index that is out of range."""
+def _out_of_range(node: Node, index: int, extent: int) -> IndexError:
     lowest = -extent if node.attrs["wrap"] else 0
-    return f"{node.attrs['name']}: index {index} is out of range for extent {extent}; want {lowest} to {extent - 1}"
+    return IndexError(f"{node.attrs['name']}: index {index} is out of range for extent {extent}; want {lowest} to {extent - 1}")
 
 
 def _check_reference(node: Node, index: np.ndarray) -> np.ndarray:
     extent = node.attrs["extent"]
     bad = (index < (-extent if node.attrs["wrap"] else 0)) | (index >= extent)
     if np.any(bad):
-        raise IndexError(out_of_range(node, int(index[bad].flat[0]), extent))
+        raise _out_of_range(node, int(index[bad].flat[0]), extent)
     return np.where(index < 0, index + extent, index)
 
 
-primitive("check_index", "elementwise", reference=_check_reference)
+primitive("check_index", "elementwise", reference=_check_reference, fault=_out_of_range)
 
 
 def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Value:

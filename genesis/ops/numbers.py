@@ -12,7 +12,7 @@ from genesis.ops.elementwise import exp2, floor, floor_divide, trunc, where
 from genesis.ops.elementwise import round as nearest
 from genesis.ops.registry import as_values, broadcast, cast, composite, primitive, promoted, widened
 from genesis.ops.results import Parts
-from genesis.ops.rows import integral
+from genesis.ops.rows import integral, nonzero_divisor
 
 # ---- integers ----
 _AS_INT = "convert one with .to(genesis.int64)"
@@ -99,6 +99,7 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
     if rounding_mode not in ("trunc", "floor"):
         raise ValueError(f'div: rounding_mode must be None, "trunc" or "floor", got {rounding_mode!r}')
     x, y = broadcast("div", *promoted(input, other))
+    y = nonzero_divisor("div", y)
     if not x.dtype.is_floating_point:
         return floor_divide(x, y) if rounding_mode == "floor" else _truncated(x, y)
     if rounding_mode == "trunc":

@@ -54,7 +54,7 @@ def evaluate_all(
             assert rule is not None, node.op
             try:
                 result = np.asarray(rule(node, *widened_arrays([arrays[i] for i in node.inputs])))
-            except (ArgumentError, IndexError, np.linalg.LinAlgError) as error:
+            except (ArgumentError, IndexError, ZeroDivisionError, np.linalg.LinAlgError) as error:
                 raise RefusedError(index, error) from None
             arrays[index] = result.astype(node.dtype.numpy, copy=False)
     return arrays

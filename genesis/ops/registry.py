@@ -18,7 +18,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, refuse_complex_number, result_type
-from genesis.ir.graph import Graph, Value
+from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 Gradient = Callable[..., Value | tuple[Value | None, ...]]
@@ -43,6 +43,7 @@ class Primitive:
     `contiguous` operands alone; a `native` one has a kernel on the CPU that takes every call and never fails. The last fields
     tell code generation what an elementwise one is: `emit(k, *values)` in terms of others; or on the CPU the function of its
     name in the file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
+    One that refuses some operands, which the data decide, says with `fault(node, value, extent)` what is raised.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Primitive:
     exact: bool = False  # it rounds nothing: 16-bit floats stay what they are
     vector: str | None = None
     cuda: str | None = None
+    fault: Callable[[Node, int, int], Exception] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: operations are part of every step's key

@@ -12,10 +12,12 @@ import inspect
 from functools import partial
 from typing import Unpack
 
+import numpy as np
+
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_
-from genesis.ir.errors import UnsupportedTypeError
-from genesis.ir.graph import Value
+from genesis.ir.errors import DivisorError, UnsupportedTypeError
+from genesis.ir.graph import Node, Value
 from genesis.ops.registry import (
     Emitter,
     Gradient,
@@ -44,15 +46,43 @@ def _refuse_bools(name: str, dtype: DType, instead: str) -> None:
         raise TypeError(f"{name}: wants numbers, got bool; {instead}")
 
 
+def _refused(node: Node, value: int, extent: int) -> DivisorError:
+    return DivisorError(f"{node.attrs['name']}: ZeroDivisionError: an integer is divided by 0; want other divisors, or floats")
+
+
+def _divisor_reference(node: Node, divisor: np.ndarray) -> np.ndarray:
+    if not np.all(divisor):
+        raise _refused(node, 0, 0)
+    return divisor
+
+
+primitive("check_divisor", "elementwise", reference=_divisor_reference, fault=_refused, exact=True)
+
+
+def nonzero_divisor(name: str, y: Value) -> Value:
+    """`y`; if it is of integers that may be 0, a program that divides by 0 raises DivisorError, a RuntimeError too."""
+    if y.dtype.category != 1:
+        return y
+    source = y.node
+    while source.op == "view":
+        source = y.graph.nodes[source.inputs[0]]
+    # A replay may put 0 into the slot of a number: that is looked at once, before the loop.
+    if source.op == "check_divisor" or (source.op == "constant" and source.attrs["value"] != 0):
+        return y
+    return y.graph.add("check_divisor", (y,), y.shape, y.dtype, {"name": name})
+
+
 def _elementwise(
     operands: int, name: str, *, grad: Gradient | None = None, ref: Reference, emit: Emitter | None = None,
     result: DType | None = None, floating: bool = False, cost: int = 1, exact: bool = False, vector: str | None = None,
-    cuda: str | None = None, doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
+    cuda: str | None = None, doc: str | None = None, autocast: Policy | None = None, bools: str = "", divides: bool = False,
+    **names: Unpack[Names],
 ) -> Operation:
     """A row of one input or of two, promoted to one dtype and broadcast.
 
     `floating`: integers become the default float first. `result`: the dtype, if not the input's. `bools`: where these make no
-    sense, what to do instead. A `vector` function is one of `math` on a GPU, unless `cuda` says what it is there.
+    sense, what to do instead. `divides`: the second is a divisor, which must not be the integer 0. A `vector` function is one
+    of `math` on a GPU, unless `cuda` says what it is there.
     """
     cuda = cuda or (f"math.{name}({', '.join(['{0}', '{1}'][:operands])})" if vector else None)
     primitive(name, "elementwise", grad=grad, reference=lambda node, *arrays: ref(*arrays), emit=emit, cost=cost, exact=exact,
@@ -68,7 +98,7 @@ def _elementwise(
     def two(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))
         _refuse_bools(name, x.dtype, bools)
-        return x.graph.add(name, (x, y), x.shape, result or x.dtype)
+        return x.graph.add(name, (x, nonzero_divisor(name, y) if divides else y), x.shape, result or x.dtype)
 
     names = names if operands == 1 and result else Names(in_place=True) | names
     return composite(name, operands, ref=ref, doc=doc, autocast=autocast, **names)(one if operands == 1 else two)

@@ -43,7 +43,7 @@ extern "C" {{
    Returns 0; 1: no such file; 2: not the weights of this program; 3: too little memory. */
 int {name}_load(const char *weights);
 
-/* Compute the outputs of the inputs. Returns 0; -1: no weights are loaded; 4: an index is out of range. */
+/* Compute the outputs of the inputs. Returns 0; -1: no weights are loaded; 4: an index is out of range, or a divisor 0. */
 int {name}_run(const void *const *inputs, void *const *outputs);
 
 /* Give the memory back. */

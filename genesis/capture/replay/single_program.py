@@ -20,6 +20,7 @@ from genesis.execution.result_pool import Run, reusable
 from genesis.ir.annotations import Scalar
 from genesis.ir.dtypes import float32
 from genesis.ops.layout import contiguous_layout
+from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import NativeProgram
@@ -100,9 +101,9 @@ class SingleProgramReplay(Commit):
         self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs
         self.arena_bytes = plan.arena_bytes
         self.verify = getattr(self.program, "verify_filled", None)
-        # Indices are all that can fail on the host. The proof of `donations` keeps every write over an input behind the last
-        # check, so after a fault the arrays that roots held before still have their values.
-        self._can_fail = any(node.op == "check_index" for node in plan.lowered.nodes)
+        # Indices and divisors are all that can fail on the host. The proof of `donations` keeps every write over an input
+        # behind the last check, so after a fault the arrays that roots held before still have their values.
+        self._can_fail = any(PRIMITIVES[node.op].fault is not None for node in plan.lowered.nodes)
         self._looks_first = results.is_new
         value_at = self.value_at = {index: k for k, index in enumerate(program.outputs)}
         self._build = results.builder(lambda key: value_at[key[1]])

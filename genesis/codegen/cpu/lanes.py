@@ -96,13 +96,13 @@ class Lanes(Vectors):
     # ---- division ----
 
     def floor_divide(self, a: Value, b: Value, dtype: str) -> ir.Value:
-        """Python's `//`. Of integers, x // 0 is 0 and the quotient wraps; of floats, as torch: x // 0 is x / 0."""
+        """Python's `//`. Of integers, which `check_divisor` keeps from 0, it wraps; of floats, as torch: x // 0 is x / 0."""
         a, b = self.matched(a, b)
         if dtype not in FLOATING:
             quotient, rest = self.divide_integers(a, b, dtype)
             if dtype not in UNSIGNED:
                 quotient = self.select(self._opposed(rest, b, dtype), self.subtract(quotient, 1), quotient)
-            return self.select(self.compare("==", b, 0, dtype), 0, quotient)
+            return quotient
         rest = self.fmod(a, b)
         quotient = self.divide(self.subtract(a, rest), b)
         opposed = self._opposed(rest, b, dtype)
@@ -116,13 +116,13 @@ class Lanes(Vectors):
         return self.select(self.compare("==", b, 0.0, dtype), ratio, floored)
 
     def remainder(self, a: Value, b: Value, dtype: str) -> ir.Value:
-        """Python's `%`, with the divisor's sign. Of integers x % 0 is 0; of floats, as in torch, NaN."""
+        """Python's `%`, with the divisor's sign. Of floats, as in torch, x % 0 is NaN; integers are never divided by 0."""
         a, b = self.matched(a, b)
         if dtype not in FLOATING:
             _, rest = self.divide_integers(a, b, dtype)
             if dtype not in UNSIGNED:
                 rest = self.select(self._opposed(rest, b, dtype), self.add(rest, b), rest)
-            return self.select(self.compare("==", b, 0, dtype), 0, rest)
+            return rest
         rest = self.fmod(a, b)
         return self.select(self._opposed(rest, b, dtype), self.add(rest, b), rest)
 
@@ -144,7 +144,7 @@ class Lanes(Vectors):
         return self.copy_sign(self.convert(rest, "float64", dtype), a)
 
     def integer_fmod(self, a: Value, b: Value, dtype: str) -> ir.Value:
-        """C's `%`, with the dividend's sign; x itself if y is 0."""
+        """C's `%`, with the dividend's sign."""
         a, b = self.matched(a, b)
         return self.divide_integers(a, b, dtype)[1]
 
@@ -155,7 +155,8 @@ class Lanes(Vectors):
 
     def divide_integers(self, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
         """The truncated quotient and its remainder."""
-        # x86 traps on division by 0, and of the least integer by -1: neither divisor reaches the instruction.
+        # x86 traps on division by 0, which lanes outside a mask may hold, and of the least integer by -1: neither divisor
+        # reaches the instruction.
         if dtype in UNSIGNED:
             quotient = self.builder.udiv(a, self.select(self.compare("==", b, 0, dtype), 1, b))
         else:

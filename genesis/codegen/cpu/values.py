@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from llvmlite import ir
@@ -87,6 +87,9 @@ def _compute(nest: Nest, i: Instruction) -> ir.Value:
         return lanes.convert(args[0], i.attr("source"), dtype)
     if i.name == "check_index":
         return _checked(nest, i, args[0])
+    if i.name == "check_divisor":
+        bad = lanes.compare("==", args[0], 0, dtype)
+        return _mended(nest, i, args[0], bad, lambda bad: I64(0), 1)
     operand = dict(i.attrs).get("operand")
     return Arithmetic(lanes, dtype, operand).apply(i.name, PRIMITIVES[i.name].emit, args)
 
@@ -139,30 +142,42 @@ def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.V
 
 
 def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
-    """The index, proven in range: one out of range is written to the fault record and replaced by 0."""
-    # The kernel runs on with valid indices: no lane reads outside, and the program stops after this launch.
+    """The index, proven in range and counted from the front."""
     b, lanes = nest.builder, nest.lanes
-    extent, site, fault = nest.extra_words(i)
-    wrap = i.attr("wrap")
+    extent, wrap = nest.extra_words(i)[0], i.attr("wrap")
     lowest = b.neg(extent) if wrap else I64(0)
     bad = lanes.logical_or(lanes.compare("<", index, lowest, "int64"), lanes.compare(">=", index, extent, "int64"))
+
+    def seen(bad: ir.Value) -> ir.Value:
+        if not is_varying(index):
+            return index
+        return lanes.horizontal_reduce(lanes.maximum, lanes.select(bad, index, lanes.constant("int64", -(1 << 63))))
+
+    within = _mended(nest, i, index, bad, seen, 0)
+    if not wrap:
+        return within
+    return lanes.select(lanes.compare("<", within, 0, "int64"), lanes.add(within, extent), within)
+
+
+def _mended(
+    nest: Nest, i: Instruction, value: ir.Value, bad: ir.Value, seen: Callable[[ir.Value], ir.Value], instead: int
+) -> ir.Value:
+    """The value, but `instead` in `bad` lanes; if there are any, the fault record says what was `seen` there."""
+    # The kernel runs on with valid values: no lane reads outside or divides by 0, and the program stops after this launch.
+    b, lanes = nest.builder, nest.lanes
+    extent, site, fault = nest.extra_words(i)
     if nest.mask is not None and is_varying(bad):
         bad = lanes.logical_and(bad, nest.mask)
     # What is in range passes by: a selection at each index made vectors of truth values into wider ones, a third of the loop.
     before = b.block
     with b.if_then(lanes.any_lane(bad), likely=False):
-        seen = index
-        if is_varying(index):
-            seen = lanes.horizontal_reduce(lanes.maximum, lanes.select(bad, index, lanes.constant("int64", -(1 << 63))))
-        for position, value in enumerate((I64(1), site, seen, extent)):
-            b.store(value, b.gep(fault, [I64(position)], inbounds=True, source_etype=I64))
-        mended, after = lanes.select(bad, 0, index), b.block
-    within = b.phi(index.type)
-    within.add_incoming(index, before)
+        for position, word in enumerate((I64(1), site, seen(bad), extent)):
+            b.store(word, b.gep(fault, [I64(position)], inbounds=True, source_etype=I64))
+        mended, after = lanes.select(bad, instead, value), b.block
+    within = b.phi(value.type)
+    within.add_incoming(value, before)
     within.add_incoming(mended, after)
-    if not wrap:
-        return within
-    return lanes.select(lanes.compare("<", within, 0, "int64"), lanes.add(within, extent), within)
+    return within
 
 
 def effect(nest: Nest, i: Instruction) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
-from genesis.codegen.cuda.arithmetic import Accumulator, Arithmetic, converted, loaded, stored
+from genesis.codegen.cuda.arithmetic import Accumulator, Arithmetic, converted, loaded, register_type, stored
 from genesis.codegen.cuda.signature import Signature, Text
 from genesis.codegen.cuda.target import THREADS, WARP
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel
@@ -68,6 +68,8 @@ class Values:
         if i.name == "check_index":
             check = "wrapped_index" if i.attr("wrap") else "checked_index"
             return f"{check}({', '.join([args[0], *self._words(i)])})"
+        if i.name == "check_divisor":
+            return f"{register_type(dtype)}(checked_divisor({', '.join([args[0], *self._words(i)])}))"
         return Arithmetic(dtype, dict(i.attrs).get("operand")).apply(i.name, PRIMITIVES[i.name].emit, args)
 
     def _words(self, i: Instruction) -> list[str]:

@@ -215,6 +215,16 @@ def test_a_gradient_returns_from_the_gpu():
     assert x.grad.device is HERE and x.grad.tolist() == [2, 4]
 
 
+def test_a_divisor_of_0_is_named_with_its_line():
+    x = genesis.arange(4, device=THERE)
+    kept = genesis.tensor([0, 0, 0, 0], device=THERE)
+    bad = x // genesis.tensor([1, 2, 0, 1], device=THERE)
+    kept.add_(bad.sum())
+    with pytest.raises(ZeroDivisionError, match=r"an integer is divided by 0; .*test_tensors\.py:"):
+        bad.tolist()
+    assert kept.tolist() == [0, 0, 0, 0] and (x % 3).tolist() == [0, 1, 2, 0]
+
+
 def test_an_index_out_of_range_is_named_with_its_line():
     x = genesis.arange(4, device=THERE)
     kept = genesis.tensor([0, 0, 0, 0], device=THERE)

@@ -61,23 +61,19 @@ def digamma(x: float) -> float:
 
 @device_function
 def integer_floor_divide(x: int, y: int) -> int:
-    """Python's `//`; x // 0 is 0, and the quotient wraps."""
-    if y == 0:
-        return x - x
+    """Python's `//`, which wraps; `checked_divisor` keeps y from 0."""
     return -x if y == -1 else x // y
 
 
 @device_function
 def integer_remainder(x: int, y: int) -> int:
-    """Python's `%`, with the divisor's sign; x % 0 is 0."""
-    return x - x if y == 0 or y == -1 else x % y
+    """Python's `%`, with the divisor's sign."""
+    return x - x if y == -1 else x % y
 
 
 @device_function
 def integer_fmod(x: int, y: int) -> int:
-    """C's `%`, with the dividend's sign; x itself if y is 0."""
-    if y == 0:
-        return x
+    """C's `%`, with the dividend's sign."""
     rest = integer_remainder(x, y)
     return rest - y if rest != 0 and (x < 0) != (y < 0) else rest
 

@@ -26,6 +26,16 @@ def wrapped_index(index: int, extent: int, site: int, fault: Elements) -> int:
 
 
 @device_function
+def checked_divisor(divisor: int, extent: int, site: int, fault: Elements) -> int:
+    """A divisor that is not 0. In place of 0 it is 1 and, if it is the first, written to the fault record."""
+    if divisor != 0:
+        return divisor
+    if set_once(fault) == 0:
+        fault[1], fault[2], fault[3] = site, 0, extent
+    return divisor + 1
+
+
+@device_function
 def share_of(extent: int, step: int, number: int, count: int) -> tuple[int, int]:
     """The begin and end of share `number` of `count`: equal numbers of whole steps; the last shares may be empty."""
     size = ((extent + step - 1) // step + count - 1) // count * step
