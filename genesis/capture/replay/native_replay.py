@@ -26,6 +26,7 @@ from genesis.capture.replay.single_program import SingleProgramReplay, TensorCha
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import default_dtype
+from genesis.ops.layout import Layout
 from genesis.runtime import determinism
 from genesis.runtime import team as threads
 from genesis.runtime.collectives import GROUPS
@@ -36,7 +37,7 @@ from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.references import IN_LIST
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, shares
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY, LOCK, Array, critical
 
@@ -189,6 +190,7 @@ class NativeReplay:
         if self._is_locked:
             code.call(self._calls.begin)
         sets = self._sets(words)
+        self._tensors: dict[int, Place] = {}
         self._result = self._build(self._results.tree, words)
         temporary = code.call(single.temporary) if single.arena_bytes else None
         if single.verify is not None:  # it is Python, which may run the same program
@@ -275,8 +277,8 @@ class NativeReplay:
     def _build(self, tree: tuple[str, Any], words: ResultWords) -> Place:
         """The register that gets the return value, or a part of it."""
         code, (how, what) = self._code, tree
-        if how == "made" and is_root(what):
-            return self._tensor(what.kind, self._single.value_at[what.key[1]], what.flags, words)
+        if how == "made":
+            return self._made(what, words)
         if how == "leaf":
             return self._leaves[what]
         if how == "same":
@@ -284,6 +286,18 @@ class NativeReplay:
         kind, items = what
         built = [self._build(item, words) for item in items]
         return code.call(lambda *parts: kind(parts), *built)
+
+    def _made(self, recipe: Recipe, words: ResultWords) -> Place:
+        """The register of the tensor of a recipe, which is built once in a call."""
+        known = self._tensors.get(id(recipe))
+        if known is not None:
+            return known
+        root = None if recipe.base is None else self._made(recipe.base, words)
+        tensor = self._tensor(recipe.kind, self._single.value_at[recipe.key[1]], recipe.flags, words)
+        if root is not None:
+            self._code.call(partial(_share, recipe.layout, recipe.lag), tensor, root)
+        self._tensors[id(recipe)] = tensor
+        return tensor
 
     def _tensor(self, kind: type[Tensor], value: int, flags: Sequence[tuple[str, object]], words: ResultWords) -> Place:
         code = self._code
@@ -300,9 +314,16 @@ class NativeReplay:
         return result
 
 
-def is_root(recipe: Recipe) -> bool:
-    """Whether a result is a tensor of its own, in memory of its own."""
-    return recipe.base is None and recipe.value[0] == "output" and not recipe.is_shared
+def _share(layout: Layout | None, lag: int, view: Tensor, root: Tensor) -> None:
+    shares(view, root, layout)
+    view._seen -= lag
+
+
+def _is_computed(recipe: Recipe) -> bool:
+    """Whether a result, and the root that it may be a view of, are values of the program that the call makes."""
+    base = recipe.base
+    return recipe.value is not None and recipe.value[0] == "output" and (
+        base is None or (base.__class__ is Recipe and _is_computed(base)))
 
 
 def is_native(results: Results) -> bool:
@@ -314,7 +335,7 @@ def _is_native(tree: tuple[str, Any]) -> bool:
     how, what = tree
     if how == "sequence":
         return all(map(_is_native, what[1]))
-    return is_root(what) if how == "made" else how in ("leaf", "same")
+    return _is_computed(what) if how == "made" else how in ("leaf", "same")
 
 
 def _at(words: array[int], index: int = 0) -> int:

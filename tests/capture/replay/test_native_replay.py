@@ -51,6 +51,7 @@ FUNCTIONS = {
     "two results": (lambda x: (x.sum(0), [x * 3, x.amax()]), X),
     "an argument given back": (lambda x, scale: (x * 2, scale), X, 5),
     "an integer of an index": (lambda x: x.argmax(1), X),
+    "a result detached": (lambda x: (x * 2).exp().detach(), X),
     "more than memory keeps": (lambda x: x.expand(500, 3, 4).exp() + 1, X),
 }
 
@@ -66,6 +67,45 @@ def test_results_are_those_of_the_function_and_stay(name):
         wanted = function(arguments[0] + k, *arguments[1:])
         for one, other in zip(genesis.pytree.leaves_of(found), genesis.pytree.leaves_of(wanted), strict=True):
             np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_a_detached_result_shares_the_memory_of_its_root():
+    def function(x):
+        y = x * 2
+        return y, [y.detach(), y]
+
+    compiled, native = settled(function, X)
+    before, earlier = native.replays, compiled(X)
+    root, (view, again) = compiled(X)
+    assert native.replays == before + 2 and again is root and not view.requires_grad
+    view.mul_(5)
+    root[0] = 0
+    np.testing.assert_array_equal(root.numpy()[1:], X.numpy()[1:] * 10)
+    np.testing.assert_array_equal(view.numpy(), root.numpy())
+    for other in (earlier, compiled(X)):
+        np.testing.assert_array_equal(other[0].numpy(), X.numpy() * 2)
+        np.testing.assert_array_equal(other[1][0].numpy(), X.numpy() * 2)
+
+
+def test_a_step_that_returns_its_loss_detached():
+    def trained(compile):
+        genesis.manual_seed(0)
+        layer = nn.Linear(4, 2)
+        optimizer = optim.SGD(layer.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = layer(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        function = genesis.compile(step) if compile else step
+        return [function(X).item() for _ in range(9)], function
+
+    losses, compiled = trained(True)
+    assert compiled.entries[0].native.replays > 0
+    np.testing.assert_allclose(losses, trained(False)[0], rtol=1e-6)
 
 
 def test_numbers_are_read_anew():
