@@ -14,7 +14,7 @@ import numpy as np
 
 from genesis.execution.failure import LOSSES, lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
-from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave_scratch
+from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave
 from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
 from genesis.execution.ran_collectives import from_results, keep_results
 from genesis.execution.reference_mode import Interpretation, WithoutValues
@@ -82,7 +82,7 @@ def _read_apart(trace: Trace, array: Array) -> Memory:
     as they were, so that the trace does not notice."""
     run, index = trace.run, array.index
     if has_overwritten(run):
-        go_on(run)  # what it was computed from is no more: the interrupted run will find that all has been done
+        go_on(run, trace)  # what it was computed from is no more: the interrupted run will find that all has been done
     if run is not None and run.completion and run.plan is not None:
         found = dict(zip(run.plan.values, run.memories, strict=True))
     else:
@@ -197,7 +197,7 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
     try:
         while trace.run is None or not trace.run.completion:
             if has_overwritten(trace.run):
-                go_on(trace.run)
+                go_on(trace.run, trace)
                 continue
             trace.run = None
             source = from_results(trace)
@@ -208,12 +208,12 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
                 begun.completion.note()
             else:
                 failure = failed
-    except BaseException:
+    except BaseException as raised:
         if has_overwritten(trace.run):
             try:
-                leave_scratch(trace.run)
+                leave(trace, raised)
             finally:  # again: an interrupt may have cut the first short
-                leave_scratch(trace.run)
+                leave(trace, raised)
         elif trace.run is None or not trace.run.completion:
             trace.run = None
             take_back_writes(trace, range(len(trace.nodes)))
@@ -354,6 +354,8 @@ def _finish(trace: Trace, run: Run) -> None:
     if state.traces.get(name) is trace:
         del state.traces[name]
         state.trace = None
+    if trace in state.left:
+        state.left.remove(trace)
     trace.clear_recording()
     if run.pool is not None:
         run.pool.give_back(run)

@@ -16,6 +16,8 @@ from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault
 from genesis.runtime.scratch import scratch
 from genesis.tracing.source_line import line_name
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Trace
 
 
 def has_overwritten(run: Run | None) -> bool:
@@ -37,14 +39,14 @@ def has_overwritten(run: Run | None) -> bool:
     return False
 
 
-def go_on(run: Run) -> None:
-    """Run the launches that are left."""
+def go_on(run: Run, trace: Trace) -> None:
+    """Run the launches that are left of a trace's run."""
     assert run.overwriting is not None and isinstance(run.plan, Plan)
     program = run.plan.segments[-1].program
     assert program is not None
     fault = program.run(run.overwriting[0], run.completion)
     if fault is not None:  # indices are looked at before the first write over an input: see `donations`
-        raise collective_failure(run, fault)
+        raise collective_failure(run, fault, trace.line_of(run.plan.lowered.origins[fault.site]))
 
 
 def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = None) -> CollectiveError:
@@ -82,8 +84,20 @@ def _memory_of(run: Run) -> tuple[object, ...]:
     return run.arena, run.memories, run.plan
 
 
-def leave_scratch(run: Run) -> None:
-    """Have temporaries in memory of their own: other programs will use what all have in common."""
+def leave(trace: Trace, raised: BaseException) -> None:
+    """A run is left, and will go on: other processes may wait for its collectives, and other programs will use memory that it
+    has in common with them.
+    """
+    left = thread_state.left
+    if isinstance(raised, CollectiveError):  # it will not
+        left[:] = [other for other in left if other is not trace]
+    elif trace.run.plan.collectives and trace not in left:
+        left.append(trace)
+    _leave_scratch(trace.run)
+
+
+def _leave_scratch(run: Run) -> None:
+    """Have temporaries in memory of their own."""
     plan, arena = run.plan, run.arena
     if arena is not None and scratch.is_shared(arena) and run.overwriting is not None and isinstance(plan, Plan):
         own = Buffer(plan.arena_bytes, run.device)

@@ -25,6 +25,7 @@ class _ThreadState(threading.local):
         self.trace: Trace | None = None  # the CPU's open trace, unless `multi_device`
         self.multi_device = False  # the thread has used another device than the CPU: calls ask where their tensors are
         self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name
+        self.left: list[Trace] = []  # whose runs an interrupt has left, and other processes wait for: nothing overtakes them
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
         self.eager = False
@@ -114,8 +115,11 @@ def set_default_dtype(dtype: DType) -> None:
 
 
 def unflushed() -> list[Trace]:
-    """This thread's traces, one for each device at most, that have not been flushed, but for those that are BUSY."""
-    return [trace for trace in [*thread_state.traces.values()] if not trace.done and trace.closed is not BUSY]
+    """This thread's traces that have not been flushed, but for those that are BUSY: what an interrupt has left, and one for each
+    device at most.
+    """
+    found = dict.fromkeys((*thread_state.left, *thread_state.traces.values()))
+    return [trace for trace in found if not trace.done and trace.closed is not BUSY]
 
 
 def readers_of(buffer: Buffer) -> list[Trace]:

@@ -1,7 +1,11 @@
 """Collectives under way while others compute, against NumPy. Run by `test_collectives.py`."""
 
+import gc
+import signal
+import time
+
 import numpy as np
-from checks import all_given, equal, mine, run
+from checks import all_given, equal, mine, raises, run
 
 import genesis
 import genesis.distributed as dist
@@ -216,6 +220,32 @@ def check_an_index_out_of_range_repeats_no_collective():
             (second.sum() + first.sum()).backward()
             equal(x.grad, size() * (2 * size() * sums + 1))
     equal(functional.all_reduce(mine((3,), seed=14)), total((3,), 14))
+
+
+class Stopped(Exception):
+    """What the handler of a signal raises."""
+
+
+def stop(number, frame):
+    raise Stopped
+
+
+def check_what_an_interrupt_has_left_comes_before_the_next_collective():
+    """Though nobody holds anything of it: other ranks wait for its second collective."""
+    step = genesis.compile(lambda x: functional.all_reduce(functional.all_reduce(x) * 1.5 + x, "max"))
+    for turn in range(7):
+        x = mine((4,), seed=turn)
+        sums = total((4,), turn)
+        if turn == 5 and rank() == 0:
+            former = signal.signal(signal.SIGALRM, stop)
+            signal.setitimer(signal.ITIMER_REAL, 0.15)
+            raises(Stopped, "", step, x)
+            signal.signal(signal.SIGALRM, former)
+            gc.collect()
+            continue
+        if turn == 5:
+            time.sleep(0.4)
+        equal(step(x), np.max([sums * 1.5 + each for each in all_given((4,), np.float64, turn)], axis=0))
 
 
 if __name__ == "__main__":
