@@ -189,6 +189,11 @@ def flush_collectives(but: Trace | None = None) -> None:
             flush(trace, is_in_turn=True)
 
 
+def has_pending_collectives() -> bool:
+    """Whether this thread's traces have any, be they BUSY, that have not run."""
+    return any([collectives_of(trace) for trace in (*thread_state.left, *thread_state.traces.values()) if not trace.done])
+
+
 def _compute(trace: Trace, run: Run | None) -> BaseException | None:
     """Run what computes the values that somebody holds; returns why some were lost. What fails before inputs have been
     written over has not happened; later, it waits for somebody to need its values.

@@ -115,8 +115,8 @@ def set_default_dtype(dtype: DType) -> None:
 
 
 def unflushed() -> list[Trace]:
-    """This thread's traces that have not been flushed, but for those that are BUSY: what an interrupt has left, and one for each
-    device at most.
+    """This thread's traces that have not been flushed, but for those that are BUSY: what interrupts have left, and one for each
+    device.
     """
     found = dict.fromkeys((*thread_state.left, *thread_state.traces.values()))
     return [trace for trace in found if not trace.done and trace.closed is not BUSY]

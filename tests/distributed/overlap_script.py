@@ -248,5 +248,54 @@ def check_what_an_interrupt_has_left_comes_before_the_next_collective():
         equal(step(x), np.max([sums * 1.5 + each for each in all_given((4,), np.float64, turn)], axis=0))
 
 
+def trained(interrupted_at):
+    """Weights after 12 compiled steps of averaged gradients, on rank 0 with an interrupt in one; how many were native."""
+    genesis.manual_seed(0)
+    model = dist.DistributedDataParallel(nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)))
+    optimizer = genesis.optim.Adam(model.parameters(), lr=0.1)
+
+    @genesis.compile
+    def step(x, labels):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for turn in range(12):
+        x, labels = mine((4, 6), np.float32, seed=turn), genesis.tensor([0, 1, 2, (rank() + turn) % 3])
+        if turn == interrupted_at and rank() == 0:
+            former = signal.signal(signal.SIGALRM, stop)
+            signal.setitimer(signal.ITIMER_REAL, 0.15)
+            raises(Stopped, "", step, x, labels)
+            signal.signal(signal.SIGALRM, former)
+            assert optimizer.state[model.module[0].weight]["step"] == turn + 1  # the step has been taken
+            continue
+        if turn == interrupted_at:
+            time.sleep(0.4)
+        step(x, labels)
+    natively = sum(entry.native.replays for entry in step.entries if entry.native is not None)
+    return [p.detach().numpy() for p in model.parameters()], natively, step, model
+
+
+def check_a_step_that_an_interrupt_cut_short_is_taken():
+    wanted, natively, _, _ = trained(-1)
+    assert natively >= 8
+    for turn in (6, 11):
+        found, natively, _, _ = trained(turn)
+        assert natively >= 7
+        for a, b in zip(found, wanted, strict=True):
+            assert a.tobytes() == b.tobytes(), turn
+
+
+def check_a_label_out_of_range_changes_nothing_and_meets_no_other_rank():
+    wanted, _, step, model = trained(-1)
+    x, labels = mine((4, 6), np.float32), genesis.tensor([0, 1, 2, 3])  # on all ranks
+    raises(IndexError, "overlap_script.py", step, x, labels)
+    for parameter, before in zip(model.parameters(), wanted, strict=True):
+        equal(parameter, before, exact=True)
+    equal(functional.all_reduce(genesis.ones(3)), np.full(3, size(), np.float32))
+
+
 if __name__ == "__main__":
     run(globals())

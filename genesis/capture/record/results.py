@@ -43,10 +43,14 @@ class Recipe:
         return key
 
     @property
+    def is_root(self) -> bool:
+        """Whether it is a tensor of its own, in memory of its own."""
+        return self.base is None and self.value[0] == "output" and not self.is_shared
+
+    @property
     def is_plain(self) -> bool:
         """Whether it is a gradient as backward leaves it: no view, no derivation of its own, not returned."""
-        return self.kind is Tensor and self.base is None and self.value[0] == "output" and not self.is_shared and (
-            self.flags == [("_keeps_derivation", True)])
+        return self.kind is Tensor and self.is_root and self.flags == [("_keeps_derivation", True)]
 
 
 def find(source: Source, leaves: Leaves) -> Any:
@@ -234,7 +238,7 @@ def tensor_builder(recipe: Recipe, places: Places) -> Builder:
     """The function that builds the tensor of a recipe, once in a call."""
     kind, base, value, flags, new = recipe.kind, recipe.base, recipe.value, recipe.flags, object.__new__
     place = value and value[0] == "output" and places(recipe.key)
-    if base is None and value[0] == "output" and not recipe.is_shared:
+    if recipe.is_root:
 
         def build_root(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
             result = new(kind)

@@ -19,7 +19,9 @@ from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Source, Values, Write
 from genesis.capture.record.results import Results, copied, find, tensor_builder
 from genesis.capture.record.steps import steps_not_taken
-from genesis.capture.replay.native_replay import LONGEST, NativeReplay, NativeSlots, is_native
+from genesis.capture.replay.collective_run import is_replayable
+from genesis.capture.replay.native_replay import LONGEST, NativeReplay, is_native
+from genesis.capture.replay.native_slots import NativeSlots
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
 from genesis.capture.replay.taken_steps import TakenSteps
@@ -108,7 +110,11 @@ class Entry:
             return None
         program = step.program.plan.segments[0].program
         assert program is not None
-        if sum(program.seconds()) > 1e-9 * PATIENCE:
+        if step.program.plan.collectives:
+            fits = is_replayable(step.program.plan, step.program.pool) and all(one.within is None for one in step.inputs)
+        else:
+            fits = sum(program.seconds()) <= 1e-9 * PATIENCE
+        if not fits:
             return None
         return SingleProgramReplay(step.program, step.inputs, step.writes, self._cleared, self.results)
 
@@ -129,7 +135,9 @@ class Entry:
         """
         if self.results.held:
             leaves = self.results.with_held(leaves)
-        taken, single = TakenSteps(), None if FLUSH_HOOKS else self._single  # hooks want to see traces
+        taken, single = TakenSteps(), self._single
+        if FLUSH_HOOKS or (single is not None and single.communicates):  # hooks want to see traces
+            single = None
         commit = single or Commit()
         commit.done = False
         try:
@@ -171,7 +179,9 @@ class Entry:
         self._looks += 1
         self.is_settled = self._looks == LOOKS
         single = self._single
-        if single is None or not are_possible() or not is_native(self.results) or sum(single.program.seconds()) > LONGEST:
+        if single is None or not are_possible() or not is_native(self.results):
+            return
+        if not single.communicates and sum(single.program.seconds()) > LONGEST:
             return
         changes, step = single.same_changes(), self._steps[0]
         if changes is not None:
@@ -184,7 +194,7 @@ class Entry:
                 for one, node in zip(step.inputs, nodes, strict=True)]
             slots = NativeSlots(inputs, step.numbers, {k: source for k, source in step.slots}, numbers)
             self.is_settled = True
-            self.native = NativeReplay(self._check, self.modes, single, self.results, changes, slots)
+            self.native = NativeReplay(self._check, self.modes, step.program, single, self.results, changes, slots)
 
     def _computed(self, slots: Sequence[tuple[int, Source]], taken: TakenSteps, *leaves: Any) -> tuple[Scalar, ...] | None:
         """The numbers of slots, after the optimizers' steps; None if one of these would be another."""

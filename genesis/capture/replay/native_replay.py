@@ -3,7 +3,7 @@
 They serve a call that is one short program of the host's. They do what
 `Compiled`, `Entry` and `SingleProgramReplay` do for it, or say MISSED before anything has happened; then those do. The
 interpreter runs nothing else meanwhile, so there is nothing to lock and no interrupt to mind. Where they call Python, as for an
-optimizer's step, the lock is held.
+optimizer's step, the lock is held. A program with collectives is run by Python, and the interpreter runs others meanwhile.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from __future__ import annotations
 import operator
 import struct
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from genesis.autograd.hooks import observing
 from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.guards.native_check import NativeCheck
-from genesis.capture.record.records import Mode, Positional, Source
+from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Recipe, Results
+from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import has_come_between, run_critical
-from genesis.capture.replay.python_calls import Compute, PythonCalls
+from genesis.capture.replay.native_slots import NativeSlots
+from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.python_calls import PythonCalls
 from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
-from genesis.execution.flush import FLUSH_HOOKS
+from genesis.execution.flush import FLUSH_HOOKS, has_pending_collectives
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import default_dtype
 from genesis.ops.layout import Layout
@@ -39,12 +42,11 @@ from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
 from genesis.tensor.handle import Tensor, shares
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import BUSY, LOCK, Array, critical
+from genesis.tracing.trace import BUSY, LOCK, critical
 
 # Seconds that a program may keep the interpreter, as any Python code may (`sys.getswitchinterval`).
 LONGEST = 5e-3
 RUNS = 2  # in which results lie by turns
-_GRADIENT = (("_keeps_derivation", True),)  # the flags of a gradient as backward leaves it
 
 
 class ResultWords:
@@ -54,13 +56,14 @@ class ResultWords:
         owned: {how many, objects.., counts..} of what makes up its results, for SKIP_ALONE.
         addresses: those of its buffers.
         arrays: the addresses of its results, as arrays.
+        run: the run.
         unread: for each small value that a tensor gets, {2, array, memory, counts..} as long as that tensor alone owns it,
             which a register holds meanwhile, too.
     """
 
     def __init__(self, single: SingleProgramReplay) -> None:
         self._single, self._pool = single, single.pool
-        self._run = run = self._pool.new_run(CPU)
+        self.run = run = self._pool.new_run(CPU)
         self.owned = array("Q", bytes(8 * (1 + 2 * self._pool.kept_count)))
         self.addresses = array("Q", run.addresses)
         self.arrays = array("Q", bytes(8 * len(run.arrays)))
@@ -75,7 +78,7 @@ class ResultWords:
     def renew(self) -> None:
         """Find memory in place of what somebody owns, and for large results."""
         self._disown()  # should this raise
-        run = self._run
+        run = self.run
         self.release()  # what a call has left that came to nothing
         self._pool.provide(run, self._single.reused())
         self.addresses[:] = array("Q", run.addresses)
@@ -88,36 +91,21 @@ class ResultWords:
 
     def release(self) -> None:
         """Let go of large results, which their tensors own now."""
-        self._pool.drop_passing(self._run)
-
-
-class NativeSlots(NamedTuple):
-    """What a program's slots are filled with.
-
-    Attributes:
-        inputs: of each input, which of the arrays that the check returns it is, or a constant, and the bytes before its first
-            element.
-        numbers: as they were; of those that change, `sources` says what they are.
-        compute: what returns these of a call's leaves; left out where they are leaves.
-    """
-
-    inputs: Sequence[tuple[int | Array, int]]
-    numbers: Sequence[float]
-    sources: Mapping[int, Source]
-    compute: Compute | None
+        self._pool.drop_passing(self.run)
 
 
 class NativeReplay:
     """The function of (args, kwargs) that replays a call, or returns MISSED."""
 
     def __init__(
-        self, check: EntryCheck, modes: Mode, single: SingleProgramReplay, results: Results, changes: TensorChanges,
-        slots: NativeSlots,
+        self, check: EntryCheck, modes: Mode, program: ReplayProgram, single: SingleProgramReplay, results: Results,
+        changes: TensorChanges, slots: NativeSlots,
     ) -> None:
         self._code = code = Instructions(2)
+        self._program = program
         self._single, self._results, self._changes, self._slots = single, results, changes, slots
         self._count, self._turn = array("Q", [0]), array("Q", [0])
-        self._is_locked = slots.compute is not None or bool(changes.roots or changes.gradients)
+        self._is_locked = slots.compute is not None or bool(changes.roots or changes.gradients) or single.communicates
         self._calls = PythonCalls(slots.compute)
         self._require_plain_thread(modes)
         guards = NativeCheck(code)
@@ -136,7 +124,8 @@ class NativeReplay:
             self._run(words[k], words[k - 1])
             code.emit("STORE", _at(self._turn), 1 - k)
             code.emit("ADD", _at(self._count), 1)
-            code.emit("ADD", _at(replayed), 1)
+            if not single.communicates:  # whose runs count themselves
+                code.emit("ADD", _at(replayed), 1)
             code.emit("RETURN", self._result)
             code.skip_from(skip)
         code.keep((self._count, self._turn, single))
@@ -151,7 +140,7 @@ class NativeReplay:
     def _require_plain_thread(self, modes: Mode) -> None:
         """What `Compiled.__call__` asks before it looks at entries."""
         code = self._code
-        for container in (REPLACING, GROUPS, FLUSH_HOOKS, seen_devices):
+        for container in (REPLACING, FLUSH_HOOKS, seen_devices):
             code.emit("SIZE", code.constant(container), 0)
         code.emit("IS", code.attribute(code.constant(timeline), "spans"), None)
         if not self._is_locked:
@@ -167,11 +156,15 @@ class NativeReplay:
         code.emit("IS", code.item(code.constant(default_dtype), 0), Constant(dtype))
         code.emit("IS", code.item(code.constant(vars(threads)), "_threads"), Constant(threads._threads))
         code.emit("IS", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
-        if self._is_locked:
-            return
+        code.emit("SIZE", code.item(state, "left"), 0)
         opened = code.item(state, "trace")
         skip = code.emit("SKIP_IS", opened, None, 0)
-        code.emit("IS_NOT", code.attribute(opened, "closed"), Constant(BUSY))  # else a signal handler or finalizer came in
+        if GROUPS:  # collectives that wait to be computed come first
+            code.emit("FALSE", code.call(has_pending_collectives))
+        else:
+            code.emit("SIZE", code.constant(GROUPS), 0)
+        if not self._is_locked:
+            code.emit("IS_NOT", code.attribute(opened, "closed"), Constant(BUSY))  # else a signal handler or finalizer came in
         code.skip_from(skip)
 
     def _replay_locked(self, args: Positional, kwargs: Attributes) -> Any:
@@ -192,6 +185,12 @@ class NativeReplay:
         sets = self._sets(words)
         self._tensors: dict[int, Place] = {}
         self._result = self._build(self._results.tree, words)
+        if single.communicates:
+            self._tell_backwards(words, previous)
+            self._run_collectives(words)
+            for tensor, name, value, _ in sets:
+                code.emit("SET", tensor, name, value)
+            return
         temporary = code.call(single.temporary) if single.arena_bytes else None
         if single.verify is not None:  # it is Python, which may run the same program
             self._fill(words, temporary, None)
@@ -217,6 +216,12 @@ class NativeReplay:
         if single.pool.has_large:
             code.call(words.release)
 
+    def _run_collectives(self, words: ResultWords) -> None:
+        code, slots = self._code, self._slots
+        run = CollectiveRun(self._program, self._single, self._changes, slots, self._calls, words.run)
+        changing = self._leaves if slots.compute else [self._leaves[source[1]] for source in slots.sources.values()]
+        code.emit("IS", code.call(run, *[place for place, _ in self._inputs], *changing), Constant(True))
+
     def _sets(self, words: ResultWords) -> list[tuple[Place, str, Place, Place]]:
         """What is set: tensor, name, value, and the value before. All that can raise comes before."""
         code, changes = self._code, self._changes
@@ -226,9 +231,9 @@ class NativeReplay:
         for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
             number = code.attribute(root, "_changes")
             sets.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
-        for tensor, value in changes.gradients:
+        for tensor, value, flags in changes.gradients:
             former = code.attribute(code.constant(tensor), "_grad")  # what is replaced lives on until the end
-            gradient = code.constant(None) if value is None else self._tensor(Tensor, value, _GRADIENT, words)
+            gradient = code.constant(None) if value is None else self._tensor(Tensor, value, flags, words)
             sets.append((code.constant(tensor), "_grad", gradient, former))
         return sets
 

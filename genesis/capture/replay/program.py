@@ -38,7 +38,7 @@ class ReplayProgram:
         self._released = frozenset(trace.released)  # the plan was made for this: what a backward has freed is not saved
         self.is_single = (
             self.device.memory.is_host and not (plan.keeps or plan.views) and len(plan.segments) == 1
-            and plan.segments[0].host is None and not plan.collectives  # for which an interrupt need not wait
+            and plan.segments[0].host is None
         )
         handles = []
         if self.is_single:

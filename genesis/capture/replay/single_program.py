@@ -63,11 +63,11 @@ class TensorChanges(NamedTuple):
     Attributes:
         roots: tensors that are written over: which value of the program each gets, by how many its versions rise, how often
             and of which change a backward has to hear.
-        gradients: tensors whose gradient is new: which value it is; None if it is none.
+        gradients: tensors whose gradient is new: which value it is, None if it is none; and its flags.
     """
 
     roots: list[tuple[Tensor, int, int, int, Change | None]]
-    gradients: list[tuple[Tensor, int | None]]
+    gradients: list[tuple[Tensor, int | None, Sequence[tuple[str, object]]]]
 
 
 class _Change(NamedTuple):
@@ -89,6 +89,7 @@ class SingleProgramReplay(Commit):
         value_at: which of its values the one at a position of the recorded trace is.
         changes: whether tensors are changed.
         verify: what looks at the program's slots before a run, if it is to be looked at.
+        communicates: whether collectives are in it. Then `replay` is not for it, as an interrupt need not wait for these.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class SingleProgramReplay(Commit):
         self.program = cast(NativeProgram, plan.segments[0].program)
         self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs
         self.arena_bytes = plan.arena_bytes
+        self.communicates = bool(plan.collectives)
         self.verify = getattr(self.program, "verify_filled", None)
         # Indices and divisors are all that can fail on the host. The proof of `donations` keeps every write over an input
         # behind the last check, so after a fault the arrays that roots held before still have their values.
@@ -117,19 +119,23 @@ class SingleProgramReplay(Commit):
         self.changes = any(self._sources)
         self._fixed = self._tensors(()) if all(
             source[0] == "tensor" for sources in self._sources for source in sources) else None
-        self._are_holders = False  # the graded, for good
+        self._are_holders = self.communicates  # the graded, for good; by the flush, otherwise
 
     def same_changes(self) -> TensorChanges | None:
         """What is changed, once a call was replayed, if it is of that kind."""
         if not self.changes:
             return TensorChanges([], [])
         fixed = self._fixed
-        if fixed is None or not self._are_holders or self._plain is None:
+        recipes = self._recipes
+        if fixed is None or not self._are_holders or not all(recipe is None or recipe.is_root for recipe in recipes):
             return None
         values = [*self.pool.selected, *self._large_moved]
         roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(
             fixed.roots, values, self._versions, self._notes, strict=True)]
-        return TensorChanges(roots, [*zip(fixed.graded, [*self._plain, *self._nothing], strict=True)])
+        made: list[tuple[int | None, Sequence[tuple[str, object]]]] = [
+            (None, ()) if recipe is None else (self.value_at[recipe.key[1]], recipe.flags) for recipe in recipes]
+        made += [(None, ())] * len(self._nothing)
+        return TensorChanges(roots, [(tensor, *which) for tensor, which in zip(fixed.graded, made, strict=True)])
 
     def reused(self) -> Mapping[int, Array]:
         """The arrays that large results lie over if the tensors are the same ones in all calls, as by `_find_reused`. Whoever
@@ -159,7 +165,7 @@ class SingleProgramReplay(Commit):
         self, results: Results, value_at: Mapping[int, int], cleared: Sequence[Source]
     ) -> tuple[list[Source], dict[int, Source]]:
         """Whose gradients are new; and the values that are gradients in the place of others, with whose these were."""
-        recipes = [recipe for _, recipe in results.gradients]
+        recipes = self._recipes = [recipe for _, recipe in results.gradients]
         self._builders = [
             None if recipe is None else tensor_builder(recipe, lambda key: value_at[key[1]]) for recipe in recipes]
         graded = [source for source, _ in results.gradients]

@@ -1,0 +1,136 @@
+"""The run of a program with collectives, in a replay by instructions.
+
+Other processes may let it wait. Other threads and handlers of signals run meanwhile, so tensors get what it computes once it
+has come to its end. If a handler raises, the rest is left to a trace, which holds the run in its middle: as after a flush
+that was interrupted, the call has been made, and whoever needs one of its values goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from genesis.capture.replay.native_slots import NativeSlots
+from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.python_calls import PythonCalls
+from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
+from genesis.execution.interrupted_run import collective_failure, has_overwritten, leave
+from genesis.execution.plan import Plan
+from genesis.execution.result_pool import ResultPool, Run
+from genesis.ir.graph import Node
+from genesis.lower.stages import Call, HostCall, may_fail
+from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.counters import counts
+from genesis.runtime.memory import Buffer
+from genesis.runtime.native import Completion
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Array, Trace
+
+_pointer = attrgetter("memory.pointer")
+
+
+def is_replayable(plan: Plan, pool: ResultPool) -> bool:
+    """Whether a run that has not come to its end has changed nothing, and one that fails has begun no collective."""
+    if pool.has_large:  # these may lie over inputs
+        return False
+    nodes, stages = plan.lowered.nodes, plan.lowered.schedule.stages
+    calls = [(number, call) for number, stage in enumerate(stages) for call in stage]
+    first = min(number for number, call in calls if _is_collective(nodes, call))
+    return not any(may_fail(call) for number, call in calls if number > first and not _is_collective(nodes, call))
+
+
+def _is_collective(nodes: Sequence[Node], call: Call) -> bool:
+    return isinstance(call, HostCall) and PRIMITIVES[nodes[call.node].op].kind == "collective"
+
+
+class CollectiveRun:
+    """Runs such a program in the memory of `run`. If nothing comes of it, what `calls` has done is taken back."""
+
+    def __init__(
+        self, program: ReplayProgram, single: SingleProgramReplay, changes: TensorChanges, slots: NativeSlots,
+        calls: PythonCalls, run: Run,
+    ) -> None:
+        self._program, self._plan = program, program.plan
+        self._native = single.program
+        self._changes, self._slots, self._calls, self._run = changes, slots, calls, run
+        self._completion = Completion()
+
+    def __call__(self, *given: Any) -> bool | None:
+        """Run on these arrays and leaves: True, or None if an index is out of range, or a step would be another one. Raises
+        CollectiveError.
+        """
+        plan, slots, count = self._plan, self._slots, len(self._slots.inputs)
+        changing = self._calls.compute(*given[count:]) if slots.compute else given[count:]
+        if changing is None:
+            return None
+        arena: Buffer | None = None
+        arrays, numbers = [*given[:count]], [*slots.numbers]
+        words: list[int | float] = []
+        try:
+            any(map(numbers.__setitem__, slots.sources, changing))
+            arena = Buffer(plan.arena_bytes) if plan.arena_bytes else None  # not of all programs: MPI reads and writes there
+            inputs = map(_pointer, map(arrays.__getitem__, plan.inputs))
+            words = [*inputs, *self._run.addresses, arena.ptr if arena else 0, *numbers]
+            self._completion.clear()
+            counts["flushes"] += 1
+            counts["plan_hits"] += 1
+            counts["collective_bytes"] += plan.collective_bytes
+            fault = self._native.run(words, self._completion)
+        except BaseException as raised:
+            self._leave(arrays, numbers, words, arena, raised)
+            raise
+        if fault is None:
+            return True
+        self._calls.take_back()
+        nodes, origins = plan.lowered.nodes, plan.lowered.origins
+        if PRIMITIVES[nodes[fault.site].op].kind != "collective":
+            return None
+        trace, run = self._put_down(arrays, numbers, words, arena)
+        raise collective_failure(run, fault, trace.line_of(origins[fault.site]))
+
+    def _put_down(
+        self, arrays: list[Array], numbers: list[float], words: list[int | float], arena: Buffer | None
+    ) -> tuple[Trace, Run]:
+        """The trace that would have been flushed, and its run as it is now."""
+        trace, handles = self._program.put_down(arrays, numbers)
+        run = Run(trace.device)
+        run.plan, run.handles, run.arena, run.overwriting = self._plan, handles, arena, (words, [])
+        run.memories, run.addresses = [*self._run.memories], [*self._run.addresses]
+        run.completion, self._completion = self._completion, Completion()
+        return trace, run
+
+    def _leave(
+        self, arrays: list[Array], numbers: list[float], words: list[int | float], arena: Buffer | None, raised: BaseException
+    ) -> None:
+        """Nothing has happened, or the call has been made."""
+        trace, run = self._put_down(arrays, numbers, words, arena)
+        if not (words and (run.completion or has_overwritten(run))):
+            self._calls.take_back()
+            return
+        self._commit(trace, run.handles)
+        trace.run, trace.closed = run, True
+        leave(trace, raised)
+
+    def _commit(self, trace: Trace, handles: Sequence[Array]) -> None:
+        """Have tensors hold what they are to hold, which is pending."""
+        roots, graded = self._changes.roots, self._changes.gradients
+        tensors: list[Tensor] = []
+        names: list[str] = []
+        news: list[object] = []
+        for root, value, versions, *_ in roots:
+            trace.written.append((root, root._array, root._changes))
+            tensors += root, root
+            names += "_array", "_changes"
+            news += handles[value], root._changes + versions
+        for tensor, which, flags in graded:
+            gradient = None
+            if which is not None:
+                gradient = Tensor.__new__(Tensor)
+                gradient._array, gradient._requires_grad = handles[which], False
+                for name, flag in flags:
+                    setattr(gradient, name, flag)
+            tensors.append(tensor)
+            names.append("_grad")
+            news.append(gradient)
+        any(map(setattr, tensors, names, news))  # one C call: no interrupt comes between
