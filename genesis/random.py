@@ -15,7 +15,7 @@ from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, 
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
@@ -83,7 +83,7 @@ def fork_rng(
 def _floating(name: str, dtype: DType | None) -> DType:
     dtype = as_dtype(name, dtype or get_default_dtype())
     if dtype.category < 2:
-        raise TypeError(f"{name}: dtype must be floating, got {dtype.name}")
+        raise UnsupportedTypeError(f"{name}: dtype must be floating, got {dtype.name}")
     return dtype
 
 
@@ -199,12 +199,14 @@ def normal(
 ) -> Tensor:
     """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
 
-    Raises TypeError where both are numbers and there is no size.
+    Raises TypeError where both are numbers and there is no size, ValueError for a negative `std`.
 
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape
     (2, 3)
     """
     place = device
+    if not isinstance(std, Tensor) and std < 0:
+        raise ArgumentError(f"normal: std is {std}; want 0 or more")
     if size is None:
         like = mean + std * 0 if isinstance(mean, Tensor) else std
         if not isinstance(like, Tensor):
@@ -223,6 +225,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     tensor([0., 1.])
     """
     if p is not None:
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"bernoulli: p is {p}; want 0 to 1")
         return chosen(input.shape, p, input.dtype, input.device, generator)
     kind = float64 if input.dtype is float64 else float32
     return (drawn("uniform", input.shape, kind, device=input.device, generator=generator) < input).to(input.dtype)
@@ -270,6 +274,8 @@ def randperm(
     >>> sorted(genesis.randperm(4).tolist())
     [0, 1, 2, 3]
     """
+    if n < 0:
+        raise ArgumentError(f"randperm: n is {n}; want 0 or more")
     words = stream(device_of(device), generator)
     if words is not None:
         return from_data(permutation(words, n), dtype)

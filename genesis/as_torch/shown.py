@@ -13,7 +13,7 @@ from genesis.tensor.size import Size
 
 def show_as(library: str) -> None:
     """Have dtypes and sizes be printed as those of `library`, and a tensor's shape be a Size."""
-    Library.name = library
+    Library.name, Library.strict = library, True
     for kind in all_return_types:
         kind.__module__ = f"{library}.return_types"
     plain = Tensor.shape.fget  # type: ignore[attr-defined]

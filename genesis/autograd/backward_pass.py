@@ -18,6 +18,8 @@ from genesis.autograd.derivation import derived_at
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
 from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotangent, derivable, leads_on, ones_like, summed
 from genesis.execution.flush import flush
+from genesis.ir.errors import ArgumentError
+from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
@@ -31,18 +33,22 @@ from genesis.tracing.state import recording, thread_state, unflushed
 from genesis.tracing.tensor_state import gradient_holders
 from genesis.tracing.trace import LOCK, Array, Trace
 
-_NO_DERIVATION = "backward: the tensor has no derivation (nothing it came from requires grad)"
+_NO_DERIVATION = (
+    "backward: the tensor has no derivation (nothing it came from requires grad): element 0 of tensors does not require grad "
+    "and does not have a grad_fn"
+)
 _warned: list[bool] = []
 
 
 def backward(
     tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Gradients | None = None,
     retain_graph: bool | None = None, create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None,
-    *, strict: bool = False,
+    *, strict: bool | None = None,
 ) -> None:
     """Accumulate into `.grad` the gradients of the leaves of `tensors` (of `inputs` alone, if given).
 
-    A tensor that depends on no leaf is warned of, once; with `strict` it raises RuntimeError. Raises RuntimeError for an
+    A tensor that depends on no leaf is warned of, once; with `strict`, which is the default where genesis is PyTorch's
+    stand-in, it raises RuntimeError. Raises RuntimeError for an
     input that requires no gradient, ValueError if there are no inputs, or other than one gradient (or None) for a tensor.
 
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -51,7 +57,7 @@ def backward(
     tensor([5., 7.])
     """
     roots = _tensors("backward", tensors)
-    if strict and not all([root.requires_grad for root in roots]):
+    if (Library.strict if strict is None else strict) and not all([root.requires_grad for root in roots]):
         raise RuntimeError(_NO_DERIVATION)
     wanted = None if inputs is None else _inputs("backward", inputs)
     chosen = {id(t) for t in wanted or ()}
@@ -352,7 +358,7 @@ def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangen
     with recording(create_graph) as again, again:
         if gradient.shape != root.shape:
             if gradient.numel() != 1 or root.numel() != 1:
-                raise ValueError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")
+                raise ArgumentError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")
             gradient = call(OPERATIONS["reshape"], (gradient, root.shape))
         if gradient.dtype is not root.dtype:
             gradient = call(OPERATIONS["to_dtype"], (gradient, root.dtype))

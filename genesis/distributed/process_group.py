@@ -196,7 +196,7 @@ def seconds_of(timeout: datetime.timedelta | float | None) -> float:
 def world() -> ProcessGroup:
     """The group of all ranks. Raises RuntimeError before `init_process_group`."""
     if _world.group is None:
-        raise RuntimeError("there is no process group; call genesis.distributed.init_process_group() first")
+        raise ArgumentError("there is no process group; call genesis.distributed.init_process_group() first")
     return _world.group
 
 

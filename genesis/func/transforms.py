@@ -24,7 +24,7 @@ from genesis.autograd.pullback import (
 )
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.handle import Tensor
@@ -246,7 +246,7 @@ class _Call:
         self.outputs: list[Tensor] = leaves_of(self.result)
         for y in self.outputs:
             if not isinstance(y, Tensor):
-                raise TypeError(f"{name}: the function must return tensors, got a {type(y).__name__}")
+                raise ArgumentTypeError(f"{name}: the function must return tensors, got a {type(y).__name__}")
         tensors = [x for x in (*self.outputs, *leaves_of(self.aux)) if isinstance(x, Tensor)]
         self.records = follow and (any([leaf.requires_grad for leaf in leaves]) or leads_elsewhere(tensors, self.points))
 
@@ -267,7 +267,7 @@ def _floating(name: str, leaf: Tree) -> Tensor:
     x = tensor(leaf) if isinstance(leaf, float | complex) else leaf
     if not isinstance(x, Tensor) or x.dtype.category < 2:
         got = f"a tensor of {x.dtype.name}" if isinstance(x, Tensor) else f"a {type(leaf).__name__}"
-        raise TypeError(f"{name}: derivatives are taken by floating tensors, got {got}; choose others with argnums")
+        raise ArgumentTypeError(f"{name}: derivatives are taken by floating tensors, got {got}; choose others with argnums")
     return x
 
 

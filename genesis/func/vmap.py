@@ -7,7 +7,7 @@ import functools
 from genesis.autograd.pullback import batched, lies_as
 from genesis.execution.eager import together
 from genesis.ir.annotations import AnyFunction, Tree
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, DataError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
@@ -84,7 +84,7 @@ def _stacked(x: Tree, dim: int) -> Tensor:
 
 def _tensor(x: Tree, what: str) -> Tensor:
     if not isinstance(x, Tensor):
-        raise TypeError(f"vmap: a {type(x).__name__} is {what}; want tensors (None in in_dims lets other arguments through)")
+        raise DataError(f"vmap: a {type(x).__name__} is {what}; want tensors (None in in_dims lets other arguments through)")
     return x
 
 

@@ -9,7 +9,7 @@ from genesis.functions.overrides import overridable_method
 from genesis.ir import dtypes, shapes
 from genesis.ir.annotations import Extents, Scalar
 from genesis.ir.dtypes import DType, as_dtype
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -34,6 +34,8 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
     >>> genesis.allclose(genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 2.0 + 1e-6]))
     True
     """
+    if input.dtype is not other.dtype:
+        raise ArgumentTypeError(f"allclose: dtypes are {input.dtype.name} and {other.dtype.name}; want one, with .to()")
     close = call(OPERATIONS["isclose"], (input, other, rtol, atol, equal_nan))
     return bool(call(OPERATIONS["all"], (close,)))
 

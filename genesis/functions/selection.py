@@ -13,7 +13,7 @@ from genesis.functions.indexing import FEW, places_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import int64
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, FormOfAxesError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -78,6 +78,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     >>> genesis.masked_select(x, x > 1)
     tensor([2, 3])
     """
+    if mask.dtype.name not in ("bool", "uint8"):
+        raise ArgumentTypeError(f"masked_select: mask must be bool, got {mask.dtype.name}")
     shape = broadcast_shapes("masked_select", input.shape, mask.shape)
     return view(input, "expand", shape)[view(mask, "expand", shape)]
 
@@ -190,7 +192,7 @@ def _along(
         return _along(name, input.reshape(1), dim, index, source, accumulate, wrap).reshape(())
     axis = normalize_axis(name, dim, input.ndim)
     if index.ndim > 1:
-        raise ArgumentError(f"{name}: index must be 1-d, got shape {index.shape}")
+        raise FormOfAxesError(f"{name}: index must be 1-d, got shape {index.shape}")
     want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
     if source.shape not in (want, ()):
         raise ArgumentError(f"{name}: source has shape {source.shape}; want {want}")

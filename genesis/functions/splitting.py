@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from genesis.functions.overrides import function, keywords, overridable, overridable_method
 from genesis.ir.annotations import Tree
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, FormOfAxesError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
@@ -107,7 +107,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def _axis(name: str, input: Tensor, dim: int) -> int:
     if not input.shape:
-        raise ArgumentError(f"{name}: a 0-d tensor has no axis to cut along")
+        raise FormOfAxesError(f"{name}: a 0-d tensor has no axis to cut along")
     return normalize_axis(name, dim, len(input.shape))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from genesis.ir.annotations import Arguments
-from genesis.ir.errors import ArgumentTypeError
+from genesis.ir.errors import ArgumentTypeError, DataError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 
@@ -128,7 +128,7 @@ def from_numpy_dtype(dtype: DTypeLike) -> DType:
         return _FROM_NUMPY[np.dtype(dtype)]
     except (KeyError, TypeError):
         names = ", ".join(NAMED)
-        raise TypeError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}") from None
+        raise DataError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}") from None
 
 
 def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:

@@ -27,6 +27,22 @@ class IndexTypeError(ArgumentTypeError, OutOfRangeError):
     """What is given as an index cannot be one: TypeError and IndexError."""
 
 
+class FormOfAxesError(ArgumentError, IndexError):
+    """Axes or indices do not fit each other: ValueError and IndexError."""
+
+
+class DataError(ArgumentTypeError, ValueError):
+    """Python data that is no number of a dtype: TypeError and ValueError."""
+
+
+class UnknownModeError(ArgumentError, NotImplementedError):
+    """A mode that an operation does not have: ValueError and NotImplementedError."""
+
+
+class FolderError(FileNotFoundError, RuntimeError):
+    """The folder of a file that is to be written does not exist."""
+
+
 class EmptyError(ArgumentError, IndexError):
     """There is no element to find: ValueError and IndexError."""
 

@@ -103,6 +103,8 @@ class MultiheadAttention(Module):
             raise ValueError(
                 f"MultiheadAttention: query {query.shape}, key {key.shape}, value {value.shape}; want all with 3 axes, or 2"
             )
+        if query.shape[-1] != self.embed_dim:
+            raise FormError(f"MultiheadAttention: query has shape {query.shape}; want (.., {self.embed_dim})")
         if not batched:
             query, key, value = (x.unsqueeze(0) for x in (query, key, value))
             key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)

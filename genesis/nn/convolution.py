@@ -34,6 +34,10 @@ class _Convolution(Family):
         name, axes = type(self).__name__, self._axes
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {groups} groups; want a number that divides {in_channels} and {out_channels} channels")
+        if isinstance(padding, str) and padding not in ("valid", "same"):
+            raise ValueError(f"{name}: padding is {padding!r}; want 'valid', 'same' or numbers")
+        if padding == "same" and max(per_axis(name, "stride", stride, axes)) > 1:
+            raise ValueError(f"{name}: padding='same' wants strides of 1, got {stride}")
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(
                 f"{name}: padding_mode must be 'zeros', 'reflect', 'replicate' or 'circular', got {padding_mode!r}"

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import FormError
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.module import Module
@@ -25,7 +26,7 @@ class _Table(Module):
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             name = type(self).__name__
-            raise ValueError(f"{name}: padding_idx {padding_idx} is outside a table of {num_embeddings} entries")
+            raise FormError(f"{name}: padding_idx {padding_idx} is outside a table of {num_embeddings} entries")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings

@@ -130,6 +130,8 @@ class Module(Hooked, Convertible, Stateful):
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Hold `parameter` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "parameter", Parameter)
+        if not (parameter is None or isinstance(parameter, Parameter)):
+            raise TypeError(f"register_parameter: {name!r} is a {type(parameter).__name__}; want a Parameter or None")
         self._reserve(name, parameter)
         Module.__setattr__(self, name, parameter)  # a subclass' own may call this
 
@@ -143,6 +145,8 @@ class Module(Hooked, Convertible, Stateful):
     def add_module(self, name: str, module: Module | None) -> None:
         """Hold `module` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "module", Module)
+        if not (module is None or self._is_module(name, module)):
+            raise TypeError(f"add_module: {name!r} is a {type(module).__name__}; want a Module or None")
         self._reserve(name, module)
         Module.__setattr__(self, name, module)
 
@@ -290,7 +294,9 @@ class Module(Hooked, Convertible, Stateful):
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` here and below: it is what Dropout looks at."""
+        """Set `training` here and below: it is what Dropout looks at. Raises ValueError for what is no bool."""
+        if not isinstance(mode, bool):
+            raise ValueError(f"train: mode is {mode!r}; want a bool: training mode is expected to be boolean")
         for module in self.modules():
             module.training = mode
         return self

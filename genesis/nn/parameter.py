@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.dispatch import array_of
@@ -34,7 +35,7 @@ class Parameter(Tensor):
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter: wants a tensor, got {type(data).__name__} {data!r:.40}")
         if requires_grad and data.dtype.category < 2:
-            raise TypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
+            raise ArgumentTypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
         share_data(self, data)
         self._requires_grad = requires_grad
 

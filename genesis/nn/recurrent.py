@@ -151,7 +151,7 @@ class RNNBase(Module):
         for state, size, name in zip(given, sizes, ("h", "c"), strict=False):
             want = (*lead, size) if batched else (lead[0], size)
             if state.shape != want:
-                raise ValueError(f"{type(self).__name__}: {name}_0 has shape {state.shape}; want {want}")
+                raise ArgumentError(f"{type(self).__name__}: {name}_0 has shape {state.shape}; want {want}")
         return given if batched else [state.unsqueeze(1) for state in given]
 
     def _through(self, x: Tensor, states: list[Tensor], lengths: np.ndarray | None) -> tuple[Tensor, list[Tensor]]:

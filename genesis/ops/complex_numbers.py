@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from genesis.ir.dtypes import DType, float16, float32, float64
+from genesis.ir.errors import UnsupportedTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ops.complex_parts import RULES
 from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
@@ -120,4 +121,5 @@ def refuse_complex(name: str, nodes: Sequence[Node], start: int) -> None:
         if not (node.dtype.category == 3 or any([nodes[i].dtype.category == 3 for i in node.inputs])):
             continue
         if node.op not in RULES and node.op not in _PASSED_ON | _HOST and PRIMITIVES[node.op].kind not in _MOVED:
-            raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
+            raise UnsupportedTypeError(
+                f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Node, Value
 from genesis.ops.elementwise import where
 from genesis.ops.loss import reduced
@@ -44,7 +45,7 @@ def _lattice(node: Node, log_probs: np.ndarray, targets: np.ndarray, *lengths: n
         labels = targets.reshape(len(x), targets.shape[-1])
     for name, given, limit in (("input", input_lengths, time), ("target", target_lengths, labels.shape[1])):
         if ((given < 0) | (given > limit)).any():
-            raise ValueError(f"ctc_loss: {name}_lengths {given.min()} to {given.max()}; want 0 to {limit}")
+            raise ArgumentError(f"ctc_loss: {name}_lengths {given.min()} to {given.max()}; want 0 to {limit}")
     labels = np.where(np.arange(labels.shape[1]) < target_lengths[:, None], labels, blank)
     if ((labels < 0) | (labels >= classes)).any():
         raise IndexError(f"ctc_loss: targets {labels.min()} to {labels.max()}; want 0 to {classes - 1}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.dtypes import int64
-from genesis.ir.errors import IndexTypeError
+from genesis.ir.errors import FormOfAxesError, IndexTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
@@ -204,7 +204,7 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
         return reshape_value(index_select.define(_with_axis(input), dim, index), ())
     axis = normalize_axis("index_select", dim, input.ndim)
     if index.ndim > 1:
-        raise ValueError(f"index_select: index must be 1-d, got shape {index.shape}")
+        raise FormOfAxesError(f"index_select: index must be 1-d, got shape {index.shape}")
     index = check_index("index_select", reshape_value(index, (numel(index.shape),)), input.shape[axis], wrap=False)
     shape = (*input.shape[:axis], index.shape[0], *input.shape[axis + 1 :])
     place = tuple(index.shape[0] if a == axis else 1 for a in range(input.ndim))
@@ -240,7 +240,10 @@ def _places(
     rest = [a for a in range(input.ndim) if a not in axes]
     at, order = (axes[0], [*range(input.ndim)]) if adjacent else (0, [*axes, *rest])
     extents = [input.shape[a] for a in axes]
-    shape = broadcast_shapes("index", *(i.shape for i in indices))
+    try:
+        shape = broadcast_shapes("index", *(i.shape for i in indices))
+    except ValueError as problem:
+        raise FormOfAxesError(*problem.args) from None
     linear = None
     for index, extent in zip(indices, extents, strict=True):
         checked = expand(check_index(name, index, extent, wrap), shape)

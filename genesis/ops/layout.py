@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.ir.annotations import Extents
-from genesis.ir.errors import ArgumentTypeError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
 
@@ -173,7 +173,10 @@ def unflatten_layout(at: Layout, dim: int, sizes: Sequence[int]) -> Layout | Non
 
 def flip_layout(at: Layout, *dims: Extents) -> Layout:
     """The axes `dims` walked backwards."""
-    flipped = {normalize_axis("flip", d, len(at.shape)) for d in _flat(dims)}
+    axes = [normalize_axis("flip", d, len(at.shape)) for d in _flat(dims)]
+    flipped = {*axes}
+    if len(flipped) < len(axes):
+        raise ArgumentError(f"flip: dims {axes} name an axis twice; want each once")
     offset = at.offset + sum((at.shape[a] - 1) * at.strides[a] for a in flipped if a < len(at.shape) and at.shape[a])
     return Layout(at.shape, tuple(-s if a in flipped else s for a, s in enumerate(at.strides)), offset)
 

@@ -10,6 +10,7 @@ from operator import add
 from typing import Any
 
 from genesis.ir.dtypes import DType, float32, float64, int64, uint8
+from genesis.ir.errors import UnknownModeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.contraction import matmul, swapped
@@ -151,7 +152,7 @@ def interpolate(
     if mode not in AXES or axes not in AXES[mode]:
         fitting = [name for name, ranks in AXES.items() if axes in ranks]
         want = f"one of {', '.join(fitting)}" if fitting else "3 to 5 axes"
-        raise ValueError(f"interpolate: mode {mode!r} for shape {input.shape}; want {want}")
+        raise UnknownModeError(f"interpolate: mode {mode!r} for shape {input.shape}; want {want}")
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         raise ValueError(f"interpolate: align_corners has no meaning in mode {mode!r}; want None")
     if antialias and mode not in ("bilinear", "bicubic"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.ir.dtypes import bool_, int64
+from genesis.ir.errors import UnknownModeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.joining import cat
@@ -94,7 +95,7 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
     if mode == "constant":
         return pad_value(input, before, after, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
-        raise ValueError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
+        raise UnknownModeError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
     if value is not None:
         raise ValueError(f"pad: value {value} is of no use in mode {mode!r}")
     for axis, (front, back) in enumerate(zip(before, after, strict=True), input.ndim - len(before)):

@@ -12,6 +12,7 @@ import functools
 import os
 from array import array
 
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable
 from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
@@ -136,7 +137,7 @@ def set_num_threads(threads: int) -> None:
     """
     global _threads
     if not 1 <= threads <= MOST_WORKERS:
-        raise ValueError(f"set_num_threads: {threads}; want {'1 or more' if threads < 1 else f'at most {MOST_WORKERS}'}")
+        raise ArgumentError(f"set_num_threads: {threads}; want {'1 or more' if threads < 1 else f'at most {MOST_WORKERS}'}")
     _threads = threads
 
 

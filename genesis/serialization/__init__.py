@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.errors import FolderError
 from genesis.runtime.devices import Device
 from genesis.serialization import safetensors
 from genesis.serialization.archive import Archive, write_archive
@@ -50,6 +51,9 @@ def save(
     pickler = Pickler(content, pickle_protocol)
     pickler.dump(obj)
     if isinstance(f, str | os.PathLike):
+        folder = os.path.dirname(f)
+        if folder and not os.path.isdir(folder):
+            raise FolderError(f"save: Parent directory {os.fspath(folder)} does not exist.")
         with open(f, "wb") as file:
             write_archive(file, Path(f).stem or "archive", content.getvalue(), pickler.storages())
     else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
-from genesis.ir.errors import PLAIN, ArgumentTypeError, also_runtime_error
+from genesis.ir.errors import PLAIN, ArgumentTypeError, UnsupportedTypeError, also_runtime_error
 from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
 from genesis.ops.complex_numbers import refuse_complex
@@ -67,6 +67,8 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         if isinstance(problem, AttributeError | AssertionError) and not tensors:  # a definition met no Value at all
             kinds = ", ".join([type(argument).__name__ for argument in arguments])
             raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {kinds or 'nothing'}") from None
+        if isinstance(problem, AttributeError) and isinstance(problem.obj, str | float | int | tuple | list):
+            raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {type(problem.obj).__name__}") from None
         if type(problem) in PLAIN:
             raise also_runtime_error(problem) from None  # bound to no name: its traceback holds this frame
         raise
@@ -83,7 +85,8 @@ def _refuse_complex(operation: Operation, arguments: CallArguments) -> None:
     if operation.takes_complex:
         return
     if any(tensor.dtype.is_complex for tensor in tensors_in(arguments)) or any(isinstance(a, complex) for a in arguments):
-        raise TypeError(f"{operation.name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
+        raise UnsupportedTypeError(
+            f"{operation.name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
 
 
 def _apart(result: Any, values: list[Any]) -> Any:

@@ -34,6 +34,71 @@ WRONG = """
     x.int() @ x
 """
 
+# PyTorch raises another class for each of these, which is one of those of the error here.
+MISTAKES = """
+    lib.unbind(lib.tensor(1.0))
+    x[[0, 1], [0, 1, 2]]
+    x.index_select(0, lib.tensor([[0]]))
+    x.index_add(0, lib.tensor([[0]]), x)
+    x.masked_select(lib.tensor([1, 0, 1]))
+    [1, 2, 3][lib.tensor([1, 2])]
+    lib.tensor(["a"])
+    lib.tensor([2**70])
+    lib.tensor([300], dtype=lib.uint8)
+    lib.tensor([-300], dtype=lib.uint8)
+    lib.randperm(-1)
+    lib.randn(2, dtype=lib.int64)
+    lib.normal(0.0, -1.0, (2,))
+    lib.ones(2).bernoulli_(2.0)
+    lib.bernoulli(x, 2.0)
+    lib.ones(2).random_(5, 2)
+    lib.ones(2).H
+    lib.flip(x, [0, 0])
+    lib.allclose(x, x.long())
+    lib.tensor([1j]).float().imag
+    lib.view_as_real(x)
+    lib.ones(2, dtype=lib.complex64) < lib.ones(2)
+    lib.set_num_threads(0)
+    (lib.ones(2, requires_grad=True) * 2).backward(lib.ones(3))
+    lib.nn.Linear(3, 2)(1.0)
+    lib.nn.Linear(3, 2)([1.0, 2.0, 3.0])
+    lib.nn.Conv2d(3, 4, 3, padding="foo")
+    lib.nn.Conv2d(3, 4, 3, stride=2, padding="same")
+    lib.nn.Embedding(3, 2, padding_idx=5)
+    lib.nn.GRU(3, 4)(lib.ones(5, 2, 3), lib.zeros(1, 3, 4))
+    lib.nn.MultiheadAttention(4, 2)(lib.ones(2, 1, 3), lib.ones(2, 1, 3), lib.ones(2, 1, 3))
+    lib.nn.functional.pad(x, (1, 1), mode="foo")
+    lib.nn.functional.interpolate(lib.ones(1, 1, 4, 4), size=2, mode="linear")
+    lib.nn.functional.ctc_loss(lib.zeros(5, 1, 3), lib.tensor([[1, 2]]), lib.tensor([9]), lib.tensor([2])).item()
+    lib.nn.Parameter(lib.tensor([1]))
+    lib.nn.Linear(2, 2).register_parameter("a", x)
+    lib.nn.Linear(2, 2).add_module("a", 5)
+    lib.nn.Linear(2, 2).train(5)
+    lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2, 4), lib.tensor([2, 3]))
+    lib.nn.utils.rnn.pad_sequence([])
+    lib.nn.utils.rnn.pad_sequence([lib.ones(2, 3), lib.ones(2, 4)])
+    lib.nn.utils.vector_to_parameters([1], [x])
+    list(lib.utils.data.DataLoader([lib.ones(2), lib.ones(3)], batch_size=2))
+    list(lib.utils.data.DataLoader([(1, 2), (1,)], batch_size=2))
+    lib.utils.data.RandomSampler([])
+    lib.save({}, "/nowhere/x.pt")
+    lib.vmap(lambda x: x)(1.0)
+    lib.vmap(lambda x: x.sum().item())(x)
+    lib.func.grad(lambda x: x.sum())(x.long())
+    lib.func.jacrev(lambda x: 5)(x)
+    lib.distributed.all_reduce(x)
+"""
+
+
+@pytest.mark.parametrize("call", [line.strip() for line in MISTAKES.strip().splitlines()])
+def test_what_is_raised_is_of_pytorchs_class_too(call):
+    kinds = []
+    for lib in (torch, genesis):
+        with pytest.raises(Exception) as caught:
+            eval(call, {"lib": lib, "x": lib.arange(6.0).reshape(2, 3)})
+        kinds.append(caught.type)
+    assert issubclass(kinds[1], kinds[0])
+
 
 @pytest.mark.parametrize("call", [line.strip() for line in WRONG.strip().splitlines()])
 def test_except_clauses_of_either_kind_catch_it(call):

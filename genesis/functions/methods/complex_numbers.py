@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from genesis.functions.overrides import FUNCTIONS, function
 from genesis.ir.dtypes import float16, float32, float64
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.complex_parts import conjugate_view, part_view
@@ -48,7 +49,7 @@ def imag(self: Tensor) -> Tensor:
     tensor([2.])
     """
     if not self.dtype.is_complex:
-        raise TypeError(f"imag: wants a complex tensor, got {self.dtype.name}, whose imaginary parts are zeros")
+        raise ArgumentTypeError(f"imag: wants a complex tensor, got {self.dtype.name}, whose imaginary parts are zeros")
     return part_view(self, "imaginary_parts")
 
 
@@ -71,7 +72,7 @@ def view_as_real(input: Tensor) -> Tensor:
     (tensor([[2., 4.]]), tensor([2.+4.j]))
     """
     if not input.dtype.is_complex:
-        raise TypeError(f"view_as_real: wants a complex tensor, got {input.dtype.name}")
+        raise ArgumentTypeError(f"view_as_real: wants a complex tensor, got {input.dtype.name}")
     return part_view(input, "view_as_real")
 
 
@@ -193,7 +194,7 @@ def mH(self: Tensor) -> Tensor:
 def H(self: Tensor) -> Tensor:
     """The transpose of a matrix, and its elements conjugated."""
     if self.ndim not in (0, 2):
-        raise ValueError(f"H: wants a matrix, got shape {self.shape}")
+        raise ArgumentError(f"H: wants a matrix, got shape {self.shape}")
     return self.T.conj()
 
 

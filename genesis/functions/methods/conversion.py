@@ -125,6 +125,8 @@ def _real_item(name: str, tensor: Tensor) -> bool | int | float:
 def __index__(self: Tensor) -> int:
     if self.dtype.is_floating_point:
         raise TypeError(f"index: only integer tensors of one element are indices, this one is {self.dtype.name}")
+    if self.numel() != 1:
+        raise TypeError(f"index: only integer tensors of one element are indices, this one has shape {self.shape}")
     return operator.index(int(self.item()))
 
 

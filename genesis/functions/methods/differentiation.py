@@ -19,7 +19,7 @@ from genesis.tracing.state import recording, thread_state
 @method
 def backward(
     self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-    inputs: Sequence[Tensor] | None = None, *, strict: bool = False,
+    inputs: Sequence[Tensor] | None = None, *, strict: bool | None = None,
 ) -> None:
     """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given).
 

@@ -97,6 +97,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
     if not isinstance(p, Tensor):
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"bernoulli_: p is {p}; want 0 to 1")
         return self.copy_(chosen(self.shape, p, self.dtype, self.device, generator))
     dtype = p.dtype if p.is_floating_point() else None
     return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
@@ -107,6 +109,8 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
     """Fill with random integers of [low, high)."""
     if high is None:
         low, high = 0, low or _end(self)
+    if low >= high:
+        raise ArgumentError(f"random_: low is {low} and high {high}; want low < high")
     return write(self, drawn("randint", self.shape, self.dtype, low, high, device=self.device, generator=generator))
 
 
@@ -121,7 +125,7 @@ def _end(tensor: Tensor) -> int:
 def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = False) -> Tensor:
     """Numbers in (0, 1), in the dtype that arithmetic on the tensor's runs in."""
     if not (whole or tensor.is_floating_point()):
-        raise TypeError(f"{name}: wants a floating tensor, got {tensor.dtype.name}")
+        raise ArgumentTypeError(f"{name}: wants a floating tensor, got {tensor.dtype.name}")
     if stream(tensor.device, generator) is not None:
         return drawn("uniform", tensor.shape, float64, device=tensor.device, generator=generator)
     dtype = tensor.dtype.compute if tensor.is_floating_point() else float64

@@ -166,6 +166,8 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     >>> weight.tolist()
     [[1.0], [2.0]]
     """
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"vector_to_parameters: wants a tensor, got {type(vec).__name__}")
     listed = list(parameters)
     total = sum(parameter.numel() for parameter in listed)
     if vec.shape != (total,):

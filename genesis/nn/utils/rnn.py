@@ -11,6 +11,7 @@ from genesis.functions.creation import full
 from genesis.functions.from_data import tensor
 from genesis.functions.selection import where
 from genesis.ir.dtypes import float32, float64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -80,9 +81,10 @@ def pad_sequence(
             [4, 0, 0]])
     """
     if not sequences or padding_side not in ("right", "left"):
-        raise ValueError(f"pad_sequence: {len(sequences)} sequences, padded {padding_side}; want some, 'right' or 'left'")
+        raise ArgumentError(f"pad_sequence: {len(sequences)} sequences, padded {padding_side}; want some, 'right' or 'left'")
     if any(s.shape[1:] != sequences[0].shape[1:] for s in sequences):
-        raise ValueError(f"pad_sequence: shapes {', '.join(str(s.shape) for s in sequences)}; want (l, ..), l alone different")
+        shapes = ", ".join(str(s.shape) for s in sequences)
+        raise ArgumentError(f"pad_sequence: shapes {shapes}; want (l, ..), l alone different")
     longest, rows = max(s.shape[0] for s in sequences), []
     for s in sequences:
         missing = (longest - s.shape[0], *s.shape[1:])
@@ -125,7 +127,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     order = None
     if np.any(np.diff(sizes) > 0):
         if enforce_sorted:
-            raise ValueError(f"pack_padded_sequence: lengths {sizes.tolist()} do not descend; want enforce_sorted=False")
+            raise ArgumentError(f"pack_padded_sequence: lengths {sizes.tolist()} do not descend; want enforce_sorted=False")
         order = np.argsort(-sizes, kind="stable")
         sizes = sizes[order]
     elif not enforce_sorted:

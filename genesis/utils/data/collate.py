@@ -11,6 +11,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.dtypes import float64
+from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
@@ -44,7 +45,7 @@ def default_collate(batch: Sequence[Tree]) -> Tree:
     if isinstance(first, str | bytes):
         return list(batch)
     if isinstance(first, list | tuple) and any(len(sample) != len(first) for sample in batch):
-        raise ValueError(f"default_collate: samples have {sorted({len(s) for s in batch})} parts; want as many in each")
+        raise ArgumentError(f"default_collate: samples have {sorted({len(s) for s in batch})} parts; want as many in each")
     return _by_parts(first, lambda read: default_collate([read(sample) for sample in batch]), "default_collate")
 
 
@@ -92,7 +93,7 @@ def _stacked(tensors: Sequence[Tensor]) -> Tensor:
 
 def _same_shapes(arrays: Sequence[np.ndarray]) -> np.ndarray:
     if shapes := sorted({a.shape for a in arrays if a.shape != arrays[0].shape}):
-        raise ValueError(
+        raise ArgumentError(
             f"default_collate: samples have shapes {arrays[0].shape} and {shapes[0]}; make them equal, or give the loader "
             "a collate_fn that does"
         )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from genesis.ir.annotations import Tree
 from genesis.runtime.rng import Generator
-from genesis.utils.data.collate import default_collate, default_convert, gathered
+from genesis.utils.data.collate import default_collate, default_convert
 from genesis.utils.data.dataset import IterableDataset
+from genesis.utils.data.fetching import Fetching
 from genesis.utils.data.processes import Context, ProcessWorker
 from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, seed_of
-from genesis.utils.data.workers import END, Batch, Fetch, Task, ThreadWorker, WorkerInfo, get_worker_info, prefetched
+from genesis.utils.data.workers import Batch, Fetch, Task, ThreadWorker, Worker, WorkerInfo, end, prefetched
 
 __all__ = ["DataLoader"]
 
@@ -36,8 +38,10 @@ class DataLoader:
         worker_init_fn: called with its number in each worker at first.
         generator: a `genesis.Generator` for the random order; without one, `genesis.manual_seed` decides.
         prefetch_factor: how many batches each worker is ahead.
-        pin_memory, pin_memory_device, persistent_workers, in_order: accepted as PyTorch's; threads and CPU memory need no
-            pinning, and batches always come in order.
+        persistent_workers: keep the workers from one pass to the next, with what they have made of the dataset; they end
+            with the loader.
+        pin_memory, pin_memory_device, in_order: accepted as PyTorch's; threads and CPU memory need no pinning, and batches
+            always come in order.
 
     What a worker raises is raised in the loop, with the worker's traceback. Raises ValueError for arguments that exclude
     each other.
@@ -65,6 +69,8 @@ class DataLoader:
                 f"DataLoader: want num_workers and timeout not below 0 and prefetch_factor above it, got {num_workers}, "
                 f"{timeout} and {prefetch_factor}"
             )
+        if not num_workers and (prefetch_factor is not None or persistent_workers):
+            raise ValueError("DataLoader: prefetch_factor and persistent_workers are of workers; want num_workers > 0")
         if self._iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise ValueError("DataLoader: an IterableDataset has its own order; leave out shuffle, sampler and batch_sampler")
         if sampler is not None and shuffle:
@@ -91,20 +97,42 @@ class DataLoader:
         self.worker_init_fn = worker_init_fn
         self.generator = generator
         self.multiprocessing_context = multiprocessing_context
-        self.prefetch_factor = prefetch_factor or 2
+        self.prefetch_factor = (prefetch_factor or 2) if num_workers else None
+        self._kept: tuple[int, list[Worker]] = 0, []  # workers between two passes, and whose they are
         self._batched = batch_sampler is not None or (self._iterable and batch_size is not None)
         self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
 
     def __iter__(self) -> Iterator[Batch]:
         positions = self.batch_sampler if self.batch_sampler is not None else self.sampler
         tasks: Iterator[Task] = itertools.repeat(None) if self._iterable else iter(positions)  # type: ignore[arg-type]
-        base = seed_of(self.generator)  # without workers too, as PyTorch's
+        fetching = Fetching(
+            self.dataset, self.collate_fn, self._iterable, self._batched, self.batch_size, self.drop_last, self.worker_init_fn)
         if not self.num_workers:
-            return self._fetched(tasks)
+            seed_of(self.generator)  # is drawn without workers too, as PyTorch's
+            return fetching.fetched(tasks)
+        ahead, timeout = self.prefetch_factor or 2, self.timeout or None
+        if not self.persistent_workers:
+            return prefetched(tasks, self._started(fetching), ahead, timeout)
+        process, workers = self._kept
+        if process != os.getpid() or not all([worker.is_alive() for worker in workers]):
+            workers = self._started(fetching)
+            self._kept = os.getpid(), workers
+            weakref.finalize(self, end, workers)
+        return self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True))
+
+    def _held_by(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The batches; whoever has them holds the loader, with which its workers end."""
+        yield from batches
+
+    def _started(self, fetching: Fetching) -> list[Worker]:
+        base = seed_of(self.generator)
         infos = [WorkerInfo(i, self.num_workers, base + i, self.dataset) for i in range(self.num_workers)]
         context = self.default_context if self.multiprocessing_context is None else self.multiprocessing_context
         start = ThreadWorker if context is None else functools.partial(ProcessWorker, context=context)
-        return prefetched(tasks, self._initialized, infos, self.prefetch_factor, self.timeout or None, start)
+        return [start(info, fetching.opened_in_worker) for info in infos]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": (0, [])}
 
     def __len__(self) -> int:
         """The number of batches. Raises TypeError where the dataset or the sampler has no length."""
@@ -114,42 +142,3 @@ class DataLoader:
         if self.batch_size is None:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
-
-    def _fetched(self, tasks: Iterator[Task]) -> Iterator[Batch]:
-        """The batches of `tasks`, each fetched when it is asked for."""
-        fetch = self._opened()
-        for task in tasks:
-            batch = fetch(task)
-            if batch is END:
-                return
-            yield batch
-
-    def _initialized(self) -> Fetch:
-        info = get_worker_info()
-        if info is not None and self.worker_init_fn is not None:
-            self.worker_init_fn(info.id)
-        return self._opened()
-
-    def _opened(self) -> Fetch:
-        """The function from a task (a position, a list of them, or None for the next) to a batch; made in its worker."""
-        if self._iterable:
-            return self._following(iter(self.dataset))
-        return self._at_positions if self._batched else lambda position: self.collate_fn(self.dataset[position])
-
-    def _at_positions(self, positions: Sequence[int]) -> Batch:
-        dataset, collate = self.dataset, self.collate_fn
-        if collate is default_collate and (batch := gathered(dataset, positions)) is not None:
-            return batch
-        if hasattr(dataset, "__getitems__"):
-            return collate(dataset.__getitems__(positions))
-        return collate([dataset[p] for p in positions])
-
-    def _following(self, samples: Iterator[Tree]) -> Fetch:
-        def next_batch(_: Task) -> Batch:
-            if self.batch_size is None:
-                sample = next(samples, END)
-                return END if sample is END else self.collate_fn(sample)
-            batch = list(itertools.islice(samples, self.batch_size))
-            return self.collate_fn(batch) if batch and not (self.drop_last and len(batch) < self.batch_size) else END
-
-        return next_batch

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from genesis.runtime import rng
-from genesis.utils.data.workers import END, Batch, Fetch, Task, WorkerInfo, here
+from genesis.utils.data.workers import END, NEXT_PASS, Batch, Fetch, Task, WorkerInfo, here
 
 Context = Any  # of the module multiprocessing, or the name of a way to start processes
 
@@ -45,6 +45,10 @@ class ProcessWorker:
         future: Future[Batch] = Future()
         self.tasks.put((future, task))
         return future
+
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.is_alive()
 
     def _pass_on(self) -> None:
         """Send tasks and bring back what comes of them, one after the other."""
@@ -86,8 +90,11 @@ def _work(connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch])
         except (EOFError, KeyboardInterrupt):
             return
         try:
-            fetch = fetch or opened()
-            batch = fetch(task)
+            if task is NEXT_PASS:
+                fetch, batch = None, None
+            else:
+                fetch = fetch or opened()
+                batch = fetch(task)
             answer = ("end", None) if batch is END else ("batch", batch)
         except Exception as problem:
             answer = "error", (problem, traceback.format_exc())

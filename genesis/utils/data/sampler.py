@@ -104,8 +104,7 @@ class RandomSampler(Sampler[int]):
     def __init__(
         self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Generator | None = None
     ) -> None:
-        if num_samples is not None:
-            _check_count("RandomSampler", num_samples)
+        _check_count("RandomSampler", len(data_source) if num_samples is None else num_samples)
         self.data_source = data_source
         self.replacement = replacement
         self.generator = generator

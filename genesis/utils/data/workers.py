@@ -6,10 +6,11 @@ files, NumPy and genesis's kernels let go of the interpreter's lock, and run bes
 
 from __future__ import annotations
 
+import enum
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -17,13 +18,20 @@ from typing import Any, Protocol
 
 from genesis.runtime.rng import Generator
 
-__all__ = ["END", "Batch", "Fetch", "Task", "ThreadWorker", "Worker", "WorkerInfo", "get_worker_info", "here", "prefetched",
-           "thread_safe_generator"]
+__all__ = ["END", "NEXT_PASS", "Batch", "Fetch", "Task", "ThreadWorker", "Worker", "WorkerInfo", "end", "get_worker_info",
+           "here", "prefetched", "thread_safe_generator"]
 
 Task = Any  # what a worker fetches: a position, a list of them, or None for the next
 Batch = Any
 Fetch = Callable[[Task], Batch]
 END: Batch = object()  # what a worker answers with once it has no more batches
+
+
+class _Order(enum.Enum):  # a member is itself after it was pickled
+    NEXT_PASS = enum.auto()
+
+
+NEXT_PASS: Task = _Order.NEXT_PASS  # tasks from here on are another pass over the dataset
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,10 @@ class ThreadWorker:
         self.tasks.put((future, task))
         return future
 
+    def is_alive(self) -> bool:
+        """Whether it works, which a thread always does."""
+        return True
+
 
 def _work(tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
     here.info = info
@@ -75,8 +87,8 @@ def _work(tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInf
         future, task = item
         if future.set_running_or_notify_cancel():
             try:
-                fetch = fetch or opened()
-                future.set_result(fetch(task))
+                fetch = None if task is NEXT_PASS else fetch or opened()
+                future.set_result(None if fetch is None else fetch(task))
             except BaseException as problem:
                 future.set_exception(problem)
         del item, future, task  # a batch is let go of when the consumer has it
@@ -89,17 +101,23 @@ class Worker(Protocol):
 
     def submit(self, task: Task) -> Future[Batch]: ...
 
+    def is_alive(self) -> bool: ...
+
+
+def end(workers: Sequence[Worker]) -> None:
+    """Have workers end, once what they were given is done."""
+    for worker in workers:
+        worker.tasks.put(None)
+
 
 def prefetched(
-    tasks: Iterator[Task], opened: Callable[[], Fetch], infos: list[WorkerInfo], ahead: int,
-    timeout: float | None, start: Callable[[WorkerInfo, Callable[[], Fetch]], Worker],
+    tasks: Iterator[Task], workers: Sequence[Worker], ahead: int, timeout: float | None, keep: bool = False
 ) -> Iterator[Batch]:
-    """The results of `tasks` in order, computed by a worker per info, at most `ahead` per worker before they are wanted.
+    """The results of `tasks` in order, computed by the workers, at most `ahead` for each before they are wanted.
 
-    `opened()`, called once in each worker, gives the function that a task is put to. What that raises is raised here,
-    with the worker's traceback. However the loop over this ends, the workers end.
+    What a worker raises is raised here, with the worker's traceback. However the loop over this ends, the workers end, unless
+    they are to be kept: then they wait for the tasks of another pass.
     """
-    workers = [start(info, opened) for info in infos]
     pending: deque[tuple[Worker, Future[Batch]]] = deque()
     try:
         for worker, task in zip(itertools.cycle(workers), itertools.islice(tasks, ahead * len(workers))):
@@ -121,5 +139,8 @@ def prefetched(
     finally:
         for _, future in pending:
             future.cancel()
-        for worker in workers:
-            worker.tasks.put(None)
+        if keep:
+            for worker in workers:
+                worker.submit(NEXT_PASS)
+        else:
+            end(workers)

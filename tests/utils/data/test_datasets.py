@@ -69,9 +69,9 @@ def test_random_samplers_draw_as_many_as_they_say():
     assert sorted(list(data.RandomSampler(range(4), num_samples=8))[4:]) == [0, 1, 2, 3]
     drawn = list(data.RandomSampler(range(3), replacement=True, num_samples=300))
     assert set(drawn) == {0, 1, 2} and len(drawn) == 300
-    assert list(data.RandomSampler([])) == []
-    with pytest.raises(ValueError, match="a positive number of samples, got 0"):
-        data.RandomSampler(range(3), num_samples=0)
+    for source, count in (([], None), (range(3), 0)):
+        with pytest.raises(ValueError, match="a positive number of samples, got 0"):
+            data.RandomSampler(source, num_samples=count)
 
 
 def test_subset_samplers_visit_their_positions():
