@@ -12,7 +12,6 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, float64, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
-from genesis.ir.sparse_layouts import SparseLayout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.runtime.devices import CPU, Device, DeviceLike
@@ -50,12 +49,12 @@ def _signed(word: int) -> int:
 def alike(
     draw: AnyFunction, input: Tensor, placing: Placing, dtype: DType | None, device: DeviceLike, **settings: Any
 ) -> Tensor:
-    """What `draw` gives for the shape, dtype and device of `input`; of a sparse one, other elements in its places."""
+    """What `draw` gives for the shape, dtype and device of `input`; of a sparse or nested one, other elements in its places."""
     settings |= {"dtype": dtype or input.dtype, "device": device or input.device}
     kind = input.layout
-    if isinstance(input, CompositeTensor) and isinstance(kind, SparseLayout) and placing.get("layout") in (None, kind):
+    if isinstance(input, CompositeTensor) and placing.get("layout") in (None, kind):
         elements = draw(input.derived_part.shape, **settings)
-        return input.to(elements.device).with_elements(elements)  # type: ignore[no-any-return]
+        return input.to(elements.device).with_elements(elements)  # type: ignore[no-any-return, attr-defined]
     return draw(input.shape, **settings, **placing)  # type: ignore[no-any-return]
 
 

@@ -1,6 +1,9 @@
-"""Nested tensors, batches of sequences of different lengths, under the names of `torch.nested`; their layout is jagged.
+"""Nested tensors, batches of tensors of different sizes, under the names of `torch.nested`.
 
->>> x = genesis.nested.nested_tensor([genesis.ones(2, 3), genesis.ones(4, 3)])
+Of the jagged layout, all differ in one axis, and computations run on all at once, or along that axis. Of the other, which
+is the default as in PyTorch, any extents may differ, and most computations run on each tensor.
+
+>>> x = genesis.nested.nested_tensor([genesis.ones(2, 3), genesis.ones(4, 3)], layout=genesis.nested.jagged)
 >>> x.sum(1)
 tensor([[2., 2., 2.],
         [4., 4., 4.]])
@@ -18,13 +21,15 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.nested import reductions as _reductions
 from genesis.nested import rules as _rules
+from genesis.nested import strided_rules as _strided_rules
 from genesis.nested.nested_tensor import NestedTensor, jagged, joined, nested
+from genesis.nested.strided_tensor import StridedNestedTensor, strided_of
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor, method
 
 __all__ = [
-    "NestedTensor", "as_nested_tensor", "jagged", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
-    "to_padded_tensor",
+    "NestedTensor", "StridedNestedTensor", "as_nested_tensor", "jagged", "masked_select", "narrow", "nested_tensor",
+    "nested_tensor_from_jagged", "to_padded_tensor",
 ]
 __dir__ = __all__.copy
 
@@ -32,25 +37,39 @@ __dir__ = __all__.copy
 def nested_tensor(
     tensor_list: Sequence[Any], *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: bool = False, pin_memory: bool = False,
-) -> NestedTensor:
-    """A nested tensor with copies of sequences (length, ..), a leaf. Raises ValueError for such that differ otherwise.
+) -> NestedTensor | StridedNestedTensor:
+    """A nested tensor with copies of tensors, a leaf. Raises ValueError for unequal numbers of axes.
+
+    Of the layout `jagged`, they may differ in their first extent alone.
 
     >>> genesis.nested.nested_tensor([[1.0, 2.0], [3.0]])
+    nested_tensor([
+      tensor([1., 2.]),
+      tensor([3.])
+    ])
+    >>> genesis.nested.nested_tensor([[1.0, 2.0], [3.0]], layout=genesis.nested.jagged)
     NestedTensor(size=(2, j), offsets=tensor([0, 2, 3]), contiguous=True)
     """
-    made = as_nested_tensor(tensor_list, dtype=dtype, device=device).detach()
+    made = as_nested_tensor(tensor_list, dtype=dtype, device=device, layout=layout).detach()
     made.requires_grad = requires_grad
     return made
 
 
 def as_nested_tensor(
     ts: Any, dtype: DType | None = None, device: DeviceLike = None, layout: object = None
-) -> NestedTensor:
-    """As `nested_tensor`; gradients flow to the sequences."""
-    if isinstance(ts, NestedTensor):
+) -> NestedTensor | StridedNestedTensor:
+    """As `nested_tensor`; gradients flow to the tensors. Raises ValueError for a nested tensor of the other layout."""
+    is_jagged = layout is jagged
+    if isinstance(ts, NestedTensor | StridedNestedTensor):
+        if layout is not None and is_jagged != isinstance(ts, NestedTensor):
+            raise ArgumentError(f"as_nested_tensor: {ts.described()} is of another layout; make one of its unbind()")
         return ts.to(dtype=dtype, device=device)  # type: ignore[no-any-return]
-    sequences = [as_tensor(t, dtype=dtype, device=device) for t in (ts.unbind() if isinstance(ts, Tensor) else ts)]
-    return joined(sequences, device)
+    return _of_layout([as_tensor(t, dtype=dtype, device=device) for t in (ts.unbind() if isinstance(ts, Tensor) else ts)],
+                      layout, device)
+
+
+def _of_layout(tensors: list[Tensor], layout: object, device: DeviceLike = None) -> NestedTensor | StridedNestedTensor:
+    return joined(tensors, device) if layout is jagged else strided_of(tensors, device=device)
 
 
 def nested_tensor_from_jagged(
@@ -83,13 +102,13 @@ def nested_tensor_from_jagged(
 
 
 def to_padded_tensor(input: Tensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
-    """A dense tensor, as long as the longest sequence, with `padding` behind the others.
+    """A dense tensor, as large as the largest, with `padding` behind the others.
 
     >>> genesis.nested.to_padded_tensor(genesis.nested.nested_tensor([[1.0, 2.0], [3.0]]), 0.0)
     tensor([[1., 2.],
             [3., 0.]])
     """
-    if not isinstance(input, NestedTensor):
+    if not isinstance(input, NestedTensor | StridedNestedTensor):
         raise ArgumentError(f"to_padded_tensor: wants a nested tensor, got a dense one of shape {input.shape}")
     return input.to_padded_tensor(padding, output_size)
 
@@ -97,13 +116,15 @@ def to_padded_tensor(input: Tensor, padding: float, output_size: Sequence[int] |
 method(to_padded_tensor)
 
 
-def narrow(input: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: object = None) -> NestedTensor:
+def narrow(
+    input: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: object = None
+) -> NestedTensor | StridedNestedTensor:
     """The sequences `input[k, start[k] : start[k] + length[k]]` of a dense tensor (batch, longest, ..)."""
     if dim != 1:
         raise ArgumentError(f"narrow: along axis 1, got {dim}")
     count = input.shape[0]
     first, sizes = ([int(n)] * count if isinstance(n, int) else values_of(n).tolist() for n in (start, length))
-    return joined([input[k, at : at + size] for k, (at, size) in enumerate(zip(first, sizes, strict=True))])
+    return _of_layout([input[k, at : at + size] for k, (at, size) in enumerate(zip(first, sizes, strict=True))], layout)
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
@@ -111,5 +132,5 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     return joined([row[chosen] for row, chosen in zip(tensor.unbind(), mask.expand(tensor.shape).unbind(), strict=True)])
 
 
-_installed = _reductions, _rules  # what they define is for `RULES`
+_installed = _reductions, _rules, _strided_rules  # what they define is for the tables of rules
 replayable_module(__name__)

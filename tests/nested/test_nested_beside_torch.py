@@ -17,8 +17,8 @@ def sequences(library, *rest, seed=0):
 
 
 def made(library, *rest, requires_grad=False):
-    settings = {"layout": torch.jagged} if library is torch else {}
-    return library.nested.nested_tensor(sequences(library, *rest), requires_grad=requires_grad, **settings)
+    layout = torch.jagged if library is torch else genesis.nested.jagged
+    return library.nested.nested_tensor(sequences(library, *rest), requires_grad=requires_grad, layout=layout)
 
 
 def extents(x):
@@ -89,7 +89,8 @@ def test_creation(name):
 
 def test_parts_of_dense_tensors():
     x = genesis.arange(12).reshape(2, 3, 2)
-    assert [y.tolist() for y in genesis.nested.narrow(x, 1, genesis.tensor([0, 1]), 2)] == [
+    assert [y.tolist() for y in genesis.nested.narrow(
+            x, 1, genesis.tensor([0, 1]), 2, genesis.nested.jagged)] == [
         [[0, 1], [2, 3]], [[8, 9], [10, 11]]]
     mask = genesis.tensor([[True, False], [True, True]])
     assert [y.tolist() for y in genesis.nested.masked_select(genesis.arange(4).reshape(2, 2), mask)] == [[0], [2, 3]]
@@ -128,7 +129,7 @@ def test_a_block_of_a_transformer_and_its_gradients():
 
 
 def test_attention_drops_other_weights_in_each_sequence():
-    q = genesis.nested.nested_tensor([genesis.ones(40, 2, 8)] * 2).transpose(1, 2)
+    q = genesis.nested.nested_tensor([genesis.ones(40, 2, 8)] * 2, layout=genesis.nested.jagged).transpose(1, 2)
     genesis.manual_seed(0)
     first, second = genesis.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5).unbind()
     assert 0.8 < first.mean().item() < 1.2 and not genesis.allclose(first, second)
@@ -136,7 +137,7 @@ def test_attention_drops_other_weights_in_each_sequence():
 
 def test_gradients_flow_to_sequences():
     parts = [x.requires_grad_() for x in sequences(genesis, 2)]
-    x = genesis.nested.as_nested_tensor(parts)
+    x = genesis.nested.as_nested_tensor(parts, layout=genesis.nested.jagged)
     (x * 2).sum(1)[1].sum().backward()
     assert [float(p.grad.sum().item()) for p in parts] == [0.0, 20.0, 0.0]
     assert not genesis.nested.nested_tensor(parts).requires_grad
@@ -150,8 +151,16 @@ def test_compiled_calls_are_replayed():
         return block(x).sum(1)
 
     for seed in range(4):
-        x = genesis.nested.nested_tensor(sequences(genesis, 4, seed=seed))
+        x = genesis.nested.nested_tensor(sequences(genesis, 4, seed=seed), layout=genesis.nested.jagged)
         assert_close(step(x), block(x).sum(1), scale=4)
+    assert step.refusals == [] and [entry.replays for entry in step.entries] == [3]
+
+
+def test_compiled_calls_of_the_strided_layout_are_replayed():
+    step = genesis.compile(lambda x: (x * 2).softmax(-1).to_padded_tensor(0.0))
+    for seed in range(4):
+        x = genesis.nested.nested_tensor(sequences(genesis, 4, seed=seed))
+        assert_close(step(x), (x * 2).softmax(-1).to_padded_tensor(0.0))
     assert step.refusals == [] and [entry.replays for entry in step.entries] == [3]
 
 
@@ -166,8 +175,9 @@ def test_what_a_nested_tensor_cannot_do_says_so(wrong):
 
 @pytest.mark.parametrize(("wrong", "message"), [
     (lambda x: x + genesis.ones(3, 5, 4), "want an extent of 1"),
-    (lambda x: x + genesis.nested.nested_tensor(sequences(genesis, 4)[:2]), "want equal sequences"),
-    (lambda x: genesis.nested.nested_tensor([genesis.ones(2, 3), genesis.ones(2, 4)]), "equal but for their first extent"),
+    (lambda x: x + x.narrow(0, 0, 2), "want equal sequences"),
+    (lambda x: genesis.nested.as_nested_tensor([genesis.ones(2, 3), genesis.ones(2, 4)], layout=genesis.nested.jagged),
+     "equal but for their first extent"),
     (lambda x: genesis.nested.nested_tensor_from_jagged(genesis.ones(3), genesis.tensor([0, 2, 1])), "rise from 0"),
     (lambda x: x[:, 0], "want all of the batch"),
 ])
