@@ -97,7 +97,7 @@ class _Walk:
                 self.made[module] = made = self.mapping[type(module)].from_float(module)
                 made._hooks = module._hooks
             return self.made[module]
-        for name, child in [*module.named_children()]:
+        for name, child in module._children():
             found = self.quantized(child, f"{path}.{name}" if path else name, above)
             if found is not child:
                 setattr(module, name, found)

@@ -15,6 +15,7 @@ from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
 from genesis.as_torch.shown import show_as
 from genesis.as_torch.stand_ins.compilers import compile_modules
+from genesis.autograd.custom import Context
 from genesis.runtime.rng import Generator
 from genesis.utils.data import DataLoader
 
@@ -41,6 +42,7 @@ def install() -> None:
         show_as("torch")
         Generator.in_pytorchs_order = True
         DataLoader.default_context = multiprocessing
+        Context.sequence = tuple
         take_sizes()
         derive_classes()
         ask_other_classes()

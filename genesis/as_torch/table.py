@@ -12,6 +12,7 @@ import io
 import math
 import multiprocessing
 import re
+from collections.abc import Callable
 from typing import Any
 
 import genesis
@@ -38,6 +39,7 @@ from genesis.sparse import products
 from genesis.tensor import return_types
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
+from genesis.tracing.state import thread_state
 from genesis.utils import checkpoint
 
 BACKENDS = (
@@ -232,6 +234,9 @@ NAMES: dict[str, Any] = {
     "torch.multiprocessing.spawn": spawning.spawn,
     "torch._C._log_api_usage_once": nothing,
     "torch.utils._foreach_utils._group_tensors_by_device_and_dtype": privates._group_tensors_by_device_and_dtype,
+    "torch.distributed.rpc.api._require_initialized": processes._require_initialized,
+    "torch._C._are_functorch_transforms_active": lambda: thread_state.deferred,
+    "torch.utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
     "torch.utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
     "torch.nn.modules.module._IncompatibleKeys": state.IncompatibleKeys,
     "torch.distributed._tensor.experimental.implicit_replication": no_effect,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ class Context:
     _custom: weakref.ref[CustomCall] | None = None  # a weak one: it holds this context
     _materializes = True
     _reaches_more = False  # gradients go to other tensors than arguments
+    sequence: Callable[[Iterable[Any]], Any] = list  # what `saved_tensors` are; PyTorch's are a tuple
 
     def __init__(self) -> None:
         self.saved_variables: Attributes = {}
@@ -52,11 +53,11 @@ class Context:
         Raises RuntimeError once backward has released them.
         """
         if self._custom is None:
-            return self._saved  # type: ignore[return-value]
+            return self.sequence(self._saved)  # type: ignore[no-any-return]
         custom = self._custom()
         if custom is None:
             raise RuntimeError("saved_tensors: the graph that this context belongs to is gone")
-        return custom.read()  # type: ignore[return-value]
+        return self.sequence(custom.read())  # type: ignore[no-any-return]
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors - arguments, results, or what was computed between - for `backward`. A second call adds to the first."""

@@ -211,7 +211,7 @@ class _Sharding:
         self.reshards = reshards
         places: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
         for owner in module.modules():
-            for name, held in vars(owner).items():
+            for name, held in owner._parameters.items():
                 if isinstance(held, Parameter) and not isinstance(held, ShardedParameter) and id(held) not in ignored:
                     places.setdefault(id(held), ([], held))[0].append((owner, name))
         scalars = [name for name, p in module.named_parameters() if id(p) in places and not p.shape]

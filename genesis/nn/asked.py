@@ -1,33 +1,46 @@
-"""Members of modules whose class has a `__getattr__`: it is asked for them, as in PyTorch, where it is what finds them."""
+"""Classes of modules that have a `__getattr__`, which PyTorch asks for members, or that call the one of all modules."""
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
-from genesis.nn.parameter import Parameter
+from genesis.nn.members import table_of
 from genesis.nn.state import Stateful
 from genesis.tensor.handle import Tensor
 
 
-class AskedForMembers:
-    """The last base of such a class. `super().__getattr__(name)` gives what the instance has.
+class Asked:
+    """The last base of a class whose methods call `__getattr__`: it gives what the instance has.
 
-    Other classes go without: an attribute that is looked up by functions of Python is slower than one that is found.
+    Other classes go without: reading an attribute is slower where a class has such a method, whether or not it is called.
     """
 
     __slots__ = ()
-
-    def __getattribute__(self, name: str) -> Any:
-        value = object.__getattribute__(self, name)
-        if isinstance(value, Stateful | Tensor):
-            attributes = object.__getattribute__(self, "__dict__")
-            kept = isinstance(value, Stateful | Parameter) or name in object.__getattribute__(self, "_persistence")
-            if kept and name in attributes:
-                return type(self).__getattr__(self, name)
-        return value
 
     def __getattr__(self, name: str) -> Any:
         attributes = object.__getattribute__(self, "__dict__")
         if name not in attributes:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return attributes[name]
+
+
+class AskedForMembers(Asked):
+    """The last base of a class that has a `__getattr__` of its own, which is asked for members as if they were not found."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        value = object.__getattribute__(self, name)
+        if isinstance(value, Stateful | Tensor) and table_of(self, name) is not None and name in self.__dict__:
+            return type(self).__getattr__(self, name)
+        return value
+
+
+def base_for(cls: type) -> type | None:
+    """The base that a new class of modules needs besides those it has, if any."""
+    asks = getattr(cls, "__getattr__", None)
+    if asks is None:
+        functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
+        return Asked if any("__getattr__" in function.__code__.co_names for function in functions) else None
+    return None if issubclass(cls, AskedForMembers) or asks is Asked.__getattr__ else AskedForMembers

@@ -44,6 +44,7 @@ class MultiheadAttention(Module):
     q_proj_weight: Parameter | None
     k_proj_weight: Parameter | None
     v_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
@@ -62,11 +63,12 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.add_zero_attn = add_zero_attn
         joint = self.kdim == embed_dim == self.vdim
-        self.in_proj_weight = Parameter(empty(3 * embed_dim, embed_dim, device=device, dtype=dtype)) if joint else None
-        self.q_proj_weight = None if joint else Parameter(empty(embed_dim, embed_dim, device=device, dtype=dtype))
-        self.k_proj_weight = None if joint else Parameter(empty(embed_dim, self.kdim, device=device, dtype=dtype))
-        self.v_proj_weight = None if joint else Parameter(empty(embed_dim, self.vdim, device=device, dtype=dtype))
-        self.in_proj_bias = Parameter(zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None
+        whole = Parameter(empty(3 * embed_dim, embed_dim, device=device, dtype=dtype)) if joint else None
+        self.register_parameter("in_proj_weight", whole)
+        for name, width in ("q_proj_weight", embed_dim), ("k_proj_weight", self.kdim), ("v_proj_weight", self.vdim):
+            part = None if joint else Parameter(empty(embed_dim, width, device=device, dtype=dtype))
+            self.register_parameter(name, part)
+        self.register_parameter("in_proj_bias", Parameter(zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         self.bias_k = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None
         self.bias_v = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None

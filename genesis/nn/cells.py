@@ -33,6 +33,8 @@ class RNNCellBase(Module):
     (8, 3)
     """
 
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
     _mode = _row = ""
 
     def __init__(
@@ -46,8 +48,8 @@ class RNNCellBase(Module):
         gates = num_chunks * hidden_size
         self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
-        self.bias_ih = Parameter(empty(gates, device=device, dtype=dtype)) if bias else None
-        self.bias_hh = Parameter(empty(gates, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias_ih", Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
+        self.register_parameter("bias_hh", Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

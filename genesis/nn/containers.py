@@ -23,10 +23,6 @@ class _Positional(Module):
         for module in modules:
             self.append(module)
 
-    @staticmethod
-    def _is_module(name: str, value: object) -> bool:
-        return isinstance(value, Module) or (value is None and name.isdecimal())
-
     def append(self, module: Module | None) -> Self:
         """Add `module`, or None in the place of one, at the end. Raises TypeError for anything else."""
         self.add_module(str(len(self)), self._admitted(module))
@@ -57,15 +53,14 @@ class _Positional(Module):
 
     def _hold(self, modules: list[Any]) -> Self:
         """Hold these modules, named by their positions, and no others."""
-        for name in [*self._modules]:
-            del self.__dict__[name]
+        self._modules.clear()
         return self.extend(modules)
 
     def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([*self._modules.values()])
+        return iter(self._modules.values())
 
     def __getitem__(self, index: int | slice) -> Any:
         return self._sliced(index) if isinstance(index, slice) else [*self][index]
@@ -80,8 +75,7 @@ class _Positional(Module):
         names = [*self._modules]
         chosen = names[index] if isinstance(index, slice) else [names[index]]
         kept = {name: module for name, module in self._modules.items() if name not in chosen}
-        for name in names:
-            del self.__dict__[name]
+        self._modules.clear()
         renumbered = all(name.isdecimal() for name in names)
         for place, (name, module) in enumerate(kept.items()):
             self.add_module(str(place) if renumbered else name, module)
@@ -229,7 +223,7 @@ class _Named(Module, Generic[Held]):
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        del self.__dict__[name]
+        Module.__delattr__(self, name)
 
     def __contains__(self, name: object) -> bool:
         return name in self._held()
@@ -241,7 +235,7 @@ class _Named(Module, Generic[Held]):
         return iter(self.keys())
 
     def _held(self) -> dict[str, Held]:
-        return {name: value for name, value in self.__dict__.items() if isinstance(value, self._kind)}
+        return self._modules.copy()
 
     def keys(self) -> KeysView[str]:
         """The names, in order."""
@@ -326,7 +320,8 @@ class ParameterDict(_Named[Parameter]):
         return "\n".join([f"  ({name}): {_described(value, _kind(value))}" for name, value in self.items()])
 
     def _held(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if isinstance(value, Parameter) or name in self._plain}
+        held = self._parameters.names.keys() | self._plain
+        return {name: value for name, value in self.__dict__.items() if name in held}
 
     def _admitted(self, value: Any) -> Any:
         return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value

@@ -24,6 +24,7 @@ class _Convolution(Family):
 
     transposed: ClassVar[bool] = False
     output_padding: tuple[int, ...]
+    bias: Parameter | None
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
@@ -53,7 +54,7 @@ class _Convolution(Family):
         if not self.transposed:
             self.output_padding = (0,) * axes
         self.weight = Parameter(empty(*self._weight_channels(), *self.kernel_size, device=device, dtype=dtype))
-        self.bias = Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def _weight_channels(self) -> tuple[int, int]:

@@ -27,7 +27,7 @@ class Loss(Layer):
 class WeightedLoss(Loss):
     """The base of losses with a factor for each class or element, which is a buffer."""
 
-    _persistence = {"weight": True}  # noqa: RUF012
+    _declared_buffers = {"weight": True}  # noqa: RUF012
 
 
 class CrossEntropyLoss(WeightedLoss):
@@ -206,7 +206,7 @@ class BCEWithLogitsLoss(WeightedLoss):
     tensor(0.3466)
     """
 
-    _persistence = {"weight": True, "pos_weight": True}  # noqa: RUF012
+    _declared_buffers = {"weight": True, "pos_weight": True}  # noqa: RUF012
     weight: Tensor | None = None
     reduction: str = "mean"
     pos_weight: Tensor | None = None

@@ -1,59 +1,204 @@
-"""A module's parameters, modules and buffers as dictionaries: views of its attributes, under PyTorch's names of them."""
+"""The registry of a module's members: which of its attributes are parameters, buffers and modules of its own, in order.
+
+A module's attributes hold the values, so that reading one costs what reading any attribute costs. The registry holds names
+alone, one table for each kind, under PyTorch's names of them. An attribute that was put in place past `Module.__setattr__`
+is in no table, and is no member.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, MutableMapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, MutableMapping, MutableSet, ValuesView
 from typing import Any
+from weakref import ref as weakref
+
+from genesis.ir.annotations import Attributes
+
+TABLES = "_parameters", "_buffers", "_modules"
+
+
+def _nobody() -> None:
+    return None
 
 
 class Members(MutableMapping[str, Any]):
-    """The attributes of `owner` that `is_member` holds for, by name and in order. Writing an item sets the attribute, as
-    `base` does: a subclass whose own `__setattr__` or `__delattr__` write items does not call itself.
+    """The members of one kind of the module that `owner` gives, by name, as a dict of them. Writing an item sets the attribute
+    and makes it a member, deleting one deletes the attribute; neither calls methods of the module's class.
+
+    A module's own tables refer to it weakly, so that it is freed without garbage collection. One that was copied or unpickled
+    with the module's attributes has no owner, or another one: `members_of` makes it the module's.
     """
 
-    def __init__(self, base: Any, owner: Any, is_member: Callable[[str, object], bool]) -> None:
-        self._base, self._owner, self._is_member = base, owner, is_member
+    __slots__ = ("_owner", "names")
+
+    def __init__(self, names: dict[str, bool], owner: Callable[[], Any] = _nobody) -> None:
+        self.names = names  # in order -> whether the state dict has it
+        self._owner = owner
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Those of the owner; none without one."""
+        owner = self._owner()
+        return {} if owner is None else owner.__dict__
 
     def __getitem__(self, name: str) -> Any:
-        attributes = vars(self._owner)
-        if name not in attributes or not self._is_member(name, attributes[name]):
+        if name not in self.names:
             raise KeyError(name)
-        return attributes[name]
+        return self.attributes[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._base.__setattr__(self._owner, name, value)
+        attributes = self.attributes
+        if name not in self.names:
+            attributes.pop(name, None)
+            self.names[name] = True
+        attributes[name] = value
 
     def __delitem__(self, name: str) -> None:
-        if name not in self:
-            raise KeyError(name)
-        self._base.__delattr__(self._owner, name)
+        del self.names[name]
+        del self.attributes[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names and name in self.attributes
 
     def __iter__(self) -> Iterator[str]:
-        return iter([name for name, _ in self._members()])
+        return iter(self.copy())
+
+    def __len__(self) -> int:
+        return len(self.copy())
+
+    def copy(self) -> dict[str, Any]:
+        """A dict of the members."""
+        attributes = self.attributes
+        return {name: attributes[name] for name in self.names if name in attributes}
 
     def keys(self) -> KeysView[str]:
-        """The names, which print as a dict's."""
-        return dict(self._members()).keys()
+        """The names."""
+        return self.copy().keys()
 
     def values(self) -> ValuesView[Any]:
-        """The members, which print as a dict's."""
-        return dict(self._members()).values()
+        """The members."""
+        return self.copy().values()
 
     def items(self) -> ItemsView[str, Any]:
-        """(name, member), which print as a dict's."""
-        return dict(self._members()).items()
+        """(name, member)."""
+        return self.copy().items()
 
-    def _members(self) -> list[tuple[str, Any]]:
-        return [(name, value) for name, value in vars(self._owner).items() if self._is_member(name, value)]
+    def popitem(self) -> tuple[str, Any]:
+        """Remove and return the last (name, member)."""
+        name = next(reversed(self.copy()), None)
+        if name is None:
+            raise KeyError("popitem: there are no members")
+        return name, self.pop(name)
 
     def become(self, members: Mapping[str, Any]) -> None:
         """Have these members and no others."""
+        members, persistent = dict(members), dict(self.names)
         for name in self.keys() - members.keys():
             del self[name]
-        self.update(members)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+        self.names.clear()
+        self.names.update({name: persistent.get(name, True) for name in members})
+        self.attributes.update(members)
 
     def __repr__(self) -> str:
-        return repr(dict(self._members()))
+        return repr(self.copy())
+
+    def __reduce__(self) -> tuple[type[Members], tuple[dict[str, bool]]]:
+        return Members, (dict(self.names),)
+
+
+class NonPersistent(MutableSet[str]):
+    """The names of a table that the state dict has not. Others cannot be added: they are no members."""
+
+    def __init__(self, names: dict[str, bool]) -> None:
+        self._names = names
+
+    def __contains__(self, name: object) -> bool:
+        return self._names.get(name, True) is False  # type: ignore[call-overload]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, persistent in self._names.items() if not persistent])
+
+    def __len__(self) -> int:
+        return sum(not persistent for persistent in self._names.values())
+
+    def add(self, value: str) -> None:
+        """Leave a member out of the state dict."""
+        if value in self._names:
+            self._names[value] = False
+
+    def discard(self, value: str) -> None:
+        """Have a member in the state dict."""
+        if value in self._names:
+            self._names[value] = True
+
+    def copy(self) -> set[str]:
+        """A set of the names."""
+        return {*self}
+
+    def __repr__(self) -> str:
+        return repr(self.copy())
+
+
+def members_of(module: Any, table: str) -> Members:
+    """The members of `module` in one of the TABLES."""
+    attributes = module.__dict__
+    found = attributes.get(table)
+    if found.__class__ is Members:
+        owner = found._owner()
+        if owner is module or (owner is not None and owner.__dict__ is attributes):
+            return found  # type: ignore[no-any-return]
+    made = attributes[table] = Members(_names(module, table, found), weakref(module))
+    if isinstance(found, Mapping) and not isinstance(found, Members):
+        attributes.update(found)
+    return made
+
+
+def pairs_of(module: Any, table: str) -> list[tuple[str, Any]]:
+    """(name, member) of those of `module` in one of the TABLES."""
+    attributes, names = module.__dict__, members_of(module, table).names
+    return [(name, attributes[name]) for name in names if name in attributes] if names else []
+
+
+def make_tables(module: Any) -> None:
+    """Give a module the tables that it has not got."""
+    attributes, owner = module.__dict__, weakref(module)
+    for table in TABLES:
+        if table not in attributes:
+            attributes[table] = Members(_names(module, table, None), owner)
+
+
+def _names(module: Any, table: str, found: object) -> dict[str, bool]:
+    """The names of what is to be a module's table: of another module's, or of a dict of members."""
+    if isinstance(found, Members):
+        return dict(found.names)
+    if isinstance(found, Mapping):
+        hidden = module.__dict__.get("_non_persistent_buffers_set", ())
+        return {name: name not in hidden for name in found}
+    return dict(module._declared_buffers) if table == "_buffers" else {}
+
+
+def table_of(module: Any, name: str) -> str | None:
+    """The table that has the attribute of a name; None if it is no member."""
+    return next((table for table in TABLES if name in members_of(module, table).names), None)
+
+
+def make_member(module: Any, table: str, name: str, value: Any) -> None:
+    """Have `value` be the attribute `name` of a module, and a member of that kind alone."""
+    attributes, names = module.__dict__, members_of(module, table).names
+    if name not in names:
+        forget_member(module, name)
+        attributes.pop(name, None)  # guards of compiled calls see a new member by the order of the attributes
+        names[name] = True
+    attributes[name] = value
+
+
+def forget_member(module: Any, name: str) -> None:
+    """Have no table list the attribute `name`."""
+    for table in TABLES:
+        members_of(module, table).names.pop(name, None)
+
+
+def own_attributes(module: Any, attributes: Attributes, members: Mapping[str, Mapping[str, bool]]) -> None:
+    """Give a module attributes, and in each table the members of these names."""
+    module.__dict__.update(attributes)
+    for table, names in members.items():
+        module.__dict__[table] = Members(dict(names), weakref(module))

@@ -1,23 +1,33 @@
 """Module: a function with parameters, made of smaller ones.
 
-A module is a plain object. The Parameters, Modules and registered buffers among its attributes belong to it, in the order
-of assignment. There are no lists of them beside the attributes that could disagree.
+A module is a plain object. The Parameters, Modules and buffers that are assigned to its attributes are registered as its
+members, in the order of assignment (`members.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.replayable import replayable_module
-from genesis.nn.asked import AskedForMembers
+from genesis.nn.asked import base_for
 from genesis.nn.conversion import Convertible
 from genesis.nn.hooks import Hooked
-from genesis.nn.members import Members
+from genesis.nn.members import (
+    TABLES,
+    Members,
+    NonPersistent,
+    forget_member,
+    make_member,
+    make_tables,
+    members_of,
+    pairs_of,
+    table_of,
+)
+from genesis.nn.other_states import is_torch_state, take_older_state, take_torch_state
 from genesis.nn.parameter import Buffer, Parameter
 from genesis.nn.state import Stateful
-from genesis.nn.torch_state import is_torch_state, take_torch_state
 from genesis.tensor.handle import Tensor
 
 Kind = TypeVar("Kind")
@@ -36,16 +46,15 @@ class Module(Hooked, Convertible, Stateful):
     """
 
     training: bool = True
-    _persistence: Mapping[str, bool] = {}  # name -> whether the state dict has it
-    _reserved: frozenset[str] = frozenset()  # names of members that are None: a member of that name comes in their place
     _printed: ClassVar[tuple[str, ...] | None] = None  # attributes that `repr` shows; "*name" by its value alone
 
     call_super_init: bool = False  # whether `Module.__init__` calls that of the classes behind it, with its arguments
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if hasattr(cls, "__getattr__") and not issubclass(cls, AskedForMembers):
-            cls.__bases__ = (*cls.__bases__, AskedForMembers)
+        base = base_for(cls)
+        if base is not None:
+            cls.__bases__ = (*[b for b in cls.__bases__ if not issubclass(base, b)], base)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.call_super_init:
@@ -53,106 +62,96 @@ class Module(Hooked, Convertible, Stateful):
         elif args or kwargs:
             raise TypeError(f"{type(self).__name__}.__init__() takes no arguments, got {[*args, *kwargs]!r:.60}; want a class "
                             "that writes __init__, or call_super_init = True")
+        make_tables(self)
 
     # ---- attributes ----
 
     def __setattr__(self, name: str, value: Any) -> None:
-        old = self.__dict__.get(name)
-        if old is not None and isinstance(old, Parameter | Module) and not isinstance(value, Parameter | Module | None):
-            kind = "parameter" if isinstance(old, Parameter) else "module"
-            want = "nn.Parameter" if isinstance(old, Parameter) else "nn.Module"
-            raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
-        if type(value) is Buffer and self._persistence.get(name) is not value.persistent:
-            return self.register_buffer(name, value, value.persistent)
-        if name in self._persistence and not isinstance(value, Tensor | None):
-            raise TypeError(f"cannot assign {type(value).__name__} as buffer {name!r}: want a tensor or None")
-        if isinstance(value, Parameter | Module):
-            if name in self.__dict__ and not self._keeps_place(name, old, value):
-                object.__delattr__(self, name)  # members stand in the order in which they became members
-        elif value is None and isinstance(old, Parameter | Module):
-            self._reserved |= {name}
-        object.__setattr__(self, name, value)
-
-    def _keeps_place(self, name: str, old: object, member: Parameter | Module) -> bool:
-        """Whether an attribute is a member of that kind already, or reserved for one."""
-        if old is None:
-            return name in self._reserved
-        return isinstance(old, Module if isinstance(member, Module) else Parameter)
+        if isinstance(value, Module):
+            if name in members_of(self, "_parameters").names:
+                _check_kind("_parameters", name, value)
+            make_member(self, "_modules", name, value)
+        elif isinstance(value, Parameter) and not hasattr(type(getattr(type(self), name, None)), "__set__"):
+            make_member(self, "_parameters", name, value)
+        elif type(value) is Buffer:
+            self.register_buffer(name, value, value.persistent)
+        else:
+            old = self.__dict__.get(name, name)
+            if value is not None and (
+                old is None or isinstance(old, Parameter | Module) or (isinstance(old, Tensor) > isinstance(value, Tensor))
+            ):
+                _check_kind(table_of(self, name), name, value)
+            object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        if name in self._persistence:
-            self._persistence = {other: persistent for other, persistent in self._persistence.items() if other != name}
+        forget_member(self, name)
 
     def __setstate__(self, state: Attributes) -> None:
-        """Take the attributes of a pickle, those of PyTorch's modules among them."""
+        """Take the attributes of a pickle, those of PyTorch's modules and of older versions among them."""
         if is_torch_state(state):
             take_torch_state(self, state)
+        elif not state.keys() & TABLES:
+            take_older_state(self, state, Parameter, Module)
         else:
             self.__dict__.update(state)
+            for table in TABLES:
+                members_of(self, table)
 
     @property
     def _modules(self) -> Members:
-        return Members(Module, self, self._is_module)
+        return Members(members_of(self, "_modules").names, lambda: self)
 
     @_modules.setter
     def _modules(self, members: Mapping[str, Module | None]) -> None:
-        self._modules.become(members)
+        members_of(self, "_modules").become(members)
 
     @property
     def _parameters(self) -> Members:
-        return Members(Module, self, lambda _, value: isinstance(value, Parameter))
+        return Members(members_of(self, "_parameters").names, lambda: self)
 
     @_parameters.setter
     def _parameters(self, members: Mapping[str, Parameter | None]) -> None:
-        self._parameters.become(members)
+        members_of(self, "_parameters").become(members)
 
     @property
     def _buffers(self) -> Members:
-        return Members(Module, self, lambda name, _: name in self._persistence)
+        return Members(members_of(self, "_buffers").names, lambda: self)
 
     @_buffers.setter
     def _buffers(self, members: Mapping[str, Tensor | None]) -> None:
-        buffers = self._buffers
-        persistence = {name: self._persistence.get(name, True) for name in members}
-        buffers.become({})
-        self._persistence = persistence
-        self._buffers.become(members)
+        members_of(self, "_buffers").become(members)
 
     @property
-    def _non_persistent_buffers_set(self) -> set[str]:
-        return {name for name, persistent in self._persistence.items() if not persistent}
+    def _non_persistent_buffers_set(self) -> NonPersistent:
+        return NonPersistent(members_of(self, "_buffers").names)
 
-    @staticmethod
-    def _is_module(name: str, value: object) -> bool:
-        return isinstance(value, Module)
+    @_non_persistent_buffers_set.setter
+    def _non_persistent_buffers_set(self, hidden: Collection[str]) -> None:
+        names = members_of(self, "_buffers").names
+        names.update({name: name not in hidden for name in names})
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Hold `parameter` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "parameter", Parameter)
-        if not (parameter is None or isinstance(parameter, Parameter)):
+        if not isinstance(parameter, Parameter | None):
             raise TypeError(f"register_parameter: {name!r} is a {type(parameter).__name__}; want a Parameter or None")
-        self._reserve(name, parameter)
-        Module.__setattr__(self, name, parameter)  # a subclass' own may call this
+        make_member(self, "_parameters", name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""
-        if name not in self._persistence:
+        buffers = members_of(self, "_buffers")
+        if name not in buffers.names:
             _check_name(self, name, "buffer", None)
-        self._persistence = {**self._persistence, name: persistent}
-        Module.__setattr__(self, name, tensor)
+        make_member(self, "_buffers", name, tensor)
+        buffers.names[name] = persistent
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Hold `module` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "module", Module)
-        if not (module is None or self._is_module(name, module)):
+        if not isinstance(module, Module | None):
             raise TypeError(f"add_module: {name!r} is a {type(module).__name__}; want a Module or None")
-        self._reserve(name, module)
-        Module.__setattr__(self, name, module)
-
-    def _reserve(self, name: str, member: object) -> None:
-        if member is None:
-            self._reserved |= {name}
+        make_member(self, "_modules", name, module)
 
     register_module = add_module
 
@@ -194,17 +193,23 @@ class Module(Hooked, Convertible, Stateful):
         """The buffer at a path of `named_buffers`. Raises AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
-        if name not in module._persistence:
+        if name not in members_of(module, "_buffers"):
             raise AttributeError(f"{type(module).__name__} has no buffer {name!r}")
         return _attribute(module, name, Tensor, "buffer")
 
     # ---- walking ----
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) for each direct child."""
-        for name, value in self.__dict__.items():
-            if isinstance(value, Module):
-                yield name, value
+        """(name, module) for each direct child, each once."""
+        seen: set[int] = set()
+        for name, module in self._children():
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def _children(self) -> list[tuple[str, Module]]:
+        """(name, module) for every name of a direct child."""
+        return [(name, module) for name, module in pairs_of(self, "_modules") if isinstance(module, Module)]
 
     def children(self) -> Iterator[Module]:
         """The direct children."""
@@ -237,7 +242,7 @@ class Module(Hooked, Convertible, Stateful):
             path, module, above = waiting.pop()
             yield path, module
             above |= {id(module)}
-            below = [(_join(path, name), child, above) for name, child in module.named_children() if id(child) not in above]
+            below = [(_join(path, name), child, above) for name, child in module._children() if id(child) not in above]
             waiting.extend(reversed(below))
 
     def named_parameters(
@@ -250,8 +255,8 @@ class Module(Hooked, Convertible, Stateful):
         """
         seen: set[int] = set()
         for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            for name, value in module.__dict__.items():
-                if isinstance(value, Parameter) and (id(value) not in seen or not remove_duplicate):
+            for name, value in pairs_of(module, "_parameters"):
+                if value is not None and (id(value) not in seen or not remove_duplicate):
                     seen.add(id(value))
                     yield _join(path, name), value
 
@@ -275,10 +280,7 @@ class Module(Hooked, Convertible, Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """(path, buffer) for every registered buffer."""
-        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            for name in module._persistence:
-                if isinstance(value := getattr(module, name), Tensor):
-                    yield _join(path, name), value
+        return self._named_members(lambda module: pairs_of(module, "_buffers"), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Every registered buffer."""
@@ -337,6 +339,15 @@ class Module(Hooked, Convertible, Stateful):
         if not lines and "\n" not in extra:
             return f"{name}({extra})"
         return "\n".join([f"{name}(", *([_indented(extra)] if extra else []), *lines, ")"])
+
+
+def _check_kind(table: str | None, name: str, value: object) -> None:
+    """Raise TypeError for a value that cannot be a member of the name's table, if it is in one."""
+    if table is None or value is None or (table == "_buffers" and isinstance(value, Tensor)):
+        return
+    kind, want = {"_parameters": ("parameter", "nn.Parameter"), "_buffers": ("buffer", "a tensor"),
+                  "_modules": ("module", "nn.Module")}[table]
+    raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
 
 
 def _check_name(module: Module, name: str, what: str, kind: type | None) -> None:

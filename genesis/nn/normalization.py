@@ -34,8 +34,8 @@ class _Affine(Module):
     def _begin_affine(
         self, shape: int | tuple[int, ...], weight: bool, bias: bool, device: DeviceLike, dtype: DType | None
     ) -> None:
-        self.weight = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
-        self.bias = Parameter(zeros(shape, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("weight", Parameter(ones(shape, device=device, dtype=dtype)) if weight else None)
+        self.register_parameter("bias", Parameter(zeros(shape, device=device, dtype=dtype)) if bias else None)
 
     def reset_parameters(self) -> None:
         """Begin the parameters anew: ones and zeros."""
@@ -228,6 +228,7 @@ class RMSNorm(Module):
     tensor([[0.8485, 1.1314]])
     """
 
+    weight: Parameter | None
     _printed = "*normalized_shape", "eps", "elementwise_affine"
 
     def __init__(
@@ -238,7 +239,8 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", weight)
 
     def reset_parameters(self) -> None:
         """Begin the parameters anew: ones."""

@@ -87,7 +87,7 @@ class SyncBatchNorm(BatchNorm):
             settings = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
             made = cls(*settings, process_group)
             vars(made).update(vars(module))
-        for name, child in [*module.named_children()]:
+        for name, child in module._children():
             made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return made
 

@@ -13,6 +13,7 @@ from genesis.autograd.custom import Context
 from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
 from genesis.autograd.function import Function
 from genesis.ir.replayable import replayable_module
+from genesis.nn.members import own_attributes
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import map_tree
@@ -133,7 +134,8 @@ def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None 
         copies = {id(each): object.__new__(type(each)) for each in module.modules()}
         there.update(copies)
         for each in module.modules():
-            copies[id(each)].__dict__.update({name: there.get(id(value), value) for name, value in each.__dict__.items()})
+            attributes = {name: there.get(id(value), value) for name, value in vars(each).items()}
+            own_attributes(copies[id(each)], attributes, {"_parameters": {}})
         replicas.append(copies[id(module)])
     return replicas
 

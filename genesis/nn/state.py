@@ -18,6 +18,7 @@ from genesis.functions.from_data import as_tensor
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
+from genesis.nn.members import members_of, pairs_of
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import META
 from genesis.tensor.handle import Tensor
@@ -65,7 +66,7 @@ class Stateful:
 
     _version: int = 1  # of what the class saves, which its `_load_from_state_dict` finds in the metadata
     _state_hooks: StateHooks | None = None
-    _persistence: Mapping[str, bool]
+    _declared_buffers: ClassVar[Mapping[str, bool]] = {}  # attributes of all of a class's modules -> whether it is saved
     _own_loading: ClassVar[bool] = True  # whether the library wrote the class's `_load_from_state_dict`
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -73,9 +74,9 @@ class Stateful:
         if "_load_from_state_dict" in vars(cls):
             cls._own_loading = cls.__module__.startswith("genesis.")
 
-    def named_children(self) -> Iterator[tuple[str, Any]]:
-        """(name, module) for each direct child."""
-        raise NotImplementedError(f"{type(self).__name__} has no named_children()")
+    def _children(self) -> Iterable[tuple[str, Any]]:
+        """(name, module) for every name of a direct child."""
+        raise NotImplementedError(f"{type(self).__name__} has no _children()")
 
     # ---- saving ----
 
@@ -103,7 +104,7 @@ class Stateful:
         for hook in [] if hooks is None else [*hooks.before_save.values()]:
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, child in self.named_children():
+        for name, child in self._children():
             child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for key, hook in [] if hooks is None else [*hooks.after_save.items()]:
             answer = hook(self, destination, prefix, metadata)
@@ -122,12 +123,11 @@ class Stateful:
 
     def _own_state(self) -> Iterator[tuple[str, Tensor]]:
         """(name, tensor) of this module's parameters and persistent buffers."""
-        for name, value in self.__dict__.items():
-            if isinstance(value, Parameter):
-                yield name, value
-        for name, persistent in self._persistence.items():
-            if persistent and isinstance(value := getattr(self, name), Tensor):
-                yield name, value
+        for table in ("_parameters", "_buffers"):
+            persistent = members_of(self, table).names
+            for name, value in pairs_of(self, table):
+                if value is not None and persistent[name]:
+                    yield name, value
 
     def get_extra_state(self) -> Any:
         """What the state dict has of this module beside tensors. A class that has such state writes this and
@@ -196,7 +196,7 @@ class Stateful:
         elif strict and extra in state_dict:
             unexpected_keys.append(extra)
         if strict:
-            children = {name for name, _ in self.named_children()}
+            children = {name for name, _ in self._children()}
             for key in state_dict:
                 name, _, below = key.removeprefix(prefix).partition(".")
                 if key.startswith(prefix) and key != extra and name not in (children if below else own):
@@ -262,7 +262,7 @@ def _load(
     """Have a module and those below it load a state dict that has nothing else."""
     local = {**metadata.get(prefix[:-1], {}), **({"assign_to_params_buffers": True} if assign else {})}
     module._load_from_state_dict(state, prefix, local, True, *keys, faults)
-    for name, child in module.named_children():
+    for name, child in module._children():
         below = f"{prefix}{name}."
         part = _Loading({key: value for key, value in state.items() if key.startswith(below)}, state.writes)
         _load(child, part, below, metadata, assign, keys, faults)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import genesis
@@ -37,9 +37,9 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
-def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs, tensors as leaves of their own that require gradients if they did. Raises RuntimeError for no tuple."""
-    if not isinstance(inputs, tuple):
+def detach_variable(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """The inputs, tensors as leaves of their own that require gradients if they did. Raises RuntimeError for no sequence."""
+    if not isinstance(inputs, tuple | list):
         raise RuntimeError(f"detach_variable: wants a tuple of tensors, got {type(inputs).__name__}")
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
 

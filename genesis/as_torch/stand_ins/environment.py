@@ -144,7 +144,7 @@ def prepare_multiprocessing_environment(path: str) -> None:
 
 def to_dlpack(tensor: Tensor) -> Any:
     """The tensor's capsule, for `from_dlpack`."""
-    return tensor.__dlpack__()
+    return tensor.detach().__dlpack__()
 
 
 legacy = legacy_tensor

@@ -11,7 +11,7 @@ from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 
-_OWN = frozenset({"_orig_mod", "_run", "_settings", "_persistence"})  # attributes of its own; all others are the module's
+_OWN = frozenset({"_orig_mod", "_run", "_settings"})  # attributes of its own; all others are the module's
 
 
 class OptimizedModule(Module):
@@ -19,7 +19,8 @@ class OptimizedModule(Module):
 
     def __init__(self, mod: Module, settings: Attributes) -> None:
         super().__init__()
-        vars(self).update(_orig_mod=mod, _settings=settings)
+        self._modules["_orig_mod"] = mod
+        vars(self)["_settings"] = settings
         vars(self)["_run"] = functools.partial(genesis.compile(mod, **settings).__call__)
 
     @property

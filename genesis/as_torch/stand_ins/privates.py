@@ -215,7 +215,14 @@ def _check_tensor_all(cond: Tensor, message: Callable[[], object] | None = None)
     _check_with(RuntimeError, bool(cond.all()), message)
 
 
+def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raise RuntimeError with that message unless the one element is true. The tensor is computed."""
+    if not bool(input):
+        raise RuntimeError(assert_msg)
+
+
 CHECKS: dict[str, AnyFunction] = {
+    "_assert_async": _assert_async,
     "_check_with": _check_with, "_check_tensor_all": _check_tensor_all,
     **{f"_check{name}": lambda cond, message=None, kind=kind: _check_with(kind, cond, message) for name, kind in {
         "": RuntimeError, "_index": IndexError, "_value": ValueError, "_type": TypeError,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import functools
+from typing import Any, ClassVar, NoReturn
 
 import genesis
 from genesis.as_torch.stand_ins.settings import no
 from genesis.distributed.gpus import ENGINES
 from genesis.distributed.process_group import is_available, is_nccl_available
+from genesis.ir.annotations import AnyFunction
 from genesis.runtime.devices import Device
 
 is_torchelastic_launched = is_ucc_available = is_xccl_available = no
@@ -17,6 +19,16 @@ def is_backend_available(backend: str) -> bool:
     """Whether `init_process_group` takes this backend."""
     name = backend.lower()
     return is_available() and name in ENGINES and (name != "nccl" or is_nccl_available())
+
+
+def _require_initialized(func: AnyFunction) -> AnyFunction:
+    """A function of remote procedure calls: they cannot be initialized here, so that it raises RuntimeError when called."""
+
+    @functools.wraps(func)
+    def refused(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError("RPC has not been initialized. Call torch.distributed.rpc.init_rpc first.")
+
+    return refused
 
 
 class Backend(str):

@@ -11,6 +11,7 @@ from genesis.capture.guards.contents import CALLABLES, PLAIN, Contents
 from genesis.capture.guards.kinds import TUPLE_FIELD, is_librarys, unknown_base
 from genesis.capture.guards.known_functions import Builtin
 from genesis.ir.replayable import Described
+from genesis.nn.members import Members
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -34,6 +35,9 @@ class Attributes(Contents):
                 self._whole(value, label)
 
     def _object(self, value: object, label: str) -> None:
+        if isinstance(value, Members):  # its values are attributes of the module
+            self.fail_if(f"[*{self.constant(value)}.names] != {self.constant([*value.names])}", f"the names of {label}")
+            return
         self._objects.append((value, label))
         if not isinstance(value, ModuleType | FunctionType):
             self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")

@@ -69,8 +69,7 @@ def shard_parameters(
 
 def _sharded(module: Module) -> list[tuple[str, Parameter]]:
     """The parameters that are cut so alone. Of those that `fully_shard` cuts besides, state dicts have this rank's rows."""
-    return [(name, p) for name, p in vars(module).items()
-            if isinstance(p, Parameter) and isinstance(getattr(p, "sharding", None), Sharding)]
+    return [(name, p) for name, p in module._parameters.items() if isinstance(getattr(p, "sharding", None), Sharding)]
 
 
 def _as_dtensors(module: Module, state: dict[str, Any], prefix: str, metadata: object) -> None:

@@ -20,7 +20,7 @@ from genesis.tensor.from_python import from_memory
 from genesis.tensor.handle import LAZY, Tensor, attribute, method
 from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
-from genesis.tracing.state import readers_of
+from genesis.tracing.state import readers_of, thread_state
 from genesis.tracing.trace import BUSY, LOCK
 
 _NOT_NUMPYS = {bfloat16, complex32, *STORED}  # but of ml_dtypes
@@ -32,7 +32,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
     What was written before with this tensor, in any thread, is computed now, so later changes of the array do not reach
     it. With `force` a tensor that requires a gradient is detached first, and one that is not on the CPU copied there.
-    Otherwise the first raises RuntimeError, the second TypeError.
+    Otherwise the first raises RuntimeError, except under `no_grad`, and the second TypeError.
 
     >>> x = genesis.zeros(2)
     >>> x.numpy()[0] = 1
@@ -43,7 +43,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         if not force:
             raise RuntimeError(f"numpy: {LAZY[self._element_map]} has no memory of its own; use clone().numpy()")
         return values_of(self).copy()
-    if self.requires_grad and not force:
+    if self.requires_grad and not force and thread_state.grad_enabled:
         raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
     if not self.device.memory.is_host:
         if not force:

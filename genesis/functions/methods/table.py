@@ -20,7 +20,7 @@ from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import view
 
-_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+_COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # each with what it reflects
 
 
 @cache
@@ -111,8 +111,17 @@ def _unary_operator(operation: Operation) -> AnyFunction:
 
 
 def _binary_operator(operation: Operation) -> AnyFunction:
+    assert operation.operator is not None
+    reflected = f"__{_COMPARISONS.get(operation.operator, 'r' + operation.operator)}__"
+    inherited = getattr(object, reflected, None)
+
     def method(self: Tensor, other: Any) -> Any:
-        return (route if OVERRIDES else call)(operation, (self, other))
+        try:
+            return (route if OVERRIDES else call)(operation, (self, other))
+        except TypeError:
+            if isinstance(other, Tensor) or getattr(type(other), reflected, None) is inherited:
+                raise
+            return NotImplemented  # the other one's class may know how
 
     return method
 

@@ -1,5 +1,6 @@
 """What training loops, loaders, metrics and policies of public libraries ask of PyTorch beside its documented names."""
 
+import operator
 import os
 import random
 from collections import OrderedDict
@@ -139,3 +140,65 @@ class Numbers(torch.utils.data.IterDataPipe):
 
 
 print([*Numbers().doubled_twice(3)])
+
+
+# ---- operands of other classes, values under no_grad, what functions saved ----
+class Scaled(tuple):
+    """Operands that know how to meet a tensor on their left."""
+
+    def __rmul__(self, other):
+        return [float(other * x) for x in self]
+
+    def __radd__(self, other):
+        return [float(other + x) for x in self]
+
+    def __rmatmul__(self, other):
+        return "matmul"
+
+    def __gt__(self, other):
+        return "greater"
+
+
+one = torch.tensor(2.0)
+print(one * Scaled((1.0, 2.0)), one + Scaled((1.0, 2.0)), one @ Scaled(), one < Scaled())
+for wrong in (None, "text", object()):
+    for operate in (operator.sub, operator.truediv, operator.lt):
+        try:
+            print(operate(one, wrong))
+        except TypeError:
+            print("TypeError", type(wrong).__name__)
+
+leaf = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    print(leaf.numpy(), np.asarray(leaf), leaf.view(-1).numpy())
+try:
+    leaf.numpy()
+except RuntimeError:
+    print("RuntimeError")
+
+
+class Saving(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, y = torch.utils.checkpoint.detach_variable(ctx.saved_tensors)
+        print(type(ctx.saved_tensors).__name__, len(ctx.saved_tensors.__add__((gradient,))), x.is_leaf, x.requires_grad)
+        return gradient * y, gradient * x
+
+
+Saving.apply(leaf, torch.tensor([2.0, 3.0])).sum().backward()
+print(leaf.grad)
+torch._assert_async(torch.tensor(True))
+try:
+    torch._assert_async(torch.tensor(False), "not so")
+except RuntimeError as error:
+    print(error)
+try:
+    torch.distributed.rpc.api._require_initialized(print)()
+except RuntimeError as error:
+    print(error)
+print(torch._C._are_functorch_transforms_active())

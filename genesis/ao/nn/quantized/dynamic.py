@@ -35,7 +35,7 @@ class Linear(Module):
     weight: Tensor
     scale: Tensor
     bias: Tensor | None
-    _persistence = {"weight": True, "scale": True, "bias": True}  # noqa: RUF012
+    _declared_buffers = {"weight": True, "scale": True, "bias": True}  # noqa: RUF012
     _printed = "in_features", "out_features", "bias"
 
     def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: DType = int8) -> None:

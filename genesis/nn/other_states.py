@@ -1,18 +1,13 @@
-"""Modules that PyTorch pickled: their parameters, buffers and submodules lie in tables, here they are attributes."""
+"""Pickled modules that are laid out otherwise: PyTorch's, whose members lie in tables, and those of older versions."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Protocol
+from typing import Any
 
 from genesis.ir.annotations import Attributes
+from genesis.nn.members import TABLES, own_attributes
 from genesis.runtime import rng
-
-TABLES = ("_parameters", "_buffers", "_modules")
-
-
-class _Module(Protocol):
-    _persistence: Any
 
 
 def is_torch_state(state: Attributes) -> bool:
@@ -20,15 +15,24 @@ def is_torch_state(state: Attributes) -> bool:
     return all([isinstance(state.get(table), dict) for table in TABLES]) and "_non_persistent_buffers_set" in state
 
 
-def take_torch_state(module: _Module, state: Attributes) -> None:
+def take_torch_state(module: Any, state: Attributes) -> None:
     """Give `module`, which has no attributes yet, those of PyTorch's; its hooks and private attributes are left out."""
     settings = {name: value for name, value in state.items() if not name.startswith("_")}
     made = _as_built(type(module), settings) if type(module).__module__.startswith("genesis.nn.") else {}
     hidden = state["_non_persistent_buffers_set"]
     attributes = settings | {name: value for table in TABLES for name, value in state[table].items()}
-    module.__dict__.update({name: value for name, value in made.items() if name.startswith("_")} | attributes)
-    if state["_buffers"]:
-        module._persistence = {name: name not in hidden for name in state["_buffers"]}
+    own = {name: value for name, value in made.items() if name.startswith("_")}
+    members = {table: {name: name not in hidden for name in state[table]} for table in TABLES}
+    own_attributes(module, own | attributes, members)
+
+
+def take_older_state(module: Any, state: Attributes, parameter: type, module_class: type) -> None:
+    """Give `module` the attributes of a pickle without tables: all of these classes are members, and the buffers are named."""
+    attributes = {name: value for name, value in state.items() if name not in ("_persistence", "_reserved")}
+    kinds = {"_parameters": parameter, "_modules": module_class}
+    members = {table: {name: True for name, value in attributes.items() if isinstance(value, kind)}
+               for table, kind in kinds.items()}
+    own_attributes(module, attributes, {**members, "_buffers": {**module._declared_buffers, **state.get("_persistence", {})}})
 
 
 def _as_built(kind: type, settings: Attributes) -> Attributes:
