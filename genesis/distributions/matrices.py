@@ -15,9 +15,10 @@ from genesis.distributions.multivariate_normal import (
     log_diagonal,
     solved,
 )
-from genesis.distributions.utils import Operand, as_tensors
+from genesis.distributions.utils import Operand, as_tensors, finfo
 from genesis.functions.methods.table import functions_of
-from genesis.functions.ranges import arange
+from genesis.functions.random_draws import stream
+from genesis.functions.ranges import arange, tril_indices
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
@@ -29,6 +30,8 @@ from genesis.tracing.state import recording
 __all__ = ["LKJCholesky", "Wishart"]
 
 mvlgamma, pad = functions_of("mvlgamma", "pad")
+
+_TRIES = 10  # PyTorch's
 
 
 class Wishart(WithCovariance, ExponentialFamily):
@@ -55,11 +58,35 @@ class Wishart(WithCovariance, ExponentialFamily):
 
     def rsample(self, sample_shape: Extents = (), max_try_correction: int | None = None) -> Tensor:
         """(L A)(L A)^T of triangles A: roots of chi-squared numbers on the diagonal, normal ones below (M. Bartlett, 1933)."""
-        shape, n, df = self._extended_shape(sample_shape), self._event_shape[0], self.df
+        lead = self._extended_shape(sample_shape)[: -2 - len(self._batch_shape)]
+        sample = self._by_triangles(lead)
+        if stream(sample.device) is None:
+            return sample
+        # PyTorch draws those anew that are positive definite, once, and the others of these until they are.
+        anew = self._is_proper(sample)
+        for _ in range(_TRIES if max_try_correction is None else max_try_correction):
+            if not anew.any():
+                break
+            again = self._by_triangles((int(anew.sum()),))
+            sample[anew] = again
+            anew = anew.masked_scatter(anew, ~self._is_proper(again))
+        return sample
+
+    def _is_proper(self, sample: Tensor) -> Tensor:
+        """Which samples have a matrix that is positive definite, if their batch has several."""
+        with recording(False) as unrecorded, unrecorded:
+            proper = self.support.check(sample)
+            return proper.flatten(proper.ndim - len(self._batch_shape)).any(-1) if self._batch_shape else proper
+
+    def _by_triangles(self, lead: tuple[int, ...]) -> Tensor:
+        n, df = self._event_shape[0], self.df
         freedom = df.unsqueeze(-1) - arange(n, dtype=df.dtype, device=df.device)
-        diagonal = (2 * standard_gamma(freedom / 2, shape[:-1])).sqrt()
-        below = randn(shape, dtype=df.dtype, device=df.device).tril(-1)
-        half = self._unbroadcasted_scale_tril @ (below + diagonal.diag_embed())
+        roots = (2 * standard_gamma(freedom / 2, (*lead, *self._batch_shape, n))).sqrt()
+        triangle = roots.clamp(min=finfo(roots.dtype).eps).diag_embed()
+        rows, columns = tril_indices(n, n, -1)
+        triangle[..., rows, columns] = randn(
+            (*lead, *self._batch_shape, n * (n - 1) // 2), dtype=roots.dtype, device=roots.device)
+        half = self._unbroadcasted_scale_tril @ triangle
         return half @ half.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -114,22 +141,21 @@ class LKJCholesky(Distribution):
 
     @property
     def _beta(self) -> Beta:
-        """The squared lengths of rows below the first, before the diagonal."""
+        """The squared lengths of rows before the diagonal; the first, which has none, is drawn as PyTorch draws it."""
         like, n = self.concentration, self.dim
         row = arange(n - 1, dtype=like.dtype, device=like.device)
-        first = (row + 1) / 2
-        second = like.unsqueeze(-1) + 0.5 * (n - 2 - row)
+        row = pad(row, (1, 0), value=0.0)
+        first, second = (row + 1) / 2, like.unsqueeze(-1) + 0.5 * (n - 2 - row)
         return Beta(first.expand(second.shape), second, validate_args=False)
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
         shape, like = self._extended_shape(sample_shape), self.concentration
         with recording(False) as again, again:
-            lead = shape[: len(shape) - 2 - len(self._batch_shape)]
-            squares = pad(self._beta.sample(lead), (1, 0), value=0.0).unsqueeze(-1)
+            squares = self._beta.sample(shape[: -2 - len(self._batch_shape)]).unsqueeze(-1)
             below = randn(shape, dtype=like.dtype, device=like.device).tril(-1)
             lengths = below.square().sum(-1, True).sqrt()
-            directions = below / where(lengths == 0, 1, lengths)
-            return squares.sqrt() * directions + (1 - squares.squeeze(-1)).clamp(min=2.0**-126).sqrt().diag_embed()
+            rows = squares.sqrt() * (below / where(lengths == 0, 1, lengths))
+            return rows + (1 - rows.square().sum(-1)).clamp(min=finfo(rows.dtype).tiny).sqrt().diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
         value, n, eta = self._checked(value), self.dim, self.concentration

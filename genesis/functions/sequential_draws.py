@@ -1,7 +1,7 @@
 """The random numbers that PyTorch draws on the CPU, one after the other, from a Mersenne Twister's words.
 
-Each function takes the words that PyTorch's takes, in its order, so that one seed gives the same numbers. Those of whole
-tensors are rounded as PyTorch's scalar code is; its vector code for normal numbers differs in the last bit.
+Each function takes the words that PyTorch's takes, in its order, so that one seed gives the same numbers. Normal numbers of
+float32, from 16 on, have the bits of PyTorch's code for AVX2.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from genesis.ir.dtypes import DType, float64, int32
-from genesis.runtime.mersenne_twister import MersenneTwister
+from genesis.runtime.mersenne_twister import MersenneTwister, even_floats, normal_floats, shuffled
 
 _BLOCK = 16  # normal numbers that PyTorch makes together of as many uniform ones
 _LONG = 1 << 28  # a range of integers from which on it takes 64 bits for each
@@ -25,7 +25,7 @@ def uniform_doubles(stream: MersenneTwister, count: int) -> np.ndarray:
 
 def _uniform_floats(stream: MersenneTwister, count: int) -> np.ndarray:
     """Multiples of 2^-24 in [0, 1)."""
-    return (stream.words(count) & np.uint32((1 << 24) - 1)).astype(np.float32) * np.float32(2.0**-24)
+    return even_floats(stream.words(count))
 
 
 def uniform(stream: MersenneTwister, count: int, dtype: DType, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -50,6 +50,8 @@ def normal(stream: MersenneTwister, count: int, dtype: DType, mean: float = 0.0,
 
 
 def _blocks(even: np.ndarray, mean: float, std: float) -> np.ndarray:
+    if even.dtype == np.float32:
+        return normal_floats(even, mean, std)
     kind = even.dtype.type
     parts = even.reshape(-1, 2, _BLOCK // 2)
     radius = np.sqrt(kind(-2) * np.log(1 - parts[:, 0]))
@@ -84,12 +86,7 @@ def trials(stream: MersenneTwister, count: int, p: float) -> np.ndarray:
 
 def permutation(stream: MersenneTwister, count: int) -> np.ndarray:
     """0 to count-1 in random order (Fisher and Yates)."""
-    order = list(range(count))
-    left = np.arange(count, 1, -1, dtype=np.uint32)
-    for place, ahead in enumerate((stream.words(len(left)) % left).tolist()):
-        other = place + ahead
-        order[place], order[other] = order[other], order[place]
-    return np.array(order, np.int64)
+    return shuffled(count, stream.words(max(count - 1, 0)))
 
 
 KINDS: dict[str, Callable[..., np.ndarray]] = {"uniform": uniform, "normal": normal, "randint": integers}

@@ -1,11 +1,19 @@
 """The words of a Mersenne Twister (M. Matsumoto, T. Nishimura, 1998), seeded and stored as PyTorch's generator of the CPU.
 
-NumPy makes the words. A state's bytes are those of `torch.get_rng_state()`.
+A state's bytes are those of `torch.get_rng_state()`. What takes many words is native code.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+
+from genesis.runtime import twister_ir
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 
 _STATE = np.dtype({
     "names": ["seed", "left", "seeded", "next", "key", "counter", "normal", "has_normal"],
@@ -22,16 +30,19 @@ class MersenneTwister:
     [2357136044, 2546248239]
     """
 
-    __slots__ = ("_bits", "normal")
+    __slots__ = ("_key", "normal")
 
     def __init__(self, seed: int) -> None:
-        self._bits = np.random.MT19937()
-        self._bits.state = np.random.RandomState(seed & 0xFFFFFFFF).get_state(legacy=False)  # type: ignore[assignment]
+        state: Any = np.random.RandomState(seed & 0xFFFFFFFF).get_state(legacy=False)
+        self._key = _with_place(state["state"]["key"], twister_ir.KEY)
         self.normal: float | None = None
 
     def words(self, count: int) -> np.ndarray:
         """The next `count` words."""
-        return self._bits.random_raw(count).astype(np.uint32)
+        words = np.empty(count, np.uint32)
+        _native("genesis_twister_words", twister_ir.WORDS, _POINTER, _POINTER, _COUNT)(
+            self._key.ctypes.data, words.ctypes.data, count)
+        return words
 
     def long_words(self, count: int) -> np.ndarray:
         """The next `count` pairs of words as words of 64 bits, the first of a pair above."""
@@ -40,22 +51,62 @@ class MersenneTwister:
 
     def state(self, seed: int, counter: int) -> bytes:
         """Its state together with a generator's seed and counter."""
-        inner = self._bits.state["state"]
-        place = inner["pos"]
+        place = int(self._key[-1])
         record = np.zeros((), _STATE)
         record["seed"], record["seeded"], record["left"], record["next"] = seed, 1, 625 - place, place % 624
-        record["key"], record["counter"] = inner["key"], counter
+        record["key"], record["counter"] = self._key[:-1], counter
         record["normal"], record["has_normal"] = self.normal or 0.0, self.normal is not None
         return record.tobytes()
 
     def set_state(self, state: bytes) -> tuple[int, int]:
         """Continue from the bytes that `state` gave; returns the seed and the counter in them."""
         (record,) = np.frombuffer(state, _STATE)
-        place = 625 - int(record["left"])
-        self._bits.state = {
-            "bit_generator": "MT19937", "state": {"key": record["key"].astype(np.uint32), "pos": place}}
+        self._key = _with_place(record["key"], 625 - int(record["left"]))
         self.normal = float(record["normal"]) if record["has_normal"] else None
         return int(record["seed"]), int(record["counter"])
 
 
 STATE_BYTES = _STATE.itemsize
+
+
+def _with_place(key: np.ndarray, place: int) -> np.ndarray:
+    """A key with the place of its next word behind it; one that is none in it stands for the end."""
+    state = np.empty(twister_ir.KEY + 1, np.uint32)
+    state[:-1], state[-1] = key, place if 0 <= place < twister_ir.KEY else twister_ir.KEY
+    return state
+
+
+_POINTER, _COUNT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
+
+
+@functools.cache
+def _native(symbol: str, llvm_ir: str, *arguments: Any) -> Callable[..., None]:
+    """The function of a text. It holds the interpreter's lock: no two threads take the same words."""
+    [address] = get_or_compile([KernelSource(symbol, llvm_ir, lambda: llvm_ir)])
+    return ctypes.PYFUNCTYPE(None, *arguments)(address)
+
+
+def even_floats(words: np.ndarray) -> np.ndarray:
+    """Multiples of 2^-24 in [0, 1), a float32 for each word, in the words' memory."""
+    whole = words.size - words.size % 8
+    if whole:
+        _native("genesis_even_floats", twister_ir.EVEN_FLOATS, _POINTER, _COUNT)(words.ctypes.data, whole // 8)
+    even = words.view(np.float32)
+    even[whole:] = (words[whole:] & np.uint32((1 << 24) - 1)).astype(np.float32) * np.float32(2.0**-24)
+    return even
+
+
+def normal_floats(even: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """Normal numbers in the memory of so many even ones, a multiple of 16 float32. Their bits are those of PyTorch for AVX2."""
+    call = _native("genesis_normal_floats", twister_ir.NORMAL_FLOATS, _POINTER, _COUNT, _FLOAT, _FLOAT)
+    call(even.ctypes.data, even.size // 16, std, mean)
+    return even
+
+
+def shuffled(count: int, words: np.ndarray) -> np.ndarray:
+    """0 to count-1 in the order that Fisher's and Yates' shuffle makes of count-1 words."""
+    order = np.arange(count)
+    if count > 1:
+        call = _native("genesis_shuffle", twister_ir.SHUFFLE, _POINTER, _POINTER, _COUNT)
+        call(order.ctypes.data, words.ctypes.data, count)
+    return order

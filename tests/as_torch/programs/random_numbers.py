@@ -34,6 +34,9 @@ show("complex", lambda: torch.view_as_real(torch.randn(20, dtype=torch.complex64
 show("bernoulli", lambda: torch.bernoulli(torch.full((9,), 0.4)) + torch.empty(9).bernoulli_(0.4))
 for name in ("exponential_", "cauchy_", "log_normal_"):
     show(name, lambda: getattr(torch.empty(20), name)())
+covariance = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
+show("Wishart", lambda: D.Wishart(torch.tensor([5.0, 4.0]), covariance_matrix=covariance).sample((2,)))
+show("LKJCholesky", lambda: D.LKJCholesky(2, torch.tensor([1.5, 0.5])).sample((3,)))
 weights = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.4, 0.1, 0.1, 0.1]])
 for count, replacement in ((1, False), (2, False), (6, True)):
     show("multinomial", lambda: torch.multinomial(weights, count, replacement))
