@@ -42,10 +42,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Limits:
-    """What is promised: `compiled` over the best of all others, and what looks eager over torch eager, at most."""
+    """What is promised: `compiled` over the best of all others, what looks eager over torch eager, and `compiled` over what the
+    machine allows (`benchmarks/floors.py`), at most."""
 
     compiled: float
     eager: float
+    floor: float | None = None
 
 
 @dataclass
@@ -71,6 +73,13 @@ class Result:
         if "torch eager" in self.medians:
             ratio = self.ratio("torch eager")
             self.bars.append(Bar(f"eager-looking / torch eager, at most {limits.eager}", ratio, ratio <= limits.eager))
+
+    def beside_floor(self, seconds: float, limits: Limits) -> None:
+        """Note what the machine would need at least, and the distance of "genesis compiled" from it."""
+        ratio = self.medians["genesis compiled"] / seconds
+        self.facts["floor"] = f"{format_seconds(seconds).strip()}, of which genesis compiled takes {ratio:.2f} times"
+        if limits.floor is not None:
+            self.bars.append(Bar(f"compiled / floor, at most {limits.floor}", ratio, ratio <= limits.floor))
 
     def no_slower_than(self, *names: str) -> None:
         """Add a bar for each of `names` that took part."""

@@ -47,7 +47,7 @@ def _tiny() -> Network:
     return Network(
         "1-10-1, 100 rows, SGD", x, np.sin(3 * x), lambda nn: nn.Sequential(nn.Linear(1, 10), nn.Tanh(), nn.Linear(10, 1)),
         lambda random: _dense(random, 1, 10, 1), lambda weights, x: _perceptron(weights, x, jax.numpy.tanh), "SGD",
-        Limits(0.3, 1.0),
+        Limits(0.2, 0.6),
     )
 
 
@@ -63,7 +63,7 @@ def _classifier(settings: Settings, random: np.random.Generator) -> Network:
         f"{'-'.join(map(str, widths))}, batch {batch}, Adam", random.normal(size=(batch, widths[0])).astype(np.float32),
         random.integers(widths[-1], size=batch), model, lambda random: _dense(random, *widths),
         lambda weights, x: _perceptron(weights, x, jax.nn.relu), "Adam",
-        Limits(0.75, 0.6),
+        Limits(0.6, 0.4, 1.2),
     )
 
 
@@ -94,7 +94,7 @@ def _images(settings: Settings, random: np.random.Generator) -> Network:
     return Network(
         f"convolutions 3-32-64, {features}-{hidden}-10, batch {batch} of {side}x{side}, Adam",
         random.normal(size=(batch, 3, side, side)).astype(np.float32), random.integers(10, size=batch), model, weights,
-        forward, "Adam", Limits(0.75, 0.75),
+        forward, "Adam", Limits(0.45, 0.45, 1.2),
     )
 
 
@@ -132,7 +132,7 @@ def _transformer(settings: Settings, random: np.random.Generator) -> Network:
     tokens = random.integers(vocabulary, size=(batch, length + 1))
     return Network(
         f"GPT, {depth} layers, width {width}, {heads} heads, {batch}x{length} tokens, AdamW", tokens[:, :-1],
-        tokens[:, 1:].reshape(-1), model, weights, forward, "AdamW", Limits(0.75, 0.7),
+        tokens[:, 1:].reshape(-1), model, weights, forward, "AdamW", Limits(0.6, 0.6, 1.2),
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 import genesis
+from benchmarks.floors import floors, seconds_for
 from benchmarks.measure import Bar, Result, Settings, compare
 from benchmarks.networks import Network, networks
 from benchmarks.peers import compiled, eager, jax, jitted, torch
@@ -45,6 +47,9 @@ def step(network: Network, settings: Settings) -> Result:
         "jax.jit": jitted(builders["jax.jit"]) if network.forward else "the network is not written in JAX",
     }, settings)
     result.hold_to(network.limits)
+    with genesis.debug.timing() as times:
+        ours()
+    result.beside_floor(seconds_for(chain.from_iterable(times.programs), floors(settings)[0]), network.limits)
     genesis.debug.reset_stats()
     ours()
     counts = genesis.debug.stats()
