@@ -30,6 +30,7 @@ from genesis.as_torch.stand_ins import (
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
+from genesis.distributed import fully_sharded, fully_sharded_settings, wrapping
 from genesis.nn import functional, init, parallel, utils
 from genesis.nn import parameter as nn_parameter
 from genesis.nn import state
@@ -170,7 +171,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.multiprocessing": (spawning, multiprocessing),
     "torch.multiprocessing.spawn": (spawning,),
     **{f"torch.distributed{path}": (distributed, processes) for path in ("", ".distributed_c10d")},
-    "torch.distributed.fsdp": (distributed.fsdp,),
+    **{f"torch.distributed.fsdp{path}": (distributed.fsdp, fully_sharded, fully_sharded_settings, wrapping) for path in (
+        "", ".api", ".fully_sharded_data_parallel", ".wrap")},
     **{f"torch.distributed.pipelining{path}": (distributed.pipelining,) for path in ("", ".schedules", ".stage")},
     "torch.distributed._composable.fsdp": (distributed.fsdp,),
     **{f"torch.distributed.optim{path}": (distributed.optim,) for path in ("", ".zero_redundancy_optimizer")},

@@ -19,6 +19,7 @@ from genesis.distributed.collectives import (
 from genesis.distributed.communication_hooks import GradBucket
 from genesis.distributed.data_parallel import DistributedDataParallel, GroupReduction
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
+from genesis.distributed.fully_sharded import FullyShardedDataParallel
 from genesis.distributed.messages import (
     P2POp, all_gather_object, batch_isend_irecv, broadcast_object_list, gather_object, irecv, isend, recv,
     scatter_object_list, send,
@@ -35,14 +36,13 @@ from genesis.runtime.collectives import CollectiveError
 DistError = CollectiveError
 
 __all__ = [
-    "NON_GROUP_MEMBER", "CollectiveError", "DeviceMesh", "DistError", "DistributedDataParallel", "GradBucket",
-    "GroupReduction", "P2POp", "ProcessGroup", "ReduceOp", "SyncBatchNorm", "Work", "all_gather",
-    "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
-    "batch_isend_irecv", "broadcast", "broadcast_object_list", "checkpoint", "communication_hooks",
-    "destroy_process_group", "fsdp", "futures", "gather", "gather_object", "get_backend", "get_global_rank",
-    "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "init_device_mesh", "init_process_group",
-    "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "isend",
-    "monitored_barrier", "new_group", "nn", "optim", "pipelining", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor",
-    "scatter", "scatter_object_list", "send", "tensor",
+    "NON_GROUP_MEMBER", "CollectiveError", "DeviceMesh", "DistError", "DistributedDataParallel",
+    "FullyShardedDataParallel", "GradBucket", "GroupReduction", "P2POp", "ProcessGroup", "ReduceOp", "SyncBatchNorm",
+    "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+    "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "checkpoint",
+    "communication_hooks", "destroy_process_group", "fsdp", "futures", "gather", "gather_object", "get_backend",
+    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "init_device_mesh",
+    "init_process_group", "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
+    "is_nccl_available", "isend", "monitored_barrier", "new_group", "nn", "optim", "pipelining", "recv", "reduce",
+    "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "tensor",
 ]
-

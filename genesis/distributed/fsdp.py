@@ -249,6 +249,11 @@ class _Sharding:
             self._is_gathered = self._is_unsharded = True
             self._hold(wholes)
 
+    def hold_whole(self, wholes: Sequence[Tensor]) -> None:
+        """Have the modules hold these in place of the rows, until `reshard`."""
+        self._hold(wholes)
+        self._is_gathered = self._is_unsharded = True
+
     def reshard(self) -> None:
         """Have them hold the rows."""
         self._hold([shard for _, shard in self.entries])

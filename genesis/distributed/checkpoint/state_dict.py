@@ -33,7 +33,7 @@ def get_model_state_dict(
     `submodules` says of which of its modules alone. All ranks have to call it.
     """
     options, bare = options or DEFAULT, _bare(model)
-    held, tensors = bare.state_dict(), _tensors(bare)
+    held, tensors = getattr(bare, "state_dict_of_rows", bare.state_dict)(), _tensors(bare)
     frozen = {name for name, p in bare.named_parameters() if not p.requires_grad} if options.ignore_frozen_params else ()
     wanted = {name: _name_of(name, bare, submodules, options) for name in held if name not in frozen}
     state = {given: given_value(held[name], tensors[name], options) if name in tensors else held[name]

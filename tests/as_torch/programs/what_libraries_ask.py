@@ -202,3 +202,10 @@ try:
 except RuntimeError as error:
     print(error)
 print(torch._C._are_functorch_transforms_active())
+from torch.distributed.fsdp.api import ShardedStateDictConfig  # noqa: E402
+from torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel, StateDictType  # noqa: E402
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy  # noqa: E402
+
+print(FullyShardedDataParallel is torch.distributed.fsdp.FullyShardedDataParallel, [*StateDictType], ShardedStateDictConfig())
+print(ModuleWrapPolicy({nn.Linear})(module=nn.ReLU(), recurse=False, nonwrapped_numel=0))
+print(size_based_auto_wrap_policy(nn.Linear(20, 20), recurse=False, nonwrapped_numel=420, min_num_params=400))
