@@ -14,6 +14,7 @@ from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.entry import Entry
+from genesis.capture.replay.other_value import OtherValueError
 from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all, flush_collectives, realize
 from genesis.ir.annotations import AnyFunction, Attributes
@@ -34,6 +35,7 @@ F = TypeVar("F", bound=AnyFunction)
 ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
 PATIENCE = 4  # recordings in a row that came to nothing before they become rare
+STRAYS = 16  # more calls than replays in which a value read was another before such values are no guards any more
 RARER = 3  # then each waits for this power of two times as many calls as the one before: a recording takes as long as 100 calls
 
 
@@ -58,6 +60,7 @@ class Compiled:
         self.fullgraph = fullgraph
         self._dynamic = dynamic
         self._returns_items = False
+        self._compares = True  # values that Python reads are guards: they are often the same
         self._fills = False  # the last recorded call put something into a dict
         self._wasted = 0  # calls since something was replayed
         self._replays = 0  # when a call was last recorded
@@ -106,6 +109,7 @@ class Compiled:
             if has_come_between():
                 return self.function(*args, **kwargs)
             entries, now, nearest = self.entries, modes(), -3
+            other: OtherValueError | None = None
             began = timeline.spans is not None and timeline.start()
             for entry in entries:
                 if entry.modes != now:
@@ -116,6 +120,8 @@ class Compiled:
                 if found.__class__ is int:
                     if found > nearest:
                         nearest, self.missed = found, entry.labels[found] if found >= 0 else "an attribute or item that is gone"
+                    continue
+                if other is not None and entry.contradicts(other):
                     continue
                 if seen_devices and entry.is_elsewhere(*found):
                     nearest, self.missed = len(entry.labels), "the device of a tensor"
@@ -143,11 +149,14 @@ class Compiled:
                         entry.settle()
                         self._find_native()
                     return result
-                self.missed = "the settings of an optimizer"
+                nearest, self.missed = len(entry.labels), str(result)
+                if isinstance(result, OtherValueError):
+                    other = result
         return self._missed(args, kwargs)
 
     def _missed(self, args: Positional, kwargs: Attributes) -> Any:
         """Record the call; after several recordings without a replay, only now and then."""
+        self._give_up_values()
         replays = sum(entry.replays for entry in self.entries)
         if replays != self._replays:
             self._replays, self._wasted = replays, 0
@@ -158,13 +167,14 @@ class Compiled:
             tell("guards", "%s is recorded anew: %s has changed", self.__qualname__, self.missed)
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
         began = timeline.start()
-        recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items)
+        recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items, compares=self._compares)
         timeline.note("record", began, self.__qualname__)
         recorder, entry = recording.recorder, recording.entry
         if recorder.guards.remembers:
             self._dynamic = False
         recorder.release()
-        self._returns_items = self._returns_items or recorder.only_returns_items(recording.result)
+        if not self._returns_items and recorder.only_returns_items(recording.result):
+            self._returns_items, entry = True, None  # the next recording reads these numbers anew
         self.refusals = recorder.refusals
         for refusal in self.refusals:
             tell("guards", "%s cannot be replayed: %s", self.__qualname__, refusal)
@@ -178,6 +188,15 @@ class Compiled:
                 del self.entries[ENTRY_LIMIT:]
                 self._find_native()
         return recording.result
+
+    def _give_up_values(self) -> None:
+        """If values that Python reads differ from call to call have them be no guards."""
+        comparing = [entry for entry in self.entries if entry.reads]
+        if sum(entry.strays for entry in comparing) > STRAYS + sum(entry.replays for entry in comparing):
+            self._compares = False
+            with LOCK:
+                self.entries = [entry for entry in self.entries if not entry.reads]
+                self._find_native()
 
     def _find_native(self) -> None:
         self._native = [entry.native.function for entry in self.entries if entry.native is not None]

@@ -46,6 +46,8 @@ class Explanation:
         slots: (what it is, its shape or value) of what each call reads anew.
         guards: what else is compared at each call.
         refusals: why a call runs as it is, each with the user's line; empty if it is replayed.
+        reads: values that are looked at, which have to be the same ones in a replay.
+        by_python: why no instructions replay the latest entry, where that has been found.
         missed: what differed from the nearest entry when a call was last recorded anew; None if that was the first.
         entries, replays: how many recorded calls there are, and how often they were replayed.
     """
@@ -64,6 +66,8 @@ class Explanation:
             reason = f"calls go elsewhere first, to {', '.join(sorted(REPLACING))}: nothing is replayed meanwhile"
             self.refusals.append(Refusal(reason, None))
         self.missed = compiled.missed
+        self.reads = [read.label for read in entry.reads]
+        self.by_python = compiled.entries[0].refusal if compiled.entries else None
         self.entries = len(compiled.entries)
         self.replays = sum(entry.replays for entry in compiled.entries)
 
@@ -74,8 +78,11 @@ class Explanation:
         lines = [f"{self.name}: {programs}; {replayed}"]
         lines += [f"    because {refusal}" for refusal in self.refusals]
         lines += [f"    split at {line_name(line)}" for line in self.splits if line]
+        lines += [f"    as long as the same is found: {label}" for label in self.reads]
         if self.entries:
             lines += [f"entries: {self.entries}, replayed {self.replays} times"]
+        if self.by_python is not None:
+            lines += [f"replayed by Python: {self.by_python}"]
         if self.missed is not None:
             lines += [f"recorded anew because of {self.missed}"]
         head = [line if len(line) < 200 else f"{line[:200]} .." for line in lines[:6]]

@@ -33,6 +33,7 @@ OPERATIONS = """
     EQUAL       a == object b
     FALSE       not a
     WORD        the word at a is number b
+    BYTES       the c bytes at the address in the word at a are those at b
     SKIP_IS     if a is object b: go on c instructions further down
     SKIP_OTHER  if a is not the object that the word at b points to: go on c instructions further down
     SKIP_HALF   if the 32 bits at a are number b: go on c instructions further down
@@ -180,9 +181,14 @@ WORD:
   %word = load i64, ptr %a.word
   %is.word = icmp eq i64 %word, %b
   br label %require
+BYTES:
+  %bytes.at = load ptr, ptr %a.word
+  %bytes.order = call i32 @memcmp(ptr %bytes.at, ptr %b.object, i64 %c)
+  %is.bytes = icmp eq i32 %bytes.order, 0
+  br label %require
 require:
   %holds = phi i1 [ %is, %IS ], [ %is.not, %IS_NOT ], [ %same, %SAME ], [ %apart, %APART ], [ %is.class, %CLASS ],
-                  [ %is.size, %SIZE ], [ %is.equal, %EQUAL ], [ %is.false, %FALSE ], [ %is.word, %WORD ]
+                  [ %is.size, %SIZE ], [ %is.equal, %EQUAL ], [ %is.false, %FALSE ], [ %is.word, %WORD ], [ %is.bytes, %BYTES ]
   br i1 %holds, label %next, label %missed
 
 SKIP_IS:
@@ -334,6 +340,7 @@ declare i32 @PyErr_ExceptionMatches(ptr)
 declare void @PyErr_Clear()
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
+declare i32 @memcmp(ptr, ptr, i64)
 """
 
 

@@ -38,6 +38,12 @@ def value_looked_at() -> None:
         thread_state.recorder.value_looked_at()
 
 
+def values_read(array: Array) -> None:
+    """Python reads all values of `array` at once, and nothing that sees its memory remains."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.values_read(array)
+
+
 def item_read(tensor: Any) -> Any:
     """The number that `item()` is to return while a call is recorded."""
     return thread_state.recorder.item_read(tensor)

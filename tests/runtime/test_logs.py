@@ -72,7 +72,7 @@ def test_guards_tell_what_changed_and_what_cannot_be_replayed(caplog):
 
     @genesis.compile
     def looked(x):
-        return x + x.sum().item()
+        return x * len(x.tolist())
 
     for scale in (2.0, 2.0, "a"):
         settings["scale"] = scale
@@ -81,10 +81,10 @@ def test_guards_tell_what_changed_and_what_cannot_be_replayed(caplog):
                 scaled(genesis.ones(2))
         else:
             scaled(genesis.ones(2))
-    looked(genesis.ones(2))
+    looked(genesis.ones(100))
     messages = [record.getMessage() for record in caplog.records]
     assert re.match(r".*<locals>.scaled is recorded anew: .*scale.* has changed", messages[0])
-    assert re.match(r".*<locals>.looked cannot be replayed: a value is looked at \(at .*test_logs.py:\d+\)", messages[1])
+    assert re.match(r".*<locals>.looked cannot be replayed: a value is looked at .*\(at .*test_logs.py:\d+\)", messages[1])
 
 
 def test_the_environment_names_channels():

@@ -17,6 +17,7 @@ import numpy as np
 
 from genesis.capture.guards.python_state import Guards
 from genesis.capture.record.origins import users_frame
+from genesis.capture.record.reads import LOOK, Reads
 from genesis.capture.record.records import InputSource, Program, Refusal, Settings, Source, SplitError, State, signed
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
@@ -46,7 +47,10 @@ T = TypeVar("T")
 class Recorder:
     """The record of one call in this thread; a context manager."""
 
-    def __init__(self, fullgraph: bool = False, returns_items: bool = False, undoable: bool = False) -> None:
+    def __init__(
+        self, fullgraph: bool = False, returns_items: bool = False, undoable: bool = False, compares: bool = True
+    ) -> None:
+        self._compares = compares  # values that Python reads may be guards
         self._undoable = undoable  # what the call writes over is kept, so that `take_back` can put it back
         self._fullgraph = fullgraph and not returns_items
         self._returns_items = returns_items
@@ -61,6 +65,7 @@ class Recorder:
         self.sources = SourceTable()
         self.states, self.gradients = self.sources.states, self.sources.gradients
         self.inputs, self.outputs, self.constants = self.sources.inputs, self.sources.outputs, self.sources.constants
+        self.reads = Reads(self.sources)
         self.steps: list[UpdateStep | ScheduleStep] = []
         # An argument that the function also reaches by a name is one tensor: replays hold for that very tensor.
         self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
@@ -106,6 +111,7 @@ class Recorder:
         for state in self.states.values():
             state.release()
         self.arguments = None
+        self.reads.release()
         for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._handles, self.numbers):
             table.clear()  # type: ignore[attr-defined]
 
@@ -113,9 +119,7 @@ class Recorder:
 
     def refuse(self, reason: str, passes: bool = False) -> None:
         """The call cannot be replayed; `passes`: for a reason that the next call need not have."""
-        frame = users_frame()
-        line = resolve_line(*user_line()) if frame is None else resolve_line(frame.f_code, frame.f_lasti)
-        refusal = Refusal(reason, line, passes)
+        refusal = Refusal(reason, _users_line(), passes)
         if refusal not in self.refusals:
             self.refusals.append(refusal)
 
@@ -132,11 +136,19 @@ class Recorder:
         return unseen
 
     def value_looked_at(self) -> None:
-        """Python reads a value: what it does from here on may depend on it."""
+        """Python sees memory: what it does from here on may depend on what is there."""
         self._looks += 1
-        self.refuse(_LOOK)
+        self.refuse(LOOK)
         if self._fullgraph:
             raise SplitError(f"compile: with fullgraph=True, {self.refusals[-1]}")
+
+    def values_read(self, array: Array) -> None:
+        """Python reads the values of `array`: a replay holds where it computes the same ones."""
+        if self._fullgraph or not self._compares:
+            self.value_looked_at()
+            return
+        self._looks += 1
+        self.reads.add(array, realize(array), _users_line())
 
     def item_read(self, tensor: Tensor) -> Any:
         """The one number in `tensor`; a Number that replays read anew, if calls like this one only return it."""
@@ -148,13 +160,13 @@ class Recorder:
         if self._returns_items and type(value) in (int, float):
             return Number(value, ("item", tensor_of(array)), self)
         self.items.append(value)
-        self.value_looked_at()
+        self.values_read(array)
         return value
 
     def only_returns_items(self, result: Tree) -> bool:
         """Whether the only obstacles to a replay are numbers read from tensors and returned."""
         returned = {id(leaf) for leaf in leaves_of(result)}
-        looks = {refusal.reason for refusal in self.refusals} == {_LOOK}
+        looks = all(refusal.reason.startswith(LOOK) for refusal in self.refusals)
         return looks and bool(self.items) and self._looks == len(self.items) and returned.issuperset(map(id, self.items))
 
     def input_entered(self, trace: Trace, tensor: Tensor, array: Array) -> None:
@@ -376,4 +388,6 @@ class Recorder:
             writes[:] = [*[write for write in writes if write[0] is not root], (root, index)]
 
 
-_LOOK = "a value is looked at"
+def _users_line() -> tuple[str, int] | None:
+    frame = users_frame()
+    return resolve_line(*user_line()) if frame is None else resolve_line(frame.f_code, frame.f_lasti)

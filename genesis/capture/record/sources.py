@@ -62,8 +62,13 @@ class SourceTable:
         for other, like in self.states.items():  # another handle on it
             if like.array is original and (source := self.source_of(other)) is not None:
                 return InputSource(source, None, copied)
-        # A view of its own: a replay takes the same part of its root's memory, wherever that lies then.
+        # A view of its own: a replay takes the same part of what a program computed, or of its root's memory.
         root = tensor if tensor is None or tensor._base is None else tensor._base
+        if root is not None and id(root._array) in self.outputs and root.dtype is array.node.dtype:
+            whole = root._array.memory
+            if whole is not None and whole.buffer is memory.buffer:
+                at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
+                return InputSource(("output", *self.outputs[id(root._array)]), at, copied)
         state = None if root is None or root.dtype is not array.node.dtype else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:
             source = self.source_of(root)

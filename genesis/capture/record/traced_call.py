@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from genesis.capture.guards.entry_check import leaves_check
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.handlers import handlers_apart
+from genesis.capture.record.reads import LOOK
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Results
@@ -51,11 +52,14 @@ class Recording(NamedTuple):
 
 def record(
     function: AnyFunction, args: Positional, kwargs: Options, dynamic: bool = False, fullgraph: bool = False,
-    returns_items: bool = False, undoable: bool = False,
+    returns_items: bool = False, undoable: bool = False, compares: bool = True,
 ) -> Recording:
-    """Call the function and record it; `undoable`: the recorder keeps what it takes to undo the call."""
+    """Call the function and record it.
+
+    `undoable`: the recorder keeps what it takes to undo the call. `compares`: a replay may hold for the values that were read.
+    """
     before = modes()
-    recorder = Recorder(fullgraph, returns_items, undoable)
+    recorder = Recorder(fullgraph, returns_items, undoable, compares)
     # The collector would run destructors of anybody's objects: what they call would be taken for the function's.
     with collector_paused(), handlers_apart(), recorder, recorder:  # twice, as every mode: see `recording` in tracing/state.py
         arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
@@ -82,7 +86,10 @@ def record(
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)
         results = Results(recorder, result, arguments.containers)
-        entry = Entry(recorder, arguments, results, before)
+        reads = recorder.reads.resolved(recorder.programs, recorder.refusals)
+        if results.gradients and any(read.position == len(recorder.programs) - 1 for read in reads):
+            recorder.refuse(f"{LOOK} after gradients were left")
+        entry = Entry(recorder, arguments, results, before, reads)
     if dynamic or returns_items:
         result = _plain(result)
         arguments.forget()

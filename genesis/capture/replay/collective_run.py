@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.native_slots import NativeSlots
-from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.python_calls import PythonCalls
-from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
+from genesis.capture.replay.single_program import TensorChanges
 from genesis.execution.interrupted_run import collective_failure, has_overwritten, leave
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import ResultPool, Run
@@ -48,11 +48,10 @@ class CollectiveRun:
     """Runs such a program in the memory of `run`. If nothing comes of it, what `calls` has done is taken back."""
 
     def __init__(
-        self, program: ReplayProgram, single: SingleProgramReplay, changes: TensorChanges, slots: NativeSlots,
-        calls: PythonCalls, run: Run,
+        self, program: HostProgram, changes: TensorChanges, slots: NativeSlots, calls: PythonCalls, run: Run
     ) -> None:
-        self._program, self._plan = program, program.plan
-        self._native = single.program
+        self._program, self._plan = program.recorded, program.recorded.plan
+        self._native = program.program
         self._changes, self._slots, self._calls, self._run = changes, slots, calls, run
         self._completion = Completion()
 

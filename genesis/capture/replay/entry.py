@@ -8,28 +8,30 @@ holds for it: an index out of range undoes what depends on it, an interrupt lose
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from operator import add, attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from genesis.capture.guards.entry_check import check_of
 from genesis.capture.record.arguments import Arguments
+from genesis.capture.record.reads import Read
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Source, Values, Write
+from genesis.capture.record.records import InputSource, Leaves, Mode, Source, Values
 from genesis.capture.record.results import Results, copied, find, tensor_builder
 from genesis.capture.record.steps import steps_not_taken
 from genesis.capture.replay.collective_run import is_replayable
-from genesis.capture.replay.native_replay import LONGEST, NativeReplay, is_native
-from genesis.capture.replay.native_slots import NativeSlots
+from genesis.capture.replay.native_replay import NativeReplay
+from genesis.capture.replay.other_value import OtherValueError, named
 from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.settling import Refused, Settling
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
+from genesis.capture.replay.step import Step, step_of
 from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.execution.failure import take_back_notes
-from genesis.execution.flush import FLUSH_HOOKS, flush
+from genesis.execution.flush import FLUSH_HOOKS, flush, realize
 from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.runtime.executor_ir import PATIENCE
-from genesis.runtime.instructions import are_possible
 from genesis.runtime.timeline import timeline
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
@@ -38,20 +40,6 @@ from genesis.tracing.trace import Array
 
 _device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
 LOOKS = 4  # at a replay, which a busy machine may have slowed down
-
-
-class _Step(NamedTuple):
-    """A program, and what a replay looks up for it."""
-
-    program: ReplayProgram
-    inputs: list[InputSource]
-    numbers: list[float]
-    slots: list[tuple[int, Source]]
-    variables: list[tuple[int, Source]]
-    writes: list[Write]
-    roots: list[Tensor]  # that are written over, if they are the same ones in all calls; else none
-    versions: list[int]  # by how many theirs rise
-    is_plain: bool  # its inputs are the arrays that `check` returns, in their order
 
 
 class Entry:
@@ -64,12 +52,18 @@ class Entry:
         programs: those that run, in order.
         native: what does it without Python, once there was one, if it can.
         results: what the call returns, and the gradients that it leaves.
+        reads: values that the call reads in its middle.
     """
 
-    def __init__(self, recorder: Recorder, arguments: Arguments, results: Results, modes: Mode) -> None:
+    def __init__(
+        self, recorder: Recorder, arguments: Arguments, results: Results, modes: Mode, reads: Sequence[Read]
+    ) -> None:
         self.modes = modes
         self.labels = recorder.guards.labels
+        self.reads = reads
+        self._pure = 1 + max([read.position for read in reads], default=-1)  # programs before the last value that is read
         self._replays = 0
+        self.strays = 0  # calls in which a value that is read was another
         self.lines = [program.line for program in recorder.programs]
         self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
@@ -85,25 +79,32 @@ class Entry:
             for one in program.inputs:
                 if one.source[0] not in ("output", "constant"):
                     given.setdefault(InputSource(one.source), len(given))
+        for read in reads:
+            if read.position < 0:
+                given.setdefault(InputSource(read.source), len(given))
         self._given = given
         recorder.wholes.update([one.source for one in given])
-        self._steps = [_step(recorder, position, given) for position in range(len(recorder.programs))]
+        self._steps = [step_of(recorder, position, given) for position in range(len(recorder.programs))]
+        self._prefixes: list[object] = [
+            (step.program.plan, [one._replace(source=named(one.source)) for one in step.inputs], step.numbers, step.slots)
+            for step in self._steps[: self._pure]]
         self._unread = [w.source for step in self._steps for w in step.writes if InputSource(w.source) not in given]
         self._single = self._single_replay()
         # The check is generated last: what was looked up so far decides which tensors it compares, and how closely.
         self._check = check_of(recorder, arguments, given)
         self.check: AnyFunction = self._check.function
         self.native: NativeReplay | None = None
+        self.refusal: str | None = None  # why instructions do not replay it, when that was last looked at
         self.is_settled = False  # `native` is there, or will not be
         self._looks = 0
-        read = {one.source for one in given}
-        self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in read]
+        sources = {one.source for one in given}
+        self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in sources]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
                        if ("leaf", j) not in recorder.fixed]
 
     def _single_replay(self) -> SingleProgramReplay | None:
         """The fast way, if the call is one program that fits, and takes no longer than an interrupt may wait."""
-        if len(self._steps) != 1 or not self._steps[0].program.is_single:
+        if self.reads or len(self._steps) != 1 or not self._steps[0].program.is_single:
             return None
         step = self._steps[0]
         if any(one.copied for one in step.inputs):  # nobody else would own the copies while the program runs
@@ -128,8 +129,14 @@ class Entry:
         devices = {*map(_device, arrays), *[array_of(find(source, leaves)).device for source in self._unread]}
         return bool(self._steps) and not devices <= {self._steps[0].program.device}
 
+    def contradicts(self, other: OtherValueError) -> bool:
+        """Whether a replay would find the value that another entry has found, after the same programs, and want another."""
+        if self._prefixes[: len(other.prefix)] != other.prefix:
+            return False
+        return any(named(read.source) == other.source and read.values != other.found for read in self.reads)
+
     def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
-        """(True, what the recorded call would return), or (False, None) if a step would be another.
+        """(True, what the recorded call would return), or (False, why) if it would go on in another way: nothing has happened.
 
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
@@ -142,7 +149,7 @@ class Entry:
         commit.done = False
         try:
             if not taken.take(self._optimizer_steps, self._draws):
-                return False, None
+                return False, "the settings of an optimizer"
             if single is None:
                 result = self._flushed(arrays, leaves, taken, commit)
             else:
@@ -158,6 +165,10 @@ class Entry:
                 result = single.replay(arrays, scalars, leaves)
                 if began:
                     timeline.note_programs(began, only.program.plan, only.program.without_data)
+        except OtherValueError as other:
+            taken.take_back()
+            self.strays += 1
+            return False, other
         except BaseException:
             # Once committed, tensors hold their new arrays, computed or pending: the step has been taken.
             if not commit.done:
@@ -177,24 +188,16 @@ class Entry:
     def settle(self) -> None:
         """Have `native` replay this call, if instructions can. It has been replayed: what that takes is known."""
         self._looks += 1
-        self.is_settled = self._looks == LOOKS
-        single = self._single
-        if single is None or not are_possible() or not is_native(self.results):
-            return
-        if not single.communicates and sum(single.program.seconds()) > LONGEST:
-            return
-        changes, step = single.same_changes(), self._steps[0]
-        if changes is not None:
-            computes = any(source[0] != "leaf" for _, source in step.slots) or self._optimizer_steps or self._draws is not None
-            numbers = partial(self._computed, step.slots) if computes else None
-            nodes = [step.program.nodes[position] for position in step.program.positions]
-            inputs = [
-                (self._given[InputSource(one.source)] if one.source[0] != "constant" else one.source[1],
-                 0 if one.within is None else one.within.offset * node.dtype.itemsize)
-                for one, node in zip(step.inputs, nodes, strict=True)]
-            slots = NativeSlots(inputs, step.numbers, {k: source for k, source in step.slots}, numbers)
-            self.is_settled = True
-            self.native = NativeReplay(self._check, self.modes, step.program, single, self.results, changes, slots)
+        slots = [slot for step in self._steps for slot in step.slots]
+        computes = any(source[0] != "leaf" for _, source in slots) or self._optimizer_steps or self._draws is not None
+        changes = bool(self._cleared or self.results.gradients or any(step.writes for step in self._steps))
+        settling = Settling(self._steps, self._given, self.reads, self.results, self._single, changes,
+                            partial(self._computed, slots) if computes else None)
+        try:
+            self.native = settling.replay(self._check, self.modes)
+        except Refused as reason:
+            self.refusal = str(reason)
+        self.is_settled = self.native is not None or self._looks == LOOKS
 
     def _computed(self, slots: Sequence[tuple[int, Source]], taken: TakenSteps, *leaves: Any) -> tuple[Scalar, ...] | None:
         """The numbers of slots, after the optimizers' steps; None if one of these would be another."""
@@ -204,12 +207,13 @@ class Entry:
 
     def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: Commit) -> Any:
         """Put the programs down one after the other, and flush each."""
-        for source in self._cleared:
-            find(source, leaves)._grad = None
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
         last = len(self._steps) - 1
+        self._require(-1, arrays, values)
         for position, step in enumerate(self._steps):
+            if position == self._pure:
+                self._clear(leaves)
             inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
             if position == last and inputs is not arrays:
                 arrays.clear()  # the trace alone is to own inputs that die: the pool takes over what has no other owner
@@ -226,13 +230,18 @@ class Entry:
                 for _ in range(write.notes):
                     note(root._array, write.change)
                 trace.written.append((root, root._array, root._changes))
+            if position < self._pure:
+                flush(trace, step.program.begin(handles))
+                self._require(position, arrays, values)
+                continue
             graded = self._gradients(values, leaves, made) if position == last else []
             _commit(step, roots, handles, graded, commit)
             try:
                 flush(trace, step.program.begin(handles))
             except BaseException:
                 new = frozenset(values.values())
-                if position or trace.done or trace.run is not None or not all(map(partial(_is_former, new), roots)):
+                begun = position > self._pure or trace.done or trace.run is not None
+                if begun or not all(map(partial(_is_former, new), roots)):
                     for index in steps_not_taken(self._optimizer_steps, partial(_is_former, new)):
                         taken.undo[index]()
                 else:
@@ -240,11 +249,25 @@ class Entry:
                     for root, write in zip(roots, step.writes, strict=True):
                         take_back_notes(root._array, None, 0 if step.program.plan.keeps else write.notes, write.change)
                 raise
-        if not self._steps:  # nothing was to compute: gradients are views of what was there, or None
+        if self._pure > last:  # nothing is left to compute: gradients are views of what was there, or None
+            self._clear(leaves)
             for tensor, gradient in self._gradients(values, leaves, made):
                 hold_gradient(tensor, gradient)
             commit.done = True
         return self._build(values, leaves, made)
+
+    def _clear(self, leaves: Leaves) -> None:
+        for source in self._cleared:
+            find(source, leaves)._grad = None
+
+    def _require(self, position: int, arrays: Sequence[Array], values: Values) -> None:
+        """Raise OtherValueError unless what is read after the program at `position` is what it was."""
+        for read in self.reads:
+            if read.position == position:
+                array = values[read.source[1:]] if position >= 0 else arrays[self._given[InputSource(read.source)]]
+                found = realize(array).numpy(array.node.dtype).tobytes()
+                if found != read.values:
+                    raise OtherValueError(read, found, self._prefixes[: position + 1])
 
     def _gradients(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors whose `.grad` is new, and what it is."""
@@ -255,12 +278,11 @@ class Entry:
 
     def _input(self, given: InputSource, arrays: list[Array], values: Values) -> Array:
         kind = given.source[0]
-        if kind == "output":
-            return values[given.source[1:]]  # type: ignore[index]
         if kind == "constant":
             constant: Array = given.source[1]
             return constant
-        array = arrays[self._given[InputSource(given.source)]]
+        array: Array = values[given.source[1:]] if kind == "output" else (  # type: ignore[index]
+            arrays[self._given[InputSource(given.source)]])
         if given.within is not None:
             assert array.memory is not None
             at = given.within._replace(offset=given.within.offset + array.memory.layout.offset)
@@ -274,7 +296,7 @@ def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
 
 
 def _commit(
-    step: _Step, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
+    step: Step, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
     commit: Commit,
 ) -> None:
     """Put what a program will have computed where it belongs: arrays, versions and, after the last one, gradients."""
@@ -286,29 +308,3 @@ def _commit(
     for tensor, gradient in graded:
         if not tensor._is_holder:
             hold_gradient(tensor, gradient)
-
-
-def _step(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> _Step:
-    program: Program = recorder.programs[position]
-    later = {root for following in recorder.programs[position + 1 :] for root, _ in following.writes}
-    program.replay.seal()
-    outputs = {index: k for k, index in enumerate(program.replay.outputs)}
-    writes = []
-    for root, index in program.writes:
-        state, source = recorder.states[root], recorder.source_of(root)
-        if source is None:
-            recorder.refuse(f"a tensor of shape {root.shape} is written that no argument, name or attribute leads to")
-            continue
-        assert state.array.memory is not None
-        recorder.wholes.add(source)
-        final, change = root not in later, state.array.memory.buffer.change
-        writes.append(Write(
-            source, outputs[index], root._changes - state.version if final else 0, state.notes if final else 0,
-            change if change is None else change.again(),
-        ))
-    plain = len(recorder.programs) == 1 and [*given] == program.inputs
-    roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "tensor" for write in writes) else []
-    return _Step(
-        program.replay, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
-        [write.versions for write in writes], plain)
-

@@ -1,9 +1,10 @@
 """Replays without Python: the guards of a call, the slots of its program and its results as instructions.
 
-They serve a call that is one short program of the host's. They do what
-`Compiled`, `Entry` and `SingleProgramReplay` do for it, or say MISSED before anything has happened; then those do. The
-interpreter runs nothing else meanwhile, so there is nothing to lock and no interrupt to mind. Where they call Python, as for an
-optimizer's step, the lock is held. A program with collectives is run by Python, and the interpreter runs others meanwhile.
+They serve a call of short programs of the host's. They do what `Compiled` and `Entry` do for it, or say MISSED before anything
+has happened; then those do. Values that the function reads after a program are compared where they lie: if one is another the
+call is missed, for no program but the last changes tensors. The interpreter runs nothing else meanwhile, so there is nothing to
+lock and no interrupt to mind. Where they call Python, as for an optimizer's step, the lock is held. A program with collectives
+is run by Python, and the interpreter runs others meanwhile.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Recipe, Results
 from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import has_come_between, run_critical
-from genesis.capture.replay.native_slots import NativeSlots
-from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.python_calls import PythonCalls
-from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
+from genesis.capture.replay.result_words import ResultWords
+from genesis.capture.replay.single_program import TensorChanges
 from genesis.execution.flush import FLUSH_HOOKS, has_pending_collectives
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import default_dtype
@@ -34,101 +35,60 @@ from genesis.runtime import determinism
 from genesis.runtime import team as threads
 from genesis.runtime.collectives import GROUPS
 from genesis.runtime.counters import replayed
-from genesis.runtime.devices import CPU, seen_devices
+from genesis.runtime.devices import seen_devices
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Place
 from genesis.runtime.native import UNOBSERVED
-from genesis.runtime.references import IN_LIST
+from genesis.runtime.scratch import scratch
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
 from genesis.tensor.handle import Tensor, shares
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import BUSY, LOCK, critical
+from genesis.tracing.trace import BUSY, LOCK, Array, critical
 
-# Seconds that a program may keep the interpreter, as any Python code may (`sys.getswitchinterval`).
-LONGEST = 5e-3
 RUNS = 2  # in which results lie by turns
-
-
-class ResultWords:
-    """A run of a program, and the words that instructions know its memory by.
-
-    Attributes:
-        owned: {how many, objects.., counts..} of what makes up its results, for SKIP_ALONE.
-        addresses: those of its buffers.
-        arrays: the addresses of its results, as arrays.
-        run: the run.
-        unread: for each small value that a tensor gets, {2, array, memory, counts..} as long as that tensor alone owns it,
-            which a register holds meanwhile, too.
-    """
-
-    def __init__(self, single: SingleProgramReplay) -> None:
-        self._single, self._pool = single, single.pool
-        self.run = run = self._pool.new_run(CPU)
-        self.owned = array("Q", bytes(8 * (1 + 2 * self._pool.kept_count)))
-        self.addresses = array("Q", run.addresses)
-        self.arrays = array("Q", bytes(8 * len(run.arrays)))
-        self.unread = [array("Q", [2, id(None), id(None), 0, 0]) for _ in self._pool.selected]
-        self._disown()
-
-    def _disown(self) -> None:
-        """Nothing that there is is alone: the next call renews all."""
-        count = self._pool.kept_count
-        self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])
-
-    def renew(self) -> None:
-        """Find memory in place of what somebody owns, and for large results."""
-        self._disown()  # should this raise
-        run = self.run
-        self.release()  # what a call has left that came to nothing
-        self._pool.provide(run, self._single.reused())
-        self.addresses[:] = array("Q", run.addresses)
-        self.arrays[:] = array("Q", [id(made) for made in run.arrays])
-        counts = {id(kept): counted - IN_LIST + 1 for kept, counted in zip(run.kept, run.unowned or (), strict=True)}
-        self.owned[:] = array("Q", [len(counts), *counts, *counts.values()])
-        for words, value in zip(self.unread, self._pool.selected, strict=True):
-            of_array, of_memory = id(run.arrays[value]), id(run.memories[value])
-            words[:] = array("Q", [2, of_array, of_memory, counts[of_array] + 2, counts[of_memory]])
-
-    def release(self) -> None:
-        """Let go of large results, which their tensors own now."""
-        self._pool.drop_passing(self.run)
+Set = tuple[Place, str, Place, Place]  # tensor, name, value, and the value before
 
 
 class NativeReplay:
-    """The function of (args, kwargs) that replays a call, or returns MISSED."""
+    """The function of (args, kwargs) that replays a call, or returns MISSED.
+
+    `reads` are of arguments. The last program alone may change tensors, and be given numbers that Python computes. One with
+    collectives is the only one.
+    """
 
     def __init__(
-        self, check: EntryCheck, modes: Mode, program: ReplayProgram, single: SingleProgramReplay, results: Results,
-        changes: TensorChanges, slots: NativeSlots,
+        self, check: EntryCheck, modes: Mode, steps: Sequence[NativeStep], reads: Sequence[NativeRead], results: Results,
+        changes: TensorChanges,
     ) -> None:
         self._code = code = Instructions(2)
-        self._program = program
-        self._single, self._results, self._changes, self._slots = single, results, changes, slots
+        self._steps, self._results, self._changes, self._compute = steps, results, changes, steps[-1].slots.compute
+        self._communicates = bool(steps[-1].program.recorded.plan.collectives)
+        self._arena_bytes = max([step.program.arena_bytes for step in steps], default=0)
         self._count, self._turn = array("Q", [0]), array("Q", [0])
-        self._is_locked = slots.compute is not None or bool(changes.roots or changes.gradients) or single.communicates
-        self._calls = PythonCalls(slots.compute)
+        self._is_locked = self._compute is not None or bool(changes.roots or changes.gradients) or self._communicates
+        self._calls = PythonCalls(self._compute)
         self._require_plain_thread(modes)
         guards = NativeCheck(code)
         for lines, constants in check.parts:
             guards.add(lines, constants)
-        given = [guards.evaluate(name) for name in check.inputs]
-        self._inputs = [
-            (given[which] if isinstance(which, int) else code.constant(which), offset) for which, offset in slots.inputs]
+        self._given = [guards.evaluate(name) for name in check.inputs]
         self._leaves = [guards.names[f"a{j}"] for j in range(check.leaves)]
         self._before = [
             guards.arrays.get(root) or code.attribute(code.constant(root), "_array") for root, *_ in changes.roots]
+        for read in reads:
+            self._require_value(read, [])
         code.emit("ENTER")
-        words = [code.keep(ResultWords(single)) for _ in range(RUNS)]
+        words = [[code.keep(ResultWords(step.program)) for step in steps] for _ in range(RUNS)]
         for k in range(RUNS):
             skip = code.emit("SKIP_HALF", _at(self._turn), 1 - k, 0)
-            self._run(words[k], words[k - 1])
+            result = self._run(words[k], words[k - 1])
             code.emit("STORE", _at(self._turn), 1 - k)
             code.emit("ADD", _at(self._count), 1)
-            if not single.communicates:  # whose runs count themselves
+            if not self._communicates:  # whose runs count themselves
                 code.emit("ADD", _at(replayed), 1)
-            code.emit("RETURN", self._result)
+            code.emit("RETURN", result)
             code.skip_from(skip)
-        code.keep((self._count, self._turn, single))
+        code.keep((self._count, self._turn, steps))
         self._replay = code.function()
         self.function: Callable[..., Any] = self._replay_locked if self._is_locked else self._replay
 
@@ -172,58 +132,105 @@ class NativeReplay:
         with LOCK:
             return MISSED if has_come_between() else run_critical(self._replay, args, kwargs)
 
-    def _run(self, words: ResultWords, previous: ResultWords) -> None:
-        code, single = self._code, self._single
-        if single.pool.has_large:
+    def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Place:
+        """Run the programs; the register that gets the return value."""
+        code, steps = self._code, self._steps
+        for step, one in zip(steps, words, strict=True):
+            self._provide(step, one)
+        if self._is_locked:
+            code.call(self._calls.begin)
+        sets = self._sets(words[-1])
+        self._tensors: dict[int, Place] = {}
+        result = self._build(self._results.tree, words) if self._results.is_new else None
+        if self._communicates:
+            self._tell_backwards(words[-1], previous[-1])
+            self._run_collectives(words[-1])
+            for tensor, name, value, _ in sets:
+                code.emit("SET", tensor, name, value)
+            return self._build(self._results.tree, words) if result is None else result
+        temporary = code.attribute(code.call(partial(scratch.buffer, self._arena_bytes)), "ptr") if self._arena_bytes else None
+        for k, step in enumerate(steps):
+            is_last = k == len(steps) - 1
+            if step.program.verify is not None:  # it is Python, which may run the same program
+                self._fill(k, words, temporary, None)
+                code.call(step.program.verify)
+            code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
+            numbers = self._prepare(sets, words[k], previous[k]) if is_last else None
+            self._fill(k, words, temporary, numbers)
+            for tensor, name, value, _ in sets if is_last else ():
+                code.emit("SET", tensor, name, value)
+            run = code.emit("RUN", step.program.program.address)
+            self._undo(sets if is_last else (), words)
+            code.skip_from(run)
+            for read in step.reads:
+                self._require_value(read, words)
+        if result is None:
+            result = self._build(self._results.tree, words)
+        self._release(words)
+        return result
+
+    def _provide(self, step: NativeStep, words: ResultWords) -> None:
+        """Find memory for results where there is none."""
+        code = self._code
+        if step.program.pool.has_large:
             code.call(words.renew)
         else:
             skip = code.emit("SKIP_ALONE", _at(words.owned), 0, 0)
             code.call(words.renew)
             code.skip_from(skip)
-        if self._is_locked:
-            code.call(self._calls.begin)
-        sets = self._sets(words)
-        self._tensors: dict[int, Place] = {}
-        self._result = self._build(self._results.tree, words)
-        if single.communicates:
-            self._tell_backwards(words, previous)
-            self._run_collectives(words)
-            for tensor, name, value, _ in sets:
-                code.emit("SET", tensor, name, value)
-            return
-        temporary = code.call(single.temporary) if single.arena_bytes else None
-        if single.verify is not None:  # it is Python, which may run the same program
-            self._fill(words, temporary, None)
-            code.call(single.verify)
-        code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
+
+    def _prepare(self, sets: Sequence[Set], words: ResultWords, previous: ResultWords) -> Place | None:
+        """What Python does before the last program; the register of the numbers that it computes."""
         self._tell_backwards(words, previous)
-        numbers = None
-        if self._slots.compute is not None:  # the last Python: an interrupt in it has all taken back
-            numbers = code.call(self._calls.compute, *self._leaves)
-            code.emit("IS_NOT", numbers, None)
-        self._fill(words, temporary, numbers)
-        for tensor, name, value, _ in sets:
-            code.emit("SET", tensor, name, value)
-        run = code.emit("RUN", single.program.address)
-        for tensor, name, _, before in sets:  # an index was out of range, before anything was written over
+        if self._compute is None:
+            return None
+        numbers = self._code.call(self._calls.compute, *self._leaves)  # the last: an interrupt in it has all taken back
+        self._code.emit("IS_NOT", numbers, None)
+        return numbers
+
+    def _undo(self, sets: Sequence[Set], words: Sequence[ResultWords]) -> None:
+        """An index was out of range, before anything was written over."""
+        code = self._code
+        for tensor, name, _, before in sets:
             code.emit("SET", tensor, name, before)
         if self._is_locked:
             code.call(self._calls.take_back)
-        if single.pool.has_large:
-            code.call(words.release)
+        self._release(words)
         code.emit("MISS")
-        code.skip_from(run)
-        if single.pool.has_large:
-            code.call(words.release)
+
+    def _release(self, words: Sequence[ResultWords]) -> None:
+        for step, one in zip(self._steps, words, strict=True):
+            if step.program.pool.has_large:
+                self._code.call(one.release)
+
+    def _require_value(self, read: NativeRead, words: Sequence[ResultWords]) -> None:
+        """Go on if a value that is read is what it was."""
+        code = self._code
+        values = code.keep(array("B", read.values))
+        if isinstance(read.place, BufferOf):
+            program, number = read.place
+            address = _at(words[program].addresses, number)
+        else:
+            address = _at(code.keep(array("Q", [0])))
+            memory = code.attribute(self._given[read.place], "memory")
+            code.emit("ADDRESS", address, code.attribute(memory, "pointer"), 0)
+            code.emit("MOVE", memory, code.constant(None))
+        code.emit("BYTES", address, _at(values), len(values))
 
     def _run_collectives(self, words: ResultWords) -> None:
-        code, slots = self._code, self._slots
-        run = CollectiveRun(self._program, self._single, self._changes, slots, self._calls, words.run)
-        changing = self._leaves if slots.compute else [self._leaves[source[1]] for source in slots.sources.values()]
-        code.emit("IS", code.call(run, *[place for place, _ in self._inputs], *changing), Constant(True))
+        code, step = self._code, self._steps[-1]
+        run = CollectiveRun(step.program, self._changes, step.slots, self._calls, words.run)
+        changing = self._leaves if self._compute else [self._leaves[source[1]] for source in step.slots.sources.values()]
+        inputs = [self._input(given) for given, _ in step.slots.inputs]
+        code.emit("IS", code.call(run, *inputs, *changing), Constant(True))
 
-    def _sets(self, words: ResultWords) -> list[tuple[Place, str, Place, Place]]:
-        """What is set: tensor, name, value, and the value before. All that can raise comes before."""
+    def _input(self, given: int | Array | BufferOf) -> Place:
+        """The register of an array."""
+        assert not isinstance(given, BufferOf)
+        return self._given[given] if isinstance(given, int) else self._code.constant(given)
+
+    def _sets(self, words: ResultWords) -> list[Set]:
+        """What is set. All that can raise comes before."""
         code, changes = self._code, self._changes
         roots = [code.constant(root) for root, *_ in changes.roots]
         sets = [(root, "_array", self._array(value, words), before)
@@ -233,7 +240,7 @@ class NativeReplay:
             sets.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
         for tensor, value, flags in changes.gradients:
             former = code.attribute(code.constant(tensor), "_grad")  # what is replaced lives on until the end
-            gradient = code.constant(None) if value is None else self._tensor(Tensor, value, flags, words)
+            gradient = code.constant(None) if value is None else self._tensor(Tensor, self._array(value, words), flags)
             sets.append((code.constant(tensor), "_grad", gradient, former))
         return sets
 
@@ -253,18 +260,21 @@ class NativeReplay:
             code.call(partial(self._calls.note, times, change), before)
             code.skip_from(silent)
 
-    def _fill(self, words: ResultWords, temporary: Place | None, numbers: Place | None) -> None:
-        """Fill the program's slots."""
-        code, single, filled = self._code, self._single, self._slots
-        slots = single.program.slots()
+    def _fill(self, which: int, words: Sequence[ResultWords], temporary: Place | None, numbers: Place | None) -> None:
+        """Fill the slots of one of the programs."""
+        code, step, filled = self._code, self._steps[which], self._steps[which].slots
+        slots = step.program.program.slots()
         code.emit("STORE", next(slots)[0], UNOBSERVED.address)
-        for k in range(len(self._inputs)) if single.inputs is None else single.inputs:
-            place, offset = self._inputs[k]
-            memory = code.attribute(place, "memory")
+        for k in range(len(filled.inputs)) if step.program.inputs is None else step.program.inputs:
+            given, offset = filled.inputs[k]
+            if isinstance(given, BufferOf):
+                code.emit("COPY", next(slots)[0], _at(words[given.program].addresses, given.number))
+                continue
+            memory = code.attribute(self._input(given), "memory")
             code.emit("ADDRESS", next(slots)[0], code.attribute(memory, "pointer"), offset)
             code.emit("MOVE", memory, code.constant(None))  # counts of owners tell whether it may be written over
-        for k in range(len(words.addresses)):
-            code.emit("COPY", next(slots)[0], _at(words.addresses, k))
+        for k in range(len(words[which].addresses)):
+            code.emit("COPY", next(slots)[0], _at(words[which].addresses, k))
         arena, _ = next(slots)
         if temporary is None:
             code.emit("STORE", arena, 0)
@@ -279,11 +289,13 @@ class NativeReplay:
             else:
                 code.emit("STORE", slot, *struct.unpack("q", struct.pack(kind, value)))
 
-    def _build(self, tree: tuple[str, Any], words: ResultWords) -> Place:
+    def _build(self, tree: tuple[str, Any], words: Sequence[ResultWords]) -> Place:
         """The register that gets the return value, or a part of it."""
         code, (how, what) = self._code, tree
         if how == "made":
             return self._made(what, words)
+        if how == "item":
+            return code.call(Tensor.item, self._build(what, words))
         if how == "leaf":
             return self._leaves[what]
         if how == "same":
@@ -292,23 +304,25 @@ class NativeReplay:
         built = [self._build(item, words) for item in items]
         return code.call(lambda *parts: kind(parts), *built)
 
-    def _made(self, recipe: Recipe, words: ResultWords) -> Place:
+    def _made(self, recipe: Recipe, words: Sequence[ResultWords]) -> Place:
         """The register of the tensor of a recipe, which is built once in a call."""
         known = self._tensors.get(id(recipe))
         if known is not None:
             return known
         root = None if recipe.base is None else self._made(recipe.base, words)
-        tensor = self._tensor(recipe.kind, self._single.value_at[recipe.key[1]], recipe.flags, words)
+        program, position = recipe.key
+        array = self._array(self._steps[program].program.value_at[position], words[program])
+        tensor = self._tensor(recipe.kind, array, recipe.flags)
         if root is not None:
             self._code.call(partial(_share, recipe.layout, recipe.lag), tensor, root)
         self._tensors[id(recipe)] = tensor
         return tensor
 
-    def _tensor(self, kind: type[Tensor], value: int, flags: Sequence[tuple[str, object]], words: ResultWords) -> Place:
+    def _tensor(self, kind: type[Tensor], array: Place, flags: Sequence[tuple[str, object]]) -> Place:
         code = self._code
         made = code.call(object.__new__, code.constant(kind))
         code.emit("SET", made, "_requires_grad", code.constant(False))
-        code.emit("SET", made, "_array", self._array(value, words))
+        code.emit("SET", made, "_array", array)
         for name, flag in flags:
             code.emit("SET", made, name, code.constant(flag))
         return made
@@ -317,6 +331,11 @@ class NativeReplay:
         result = self._code.register()
         self._code.emit("OBJECT", result, _at(words.arrays, value))
         return result
+
+
+def is_root(recipe: Recipe) -> bool:
+    """Whether a result is a tensor of its own, in memory of its own."""
+    return recipe.base is None and recipe.value[0] == "output" and not recipe.is_shared
 
 
 def _share(layout: Layout | None, lag: int, view: Tensor, root: Tensor) -> None:
@@ -333,13 +352,15 @@ def _is_computed(recipe: Recipe) -> bool:
 
 def is_native(results: Results) -> bool:
     """Whether instructions can build what a call returns."""
-    return results.is_new and not results.held and _is_native(results.tree)
+    return not results.held and _is_native(results.tree)
 
 
 def _is_native(tree: tuple[str, Any]) -> bool:
     how, what = tree
     if how == "sequence":
         return all(map(_is_native, what[1]))
+    if how == "item":
+        return _is_native(what)
     return _is_computed(what) if how == "made" else how in ("leaf", "same")
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from genesis.capture.guards.tensor_guards import unlike
 from genesis.capture.record.records import InputSource, Leaves, Source, Write
 from genesis.capture.record.results import Results, find, tensor_builder
+from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.program import ReplayProgram
 from genesis.execution.failure import take_back_notes
 from genesis.execution.result_pool import Run, reusable
@@ -23,7 +24,6 @@ from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import NativeProgram
 from genesis.runtime.references import IN_LIST, reference_count
 from genesis.runtime.scratch import scratch
 from genesis.tensor.handle import Tensor, hold_gradient
@@ -79,16 +79,11 @@ class _Change(NamedTuple):
     undone: Iterable[None]
 
 
-class SingleProgramReplay(Commit):
-    """A program, the tensors that it writes over, and the gradients that it leaves.
+class SingleProgramReplay(HostProgram, Commit):
+    """A call's one program, the tensors that it writes over, and the gradients that it leaves.
 
     Attributes:
-        program, pool: what runs, and where its results lie.
-        inputs: which of the call's arrays it reads; None if all of them in order.
-        arena_bytes: of temporaries.
-        value_at: which of its values the one at a position of the recorded trace is.
         changes: whether tensors are changed.
-        verify: what looks at the program's slots before a run, if it is to be looked at.
         communicates: whether collectives are in it. Then `replay` is not for it, as an interrupt need not wait for these.
     """
 
@@ -96,18 +91,13 @@ class SingleProgramReplay(Commit):
         self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], cleared: Sequence[Source],
         results: Results,
     ) -> None:
-        plan = program.plan
-        self.pool, self._device = program.pool, program.device
-        self.program = cast(NativeProgram, plan.segments[0].program)
-        self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs
-        self.arena_bytes = plan.arena_bytes
-        self.communicates = bool(plan.collectives)
-        self.verify = getattr(self.program, "verify_filled", None)
+        super().__init__(program, inputs)
+        self.communicates = bool(program.plan.collectives)
         # Indices and divisors are all that can fail on the host. The proof of `donations` keeps every write over an input
         # behind the last check, so after a fault the arrays that roots held before still have their values.
-        self._can_fail = any(PRIMITIVES[node.op].fault is not None for node in plan.lowered.nodes)
+        self._can_fail = any(PRIMITIVES[node.op].fault is not None for node in program.plan.lowered.nodes)
         self._looks_first = results.is_new
-        value_at = self.value_at = {index: k for k, index in enumerate(program.outputs)}
+        value_at = self.value_at
         self._build = results.builder(lambda key: value_at[key[1]])
         writes = self._sort_writes(program, writes)
         graded, replaced = self._gradients(results, value_at, cleared)
@@ -138,16 +128,11 @@ class SingleProgramReplay(Commit):
         return TensorChanges(roots, [(tensor, *which) for tensor, which in zip(fixed.graded, made, strict=True)])
 
     def reused(self) -> Mapping[int, Array]:
-        """The arrays that large results lie over if the tensors are the same ones in all calls, as by `_find_reused`. Whoever
-        calls holds the array of each tensor that is written over once.
-        """
+        """As above, if the tensors are the same ones in all calls. Whoever calls holds the array of each one that is written
+        over once."""
         if not self._reused or self._fixed is None:
             return _NONE
         return self._find_reused([find(source, ())._array for source in self._donor_sources], self._fixed.replaced)
-
-    def temporary(self) -> int:
-        """The address of memory for temporaries, until the next run."""
-        return scratch.buffer(self.arena_bytes).ptr
 
     def _sort_writes(self, program: ReplayProgram, writes: Sequence[Write]) -> list[Write]:
         """The writes, those of small results first."""

@@ -31,6 +31,7 @@ class TakenSteps:
                 return False
             self._settings.append(settings)
         if draws is not None:
+            self._start = rng.get_state()[1]  # an interrupt may come once numbers are drawn
             self._start = rng.reserve(draws)
         return True
 

@@ -40,16 +40,17 @@ from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method
-from genesis.tracing.recording_hooks import item_read, refuse, value_looked_at
+from genesis.tracing.recording_hooks import item_read, refuse, values_read
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
 
 def values_of(tensor: Tensor) -> np.ndarray:
     """The values, computed now: an array for reading at once and then dropping."""
-    value_looked_at()
     with LOCK:  # a compiled call in another thread may be writing it
         array = array_of(tensor)
+        if thread_state.recorder is not None:
+            values_read(array)
         return realize(array).numpy(array.node.dtype)
 
 

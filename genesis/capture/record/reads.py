@@ -1,0 +1,90 @@
+"""Values that Python reads in the middle of a recorded call: a replay goes on as long as it computes the same ones.
+
+What they were is a guard after the program that computes them. All that a call does before the last of them is computing:
+where a guard does not hold nothing has happened yet, and another recording or the function itself does the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from genesis.capture.record.records import Program, Refusal, Source
+from genesis.capture.record.sources import SourceTable
+from genesis.tracing.memory import Memory
+from genesis.tracing.trace import Array
+
+LOOK = "a value is looked at"
+MOST_BYTES = 64  # of one value: longer ones are data, which are rarely the same
+
+Line = tuple[str, int] | None
+
+
+class Read(NamedTuple):
+    """A value that was read.
+
+    Attributes:
+        source: where a replay finds it: an output, or a tensor from before the call.
+        position: the program that computes it; -1 for what was there before.
+        values: its bytes, in row-major order. Bits are compared, so NaN equals itself.
+        label: what it is, for people.
+    """
+
+    source: Source
+    position: int
+    values: bytes
+    label: str
+
+
+class _Found(NamedTuple):
+    array: Array  # lives as long as the record: its id stands for it
+    values: bytes | None
+    line: Line
+
+
+class Reads:
+    """What has been read so far."""
+
+    def __init__(self, sources: SourceTable) -> None:
+        self._sources = sources
+        self._found: dict[int, _Found] = {}
+
+    def add(self, array: Array, memory: Memory, line: Line) -> None:
+        """`array` is read, at this line of the user's."""
+        if id(array) not in self._found:
+            few = array.node.nbytes <= MOST_BYTES
+            values = memory.numpy(array.node.dtype).tobytes() if few else None
+            self._found[id(array)] = _Found(array, values, line)
+
+    def release(self) -> None:
+        """Drop all data."""
+        self._found.clear()
+
+    def resolved(self, programs: Sequence[Program], refusals: list[Refusal]) -> list[Read]:
+        """The guards, at the end of a call; adds to `refusals` why some value can be none."""
+        reads = []
+        for array, values, line in self._found.values():
+            source = self._source(array)
+            if id(array) in self._sources.constants:
+                continue
+            if values is None:
+                refusals.append(Refusal(f"{LOOK} of {array.node.nbytes} bytes, which is more than {MOST_BYTES}", line))
+            elif source is None:
+                refusals.append(Refusal(f"{LOOK} that no argument, name, attribute or program leads to", line))
+            else:
+                position = source[1] if source[0] == "output" else -1
+                reads.append(Read(source, position, values, str(Refusal(LOOK, line))))
+                if any(program.writes for program in programs[: position + 1]):
+                    refusals.append(Refusal(f"{LOOK} after a tensor was written over", line))
+                if any(program.replay.plan.collectives for program in programs[: position + 1]):
+                    refusals.append(Refusal(f"{LOOK} after other processes took part", line))
+        return sorted(reads, key=lambda read: read.position)
+
+    def _source(self, array: Array) -> Source | None:
+        sources = self._sources
+        if id(array) in sources.outputs:
+            return ("output", *sources.outputs[id(array)])
+        for tensor, state in sources.states.items():
+            if state.array is array and (source := sources.source_of(tensor)) is not None:
+                return source
+        return None

@@ -1,0 +1,105 @@
+"""Whether instructions can replay a recorded call, and if so the replay; else why Python goes on doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from genesis.capture.guards.entry_check import EntryCheck
+from genesis.capture.record.reads import Read
+from genesis.capture.record.records import InputSource, Mode, Source
+from genesis.capture.record.results import Results
+from genesis.capture.replay.host_program import HostProgram
+from genesis.capture.replay.native_replay import NativeReplay, is_native
+from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlots, NativeStep
+from genesis.capture.replay.python_calls import Compute
+from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
+from genesis.capture.replay.step import Step
+from genesis.runtime.instructions import are_possible
+from genesis.tracing.trace import Array
+
+# Seconds that programs may keep the interpreter, as any Python code may (`sys.getswitchinterval`).
+LONGEST = 5e-3
+
+
+class Refused(Exception):
+    """Instructions cannot replay a call; says why."""
+
+
+class Settling:
+    """A recorded call that has been replayed, for instructions to be made of.
+
+    Attributes:
+        given: the number of each input among the arrays that the check returns.
+        single: the replay by Python of a call that is one program and reads no value.
+        changes: whether programs change tensors, or gradients are lost.
+        compute: what returns the numbers that change; left out where they are leaves.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], given: Mapping[InputSource, int], reads: Sequence[Read], results: Results,
+        single: SingleProgramReplay | None, changes: bool, compute: Compute | None,
+    ) -> None:
+        self._steps, self._given, self._reads, self._results = steps, given, reads, results
+        self._single, self._changes, self._compute = single, changes, compute
+
+    def replay(self, check: EntryCheck, modes: Mode) -> NativeReplay:
+        """The replay by instructions. Raises Refused."""
+        self._require()
+        changes = TensorChanges([], []) if self._single is None else self._single.same_changes()
+        if changes is None:
+            raise Refused("the tensors that it changes are not the same ones in all calls, or hold gradients of another kind")
+        programs = [self._single] if self._single else [HostProgram(step.program, step.inputs) for step in self._steps]
+        steps = [self._step(position, step, programs) for position, step in enumerate(self._steps)]
+        reads = [NativeRead(self._whole(read.source), read.values) for read in self._reads if read.position < 0]
+        return NativeReplay(check, modes, steps, reads, self._results, changes)
+
+    def _require(self) -> None:
+        if not are_possible():
+            raise Refused("this interpreter's objects are none that instructions know")
+        if not self._steps:
+            raise Refused("it computes nothing")
+        if not is_native(self._results):
+            raise Refused("it returns other things than tensors of their own, numbers, and tuples and lists of these")
+        for step in self._steps:
+            if not step.program.is_single:
+                raise Refused("a program is no single native call of the host's, or keeps values for a backward, or views")
+            if any(one.copied for one in step.inputs):
+                raise Refused("it reads memory that NumPy sees")
+        if self._single is None and (self._changes or self._compute is not None):
+            raise Refused("it changes tensors, draws random numbers or takes optimizer steps, and is several programs")
+        programs = [step.program.plan.segments[0].program for step in self._steps]
+        seconds = sum([sum(program.seconds()) for program in programs if program is not None])
+        communicates = any(step.program.plan.collectives for step in self._steps)
+        if communicates and self._single is None:
+            raise Refused("it takes part in collectives, and is several programs or more than instructions know")
+        if seconds > LONGEST and not communicates:
+            raise Refused(f"its programs take {1e3 * seconds:.1f} ms, which is more than {1e3 * LONGEST:.0f}")
+
+    def _step(self, position: int, step: Step, programs: Sequence[HostProgram]) -> NativeStep:
+        nodes = [step.program.nodes[at] for at in step.program.positions]
+        inputs = [self._input(one, node.dtype.itemsize, programs) for one, node in zip(step.inputs, nodes, strict=True)]
+        reads = [NativeRead(_buffer(read.source, programs), read.values) for read in self._reads if read.position == position]
+        return NativeStep(programs[position], NativeSlots(inputs, step.numbers, dict(step.slots), self._compute), reads)
+
+    def _input(
+        self, one: InputSource, itemsize: int, programs: Sequence[HostProgram]
+    ) -> tuple[int | Array | BufferOf, int]:
+        if one.source[0] == "output":
+            if one.within is not None and one.within.offset:
+                raise Refused("a program reads a part of what another one has computed")
+            return _buffer(one.source, programs), 0
+        place = one.source[1] if one.source[0] == "constant" else self._given[InputSource(one.source)]
+        return place, 0 if one.within is None else one.within.offset * itemsize
+
+    def _whole(self, source: Source) -> int:
+        return self._given[InputSource(source)]
+
+
+def _buffer(source: Source, programs: Sequence[HostProgram]) -> BufferOf:
+    """The buffer in which an output lies."""
+    _, which, position = source
+    program = programs[which]
+    output = program.outputs[program.value_at[position]]
+    if output.is_input or output.start or not output.layout.is_contiguous:
+        raise Refused("a program reads a part of what another one has computed")
+    return BufferOf(which, output.number)

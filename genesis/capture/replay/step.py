@@ -1,0 +1,51 @@
+"""Steps of a recorded call: its programs, in order, and what a replay looks up for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.records import InputSource, Program, Source, Write
+from genesis.capture.replay.program import ReplayProgram
+from genesis.tensor.handle import Tensor
+
+
+class Step(NamedTuple):
+    """A program, and what a replay looks up for it."""
+
+    program: ReplayProgram
+    inputs: list[InputSource]
+    numbers: list[float]
+    slots: list[tuple[int, Source]]
+    variables: list[tuple[int, Source]]
+    writes: list[Write]
+    roots: list[Tensor]  # that are written over, if they are the same ones in all calls; else none
+    versions: list[int]  # by how many theirs rise
+    is_plain: bool  # its inputs are the arrays that `check` returns, in their order
+
+
+def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> Step:
+    """The step of the program at `position`; `given` numbers the arrays that the check returns."""
+    program: Program = recorder.programs[position]
+    later = {root for following in recorder.programs[position + 1 :] for root, _ in following.writes}
+    program.replay.seal()
+    outputs = {index: k for k, index in enumerate(program.replay.outputs)}
+    writes = []
+    for root, index in program.writes:
+        state, source = recorder.states[root], recorder.source_of(root)
+        if source is None:
+            recorder.refuse(f"a tensor of shape {root.shape} is written that no argument, name or attribute leads to")
+            continue
+        assert state.array.memory is not None
+        recorder.wholes.add(source)
+        final, change = root not in later, state.array.memory.buffer.change
+        writes.append(Write(
+            source, outputs[index], root._changes - state.version if final else 0, state.notes if final else 0,
+            change if change is None else change.again(),
+        ))
+    plain = len(recorder.programs) == 1 and [*given] == program.inputs
+    roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "tensor" for write in writes) else []
+    return Step(
+        program.replay, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
+        [write.versions for write in writes], plain)
