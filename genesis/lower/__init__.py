@@ -26,6 +26,7 @@ from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
 from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
+from genesis.lower.winograd import winograd
 from genesis.lower.write_in_place import check_early, prepare_writes
 from genesis.ops.layout import Layout
 
@@ -62,7 +63,7 @@ def lower(
     graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
     graph = join_products(graph)
     if not target.strided:
-        graph = join_batches(graph)
+        graph = join_batches(winograd(graph))
     graph = lower_concat(graph)
     graph = rematerialize(graph)
     if not target.strided:

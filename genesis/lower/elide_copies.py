@@ -7,7 +7,7 @@ its only reader, and nothing else writes where it writes (but for other parts of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -55,14 +55,21 @@ def _computed_there(product: Product, copy: KernelCall) -> Product | None:
     batch, a, b, c = _as_copied(product, step)
     m, n, _ = product.extents
     wanted = [*zip(batch, c.steps, strict=True), (m, c.layout.strides[-2]), (n, 1)]
-    if numel(copy.extents) != numel(batch) * m * n or not all(w in step for w in wanted):
+    moved = [stride for one in wanted if (stride := _step(step, *one)) is not None]
+    if numel(copy.extents) != numel(batch) * m * n or len(moved) < len(wanted):
         return None
-    *outer, row, column = (step[w] for w in wanted)
+    *outer, row, column = moved
     if column != 1 or row < n:  # products write whole rows
         return None
     target = kernel.words[write.pointer]
     there = Layout((m, n), (row, 1), target.extra // to_read.itemsize)
     return product._replace(a=a, b=b, c=Matrix(target.value, there, tuple(outer)), batch=batch)
+
+
+def _step(steps: Mapping[tuple[int, int], int], extent: int, stride: int) -> int | None:
+    """What a step of `stride`, taken so often, is in a copy with these axes: of one of them, or of a part of one."""
+    return next((there * (stride // here) for (count, here), there in steps.items()
+                 if here and stride % here == 0 and extent * stride <= count * here), None)
 
 
 def _as_copied(product: Product, steps: Collection[tuple[int, int]]) -> tuple[tuple[int, ...], Matrix, Matrix, Matrix]:

@@ -195,6 +195,22 @@ def writes_parts(nodes: Sequence[Node], value: int, writes: Sequence[Footprint])
     return at != value and whole.source == base_of(nodes, at) and each_once([whole], nodes[value].numel)
 
 
+def writes_each_part(nodes: Sequence[Node], value: int, writes: Sequence[Footprint]) -> bool:
+    """Whether the writes are those of a chain of `put`s that ends in `value`, in any order, and no two of these meet.
+
+    What none of them writes is not read.
+    """
+    parts: list[tuple[int, Axes]] = []
+    while "rest" in nodes[value].attrs:
+        attrs = nodes[value].attrs
+        parts.append((attrs["offset"], tuple(zip(attrs["shape"], attrs["strides"], strict=True))))
+        value = nodes[value].inputs[0]
+    if len(parts) != len(writes) or any(sum(same_elements(write, *part) for write in writes) != 1 for part in parts):
+        return False
+    places = np.concatenate([_places(*part) for part in parts])
+    return len(np.unique(places)) == len(places)
+
+
 def has_all_terms(nodes: Sequence[Node], call: Call) -> bool:
     """Whether reductions go through all elements of what they reduce, and products through all terms."""
     if isinstance(call, Product) and nodes[call.node].op == "matmul":

@@ -6,6 +6,7 @@ again by the other groups that read them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
 
@@ -72,6 +73,7 @@ def _must(
     found = {bases[o] for o in outputs if bases[o] in home}
     outside: set[int] = set()
     alone: dict[int, int] = {}
+    counts = Counter(bases[i] for node in nodes if node.op != "view" for i in node.inputs)
     for index, node in enumerate(nodes):
         op = node.op
         if op == "view" or not node.inputs:
@@ -83,7 +85,7 @@ def _must(
         for i in node.inputs:
             base = bases[i]
             there = home.get(base)
-            if there is not None:
+            if there is not None and not ("rest" in attrs and counts[base] == 1 and _is_elementwise(nodes[base])):
                 if in_memory:
                     found.add(base)
                 elif there is not here:
@@ -93,6 +95,11 @@ def _must(
         if kind == "gather" and bases[node.inputs[0]] in home:
             found.add(bases[node.inputs[0]])
     return found, outside, alone
+
+
+def _is_elementwise(node: Node) -> bool:
+    """Whether one kernel computes and writes all parts of a value like this one."""
+    return PRIMITIVES[node.op].kind == "elementwise"
 
 
 def _spread(node: Node) -> int:

@@ -38,6 +38,7 @@ from genesis.lower.footprint import (
     has_all_terms,
     keeps_to_tiles,
     stays_in_tiles,
+    writes_each_part,
     writes_parts,
 )
 from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, parts
@@ -219,7 +220,9 @@ class _Program:
         self.to_come[value] -= 1
         if not self.to_come[value]:
             node, made = self.nodes[value], self.written[value]
-            if PRIMITIVES[node.op].kind in ("put", "scatter"):
+            if "rest" in node.attrs:
+                is_right = writes_each_part(self.nodes, value, made)
+            elif PRIMITIVES[node.op].kind in ("put", "scatter"):
                 is_right = writes_parts(self.nodes, value, made)
             else:
                 if node.op == "matmul":  # what is added up lies in one place

@@ -33,6 +33,7 @@ def cache_bytes() -> int:
 # Measured: Black-Scholes in two registers 7.7 to 5.7 ms; four give 5.3 but take half as much again to compile. Not
 # kept: two from work of 12 on, 7.3 to 6.6 ns in cache and little from memory.
 LIGHT_WORK = 24
+MOST_STORES = 3  # of a kernel that takes two registers for a value: with more it has enough in flight, and no register to spare
 SUMS = 24  # of 32 registers; the others hold what is read
 SIZES = (1, 2, 3, 4, 6)  # few: every size is another kernel to compile
 READ = 0.8  # the cost of reading a vector, in vector multiplications
@@ -55,7 +56,8 @@ def width_of(kernel: Kernel) -> int:
         return lanes
     # Measured: row maxima 0.52 to 0.22 ms, sums 0.31 to 0.20 (2048 x 2048).
     if not any("over" in dict(i.attrs) for i in kernel.instructions):
-        return lanes * 2 if kernel.work >= LIGHT_WORK else lanes
+        wide = kernel.work >= LIGHT_WORK and sum(i.name == "store" for i in kernel.instructions) <= MOST_STORES
+        return lanes * 2 if wide else lanes
     positions = any(i.name.startswith("arg") for i in kernel.instructions)
     return lanes if positions else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
 

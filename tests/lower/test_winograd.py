@@ -1,0 +1,66 @@
+"""Convolutions with kernels of 3 x 3 as products of transformed tiles: the same numbers, and where they are taken."""
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+import genesis
+from genesis.execution.plan import plan_for
+from genesis.lower.winograd import LEAST_CHANNELS as C
+from genesis.nn import functional as F
+from genesis.tracing.state import current_trace
+
+
+def reference(x, w, margin, gradient):
+    """The convolution and both gradients, in float64."""
+    x, w, gradient = (a.astype(np.float64) for a in (x, w, gradient))
+    padded = np.pad(x, ((0, 0), (0, 0), (margin, margin), (margin, margin)))
+    windows = sliding_window_view(padded, (3, 3), axis=(2, 3))
+    y = np.einsum("nchwij,ocij->nohw", windows, w, optimize=True)
+    by_weight = np.einsum("nchwij,nohw->ocij", windows, gradient, optimize=True)
+    wide = sliding_window_view(np.pad(gradient, ((0, 0), (0, 0), (2, 2), (2, 2))), (3, 3), axis=(2, 3))
+    by_input = np.einsum("nohwij,ocij->nchw", wide, w[:, :, ::-1, ::-1], optimize=True)
+    inside = slice(margin, -margin or None)
+    return y, by_input[:, :, inside, inside], by_weight
+
+
+def computed(x, w, margin, gradient):
+    x, w = (genesis.tensor(a, requires_grad=True) for a in (x, w))
+    y = F.conv2d(x, w, padding=margin)
+    y.backward(genesis.tensor(gradient))
+    return y.detach().numpy(), x.grad.numpy(), w.grad.numpy()
+
+
+@pytest.mark.parametrize(("images", "inside", "out", "height", "width", "margin"), [
+    (12, C, C + 2, 4, 6, 1), (1, C + 1, C, 18, 20, 0), (64, C, C, 2, 2, 1)])
+def test_numbers_are_those_of_sums(images, inside, out, height, width, margin):
+    random = np.random.default_rng(images)
+    x = random.normal(size=(images, inside, height, width)).astype(np.float32)
+    w = (random.normal(size=(out, inside, 3, 3)) / inside**0.5).astype(np.float32)
+    gradient = random.normal(size=(images, out, height + 2 * margin - 2, width + 2 * margin - 2)).astype(np.float32)
+    for got, wanted in zip(computed(x, w, margin, gradient), reference(x, w, margin, gradient), strict=True):
+        assert np.abs(got - wanted).max() < 2e-6 * np.abs(wanted).max()
+
+
+def test_small_integers_stay_exact():
+    random = np.random.default_rng(0)
+    x, w, gradient = (random.integers(-4, 5, size=shape).astype(np.float32) for shape in (
+        (16, C, 4, 4), (C, C, 3, 3), (16, C, 4, 4)))
+    for got, wanted in zip(computed(x, w, 1, gradient), reference(x, w, 1, gradient), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def multiplications(y):
+    """Those of the products of the program that computes `y`."""
+    stages = plan_for(current_trace()).lowered.schedule.stages
+    calls = [call for stage in stages for call in stage]
+    return sum(part.flops for call in calls for part in (getattr(call, "calls", None) or [call]) if hasattr(part, "flops")) // 2
+
+
+@pytest.mark.parametrize(("images", "inside", "options", "share"), [
+    (16, C, {"padding": 1}, 4 / 9), (15, C, {"padding": 1}, 1), (16, C - 1, {"padding": 1}, 1),
+    (16, C, {"padding": 2, "dilation": 2}, 1)])
+def test_where_it_is_taken(images, inside, options, share):
+    x, w = genesis.ones(images, inside, 4, 4), genesis.ones(C, inside, 3, 3)
+    y = F.conv2d(x, w, **options)
+    assert multiplications(y) == y.numel() * inside * 9 * share
