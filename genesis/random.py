@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any, Unpack
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, stream
+from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, drawn_pairs, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
@@ -177,7 +177,12 @@ def randn_like(
     >>> genesis.randn_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    return alike(randn, input, placing, dtype, device, generator=generator, requires_grad=requires_grad)
+    return alike(randn, input, placing, dtype, device, _randn_in_pairs, generator=generator, requires_grad=requires_grad)
+
+
+def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **settings: Any) -> Tensor:
+    """Normal numbers of axes that do not lie in their order in memory: PyTorch draws them in pairs."""
+    return drawn_pairs(shape, dtype, **settings).to(dtype).requires_grad_(requires_grad)
 
 
 def randint_like(
@@ -189,7 +194,7 @@ def randint_like(
     tensor([3., 3.])
     """
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    return alike(lambda shape, **settings: randint(low, high, shape, **settings), input, {}, dtype, device)
 
 
 @takes_out

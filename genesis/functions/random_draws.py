@@ -7,6 +7,7 @@ from typing import Any
 
 from genesis.functions import sequential_draws
 from genesis.functions.creation import Placing
+from genesis.functions.memory_order import memory_axes
 from genesis.functions.sequential_rejection import SAMPLES
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, float64, get_default_dtype
@@ -14,7 +15,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
-from genesis.runtime.devices import CPU, Device, DeviceLike
+from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.mersenne_twister import MersenneTwister
 from genesis.runtime.rng import Generator
 from genesis.tensor.composite import CompositeTensor
@@ -47,15 +48,23 @@ def _signed(word: int) -> int:
 
 
 def alike(
-    draw: AnyFunction, input: Tensor, placing: Placing, dtype: DType | None, device: DeviceLike, **settings: Any
+    draw: AnyFunction, input: Tensor, placing: Placing, dtype: DType | None, device: DeviceLike,
+    scattered: AnyFunction | None = None, **settings: Any
 ) -> Tensor:
-    """What `draw` gives for the shape, dtype and device of `input`; of a sparse or nested one, other elements in its places."""
-    settings |= {"dtype": dtype or input.dtype, "device": device or input.device}
+    """What `draw` gives for the shape, dtype and device of `input`; of a sparse or nested one, other elements in its places.
+
+    `scattered` draws for axes that do not lie in their order, where that is done in another way.
+    """
+    settings |= {"dtype": dtype or input.dtype, "device": device_of(device or input.device)}
     kind = input.layout
     if isinstance(input, CompositeTensor) and placing.get("layout") in (None, kind):
         elements = draw(input.derived_part.shape, **settings)
         return input.to(elements.device).with_elements(elements)  # type: ignore[no-any-return, attr-defined]
-    return draw(input.shape, **settings, **placing)  # type: ignore[no-any-return]
+    composite = isinstance(input, CompositeTensor)
+    axes = [] if composite or stream(settings["device"]) is None else memory_axes(input)
+    if scattered is not None and axes != sorted(axes):
+        return in_order(lambda shape: scattered(shape, **settings), input.shape, axes)
+    return in_order(lambda shape: draw(shape, **settings, **placing), input.shape, axes)
 
 
 def drawn(
@@ -104,16 +113,19 @@ def chosen(
     return (drawn("uniform", shape, dtype.compute, device=device, generator=generator) < p).to(dtype)  # type: ignore[no-any-return]
 
 
-def kept_factors(shape: Sequence[int], p: float, dtype: DType, strides: Sequence[int] = ()) -> Tensor:
+def kept_factors(shape: Sequence[int], p: float, dtype: DType, axes: Sequence[int] = ()) -> Tensor:
     """What dropout multiplies with, of numbers drawn one after the other: 0 with the probability `p`, else 1 / (1 - p).
 
-    They are drawn in the order in which elements of these strides lie, as PyTorch draws those of a transposed tensor.
+    They are drawn along these `axes`, from the outermost to the innermost: see `memory_order`.
     """
-    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
-    if order == [*range(len(shape))] or 0 in strides or not strides:
-        return chosen(shape, 1 - p, dtype) / (1 - p if p < 1 else 1)  # type: ignore[no-any-return]
-    drawn_in_order = kept_factors([shape[axis] for axis in order], p, dtype)
-    return drawn_in_order.permute(*[order.index(axis) for axis in range(len(order))])  # type: ignore[no-any-return]
+    return in_order(lambda extents: chosen(extents, 1 - p, dtype) / (1 - p if p < 1 else 1), shape, axes)
+
+
+def in_order(draw: AnyFunction, shape: Sequence[int], axes: Sequence[int]) -> Tensor:
+    """What `draw` gives for a shape, its numbers laid along `axes` from the outermost to the innermost; row by row without."""
+    if not axes or [*axes] == [*range(len(shape))]:
+        return draw(shape)  # type: ignore[no-any-return]
+    return draw([shape[axis] for axis in axes]).permute([axes.index(axis) for axis in range(len(axes))])  # type: ignore[no-any-return]
 
 
 def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor, generator: Generator | None = None) -> Tensor:

@@ -10,7 +10,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.nn import init
 from genesis.nn.linear import NonDynamicallyQuantizableLinear
 from genesis.nn.module import Module
-from genesis.nn.multi_head import Heads
+from genesis.nn.multi_head import Heads, rows_first
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
@@ -125,10 +125,10 @@ class MultiheadAttention(Module):
             weights = weights.mean(1)
         if not batched:
             return output.squeeze(0), None if weights is None else weights.squeeze(0)
-        if stream(output.device) is not None:  # dropout draws in the order in which the elements lie
-            output = output.transpose(0, 1).contiguous()
-            return (output.transpose(0, 1) if self.batch_first else output), weights
-        return (output if self.batch_first else output.transpose(0, 1)), weights
+        if self.batch_first and stream(output.device) is None:
+            return output, weights
+        output = rows_first(output)
+        return (output.transpose(0, 1) if self.batch_first else output), weights
 
 
 replayable_module(__name__)

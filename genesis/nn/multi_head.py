@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from genesis.functions.creation import zeros
 from genesis.functions.overrides import overridable
+from genesis.functions.random_draws import stream
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
 from genesis.ir.replayable import replayable_module
@@ -161,7 +162,13 @@ def multi_head_attention_forward(
         weights = weights.mean(1)
     if not batched:
         return output.squeeze(0), None if weights is None else weights.squeeze(0)
-    return output.transpose(0, 1), weights
+    return rows_first(output), weights
+
+
+def rows_first(output: Tensor) -> Tensor:
+    """(l, n, e) of (n, l, e), as it lies in PyTorch's memory: dropout draws in that order."""
+    turned = output.transpose(0, 1)
+    return turned if stream(output.device) is None else turned.contiguous()
 
 
 replayable_module(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from genesis.functions.creation import ones, zeros_like
+from genesis.functions.memory_order import memory_axes
 from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import chosen, drawn, draws, kept_factors, stream
 from genesis.ir.annotations import AnyFunction
@@ -39,7 +40,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     if not training or p == 0:
         return input
     if stream(input.device) is not None:
-        return input * (kept_factors(input.shape, p, input.dtype, input.layout.strides) if p < 1 else 0)
+        return input * (kept_factors(input.shape, p, input.dtype, memory_axes(input)) if p < 1 else 0)
     return call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))  # type: ignore[no-any-return]
 
 

@@ -42,8 +42,8 @@ def to_dtype(input: Value, dtype: DType) -> Value:
 
 primitive("clone", "elementwise", grad=lambda g, y, x: g, reference=lambda node, x: x.copy(), emit=lambda k, x: x, cost=0)
 clone = formula(
-    "clone", lambda input: input.graph.add("clone", (input,), input.shape, input.dtype), "A copy of `input`.", method=False,
-    takes_complex=True,
+    "clone", lambda input, order=None: input.graph.add("clone", (input,), input.shape, input.dtype),
+    "A copy of `input`; `order` says whether it lies in rows, which traces remember.", method=False, takes_complex=True,
 )
 stop_gradient = formula(
     "stop_gradient", lambda input: input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False),

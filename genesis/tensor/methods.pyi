@@ -370,7 +370,7 @@ class Methods:
         """`atanh`, in place."""
     def backward(
         self, gradient: Tensor | None = None, retain_graph: Bool | None = None, create_graph: Bool = False,
-        inputs: Sequence[Tensor] | None = None, *, strict: Bool = False,
+        inputs: Sequence[Tensor] | None = None, *, strict: Bool | None = None,
     ) -> None:
         """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given)."""
     def baddbmm(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
@@ -1465,7 +1465,7 @@ class Methods:
     def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:
         """The tensor on `device`; itself where it is there."""
     def to_padded_tensor(self, padding: Float, output_size: Sequence[Int] | None = None) -> Tensor:
-        """A dense tensor, as long as the longest sequence, with `padding` behind the others."""
+        """A dense tensor, as large as the largest, with `padding` behind the others."""
     def to_sparse(
         self, sparse_dim: Int | None = None, *, layout: SparseLayout | None = None, blocksize: Sequence[Int] | None = None,
         dense_dim: Int | None = None,

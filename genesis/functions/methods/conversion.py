@@ -11,6 +11,7 @@ from typing import SupportsIndex
 import numpy as np
 
 from genesis.execution.flush import realize
+from genesis.functions.memory_order import is_row_major
 from genesis.functions.overrides import overridable_method, seen_method
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
@@ -37,10 +38,11 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
+from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method
-from genesis.tracing.recording_hooks import item_read, refuse, values_read
+from genesis.tracing.recording_hooks import item_read, refuse, unseen, values_read
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
@@ -259,6 +261,9 @@ def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
 @method
 def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
     """The tensor itself where its elements lie in row-major order, a copy where they do not, whatever `memory_format` says."""
+    if type(self) is Tensor and Generator.in_pytorchs_order and not unseen():
+        lies_in_rows = self.layout.is_contiguous and is_row_major(self)
+        return self if lies_in_rows else call(OPERATIONS["clone"], (self, "rows"))  # type: ignore[no-any-return]
     return self if self.layout.is_contiguous else self.clone()
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from genesis.functions.comparison import finfo
+from genesis.functions.memory_order import is_row_major, memory_axes
 from genesis.functions.overrides import asked_method, function
-from genesis.functions.random_draws import chosen, drawn, drawn_pairs, stream
+from genesis.functions.random_draws import chosen, drawn, drawn_pairs, in_order, stream
 from genesis.ir.dtypes import bool_, float64, refuse_complex_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -77,12 +79,25 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     return write(self, self.masked_fill(mask, value))
 
 
+def _axes(tensor: Tensor) -> list[int]:
+    """The axes along which numbers are drawn one after the other: as the tensor lies in PyTorch's memory."""
+    return memory_axes(tensor) if stream(tensor.device) is not None else []
+
+
+def _drawn_for(tensor: Tensor, kind: str, *parameters: float, generator: Generator | None) -> Tensor:
+    """Fresh numbers of the operation `kind` for all elements."""
+    def draw(shape: Sequence[int]) -> Tensor:
+        return drawn(kind, shape, tensor.dtype, *parameters, device=tensor.device, generator=generator)
+
+    return in_order(draw, tensor.shape, _axes(tensor))
+
+
 @asked_method
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
     if not low <= high:
         raise ArgumentError(f"uniform_: low is {low} and high {high}; want low <= high")
-    return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device, generator=generator))
+    return write(self, _drawn_for(self, "uniform", low, high, generator=generator))
 
 
 @asked_method
@@ -90,7 +105,10 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     """Fill with normal random numbers. Raises ValueError for a negative `std`."""
     if std < 0:
         raise ArgumentError(f"normal_: std is {std}; want 0 or more")
-    return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device, generator=generator))
+    if self.dtype.is_complex or stream(self.device) is None or is_row_major(self):
+        return write(self, _drawn_for(self, "normal", mean, std, generator=generator))
+    pairs = in_order(lambda shape: drawn_pairs(shape, self.dtype, self.device, generator), self.shape, _axes(self))
+    return write(self, (pairs * std + mean).to(self.dtype))
 
 
 @asked_method
@@ -99,7 +117,7 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     if not isinstance(p, Tensor):
         if not 0 <= p <= 1:
             raise ArgumentError(f"bernoulli_: p is {p}; want 0 to 1")
-        return self.copy_(chosen(self.shape, p, self.dtype, self.device, generator))
+        return self.copy_(in_order(lambda shape: chosen(shape, p, self.dtype, self.device, generator), self.shape, _axes(self)))
     dtype = p.dtype if p.is_floating_point() else None
     return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
 
@@ -111,7 +129,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
         low, high = 0, low or _end(self)
     if low >= high:
         raise ArgumentError(f"random_: low is {low} and high {high}; want low < high")
-    return write(self, drawn("randint", self.shape, self.dtype, low, high, device=self.device, generator=generator))
+    return write(self, _drawn_for(self, "randint", low, high, generator=generator))
 
 
 def _end(tensor: Tensor) -> int:

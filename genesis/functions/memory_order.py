@@ -1,0 +1,236 @@
+"""The order in which PyTorch lays the elements of a result: its random numbers are drawn in that order.
+
+A tensor of genesis' own is row-major. PyTorch's keeps the order of its operands' axes through elementwise operations, and
+channels behind the extents that they have through convolutions, pooling and the like. What a result's strides would be
+follows from the calls that made it, which its trace lists.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from genesis.ir.graph import Node
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import Shape, contiguous_strides
+from genesis.ops.layout import LAYOUT_RULES, Layout
+from genesis.ops.registry import PRIMITIVES
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import ENTERED, Array, Trace
+
+_FOLLOWING = frozenset({  # their results have channels last where the input has
+    "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "avg_pool3d", "batch_norm", "conv2d", "conv3d",
+    "conv_transpose2d", "conv_transpose3d", "group_norm", "interpolate", "max_pool2d", "max_pool3d", "pad", "pixel_shuffle",
+    "pixel_unshuffle",
+})
+_KEEPING = frozenset({"flip", "glu", "sort"})  # they keep the order of axes, though they are not elementwise
+_DEPTH = 40  # traces, each of which reads the one before
+
+
+class _Strides:
+    """The strides of the results of a trace's calls, by the number of the call; those of row-major ones are not listed."""
+
+    def __init__(self) -> None:
+        self.of_calls: dict[int, Shape] = {}
+        self.seen = 0  # calls
+
+
+_known: WeakKeyDictionary[Trace, _Strides] = WeakKeyDictionary()
+
+
+def strides_of(tensor: Tensor) -> Shape:
+    """The strides that PyTorch's tensor would have.
+
+    >>> strides_of(genesis.relu(genesis.zeros(2, 3).T))
+    (1, 3)
+    """
+    return _strides_of(array_of(tensor), 0)
+
+
+def memory_axes(tensor: Tensor) -> list[int]:
+    """The axes of a tensor from the outermost in memory to the innermost, as PyTorch lays it."""
+    strides = strides_of(tensor)
+    return [*range(len(strides))] if 0 in strides else sorted(range(len(strides)), key=lambda axis: -strides[axis])
+
+
+def is_row_major(tensor: Tensor) -> bool:
+    """Whether PyTorch would lay the elements row by row, without gaps."""
+    return Layout(tensor.shape, strides_of(tensor), 0).is_contiguous
+
+
+def _strides_of(array: Array, depth: int) -> Shape:
+    if array.trace is not None and depth < _DEPTH:
+        return _at(array.trace, array.index, _looked_through(array.trace, depth), depth)
+    return contiguous_strides(array.node.shape) if array.memory is None else array.memory.layout.strides
+
+
+def _at(trace: Trace, index: int, known: Mapping[int, Shape], depth: int) -> Shape:
+    """The strides of the value at `index`, of those `known` of calls."""
+    node = trace.nodes[index]
+    if node.op in ENTERED:
+        array = trace.input_at.get(index)
+        if array is not None and array.trace is not trace:
+            return _strides_of(array, depth + 1)
+        return contiguous_strides(node.shape)
+    number = bisect_right(trace.lines, index, key=itemgetter(0)) - 1
+    strides = known.get(number)
+    return strides if strides is not None and len(strides) == len(node.shape) else contiguous_strides(node.shape)
+
+
+def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
+    """What is known of a trace's calls, once those that are new have been looked at, each after those that it reads."""
+    state = _known.get(trace)
+    if state is None:
+        state = _known[trace] = _Strides()
+    while state.seen < len(trace.lines):
+        number = state.seen
+        state.seen += 1
+        start, *_, key = trace.lines[number]
+        if type(key) is tuple and hasattr(key[0], "is_view"):
+            end = trace.lines[number + 1][0] if number + 1 < len(trace.lines) else len(trace.nodes)
+            positions = _positions(key[2:])
+            operands = [Layout(trace.nodes[i].shape, _at(trace, i, state.of_calls, depth), 0) for i in positions]
+            strides = _result(trace.nodes[start:end], key, operands)
+            if strides is not None:
+                state.of_calls[number] = strides
+    return state.of_calls
+
+
+def _result(nodes: Sequence[Node], key: tuple[Any, ...], operands: Sequence[Layout]) -> Shape | None:
+    """The strides of the result of the call `key`, which added `nodes`; None if row-major."""
+    (operation, _, *tokens), name = key, key[0].name
+    if name == "scaled_dot_product_attention":
+        return _of_attention(operands, tokens)
+    if not operands or (not operation.is_view and all([at.is_contiguous for at in operands])):
+        return None
+    if name == "reshape_copy" or tokens[-1] == "rows":  # of `clone`, for `contiguous`
+        return None
+    if operation.is_view:
+        return _of_view(name, operands[0], tokens)
+    shape = next((node.shape for node in reversed(nodes) if node.op not in ENTERED), None)
+    if shape is None:  # the result is an operand
+        return None
+    if name in _FOLLOWING:
+        return _channels_last(shape) if _has_channels_last(operands[0]) else None
+    if name == "cat":
+        return _channels_last(shape) if all(map(_has_channels_last, operands)) else None
+    if name == "where" and not isinstance(tokens[1], int):  # `masked_fill`, which copies
+        return None
+    return _elementwise(shape, operands) if name in _KEEPING or all(map(_is_elementwise, nodes)) else None
+
+
+def _is_elementwise(node: Node) -> bool:
+    return node.op in ENTERED or node.op in ("constant", "view") or PRIMITIVES[node.op].kind == "elementwise"
+
+
+def _positions(tokens: Sequence[Any]) -> Iterator[int]:
+    """The positions of the tensors among a call's arguments."""
+    for token in tokens:
+        if type(token) is int:
+            yield token
+        elif type(token) is tuple and token and token[0] == "tensors":
+            yield from _positions(token[1:])
+        elif token is tokens[-1] and _is_named(token):
+            yield from _positions([value for _, value in token])
+
+
+def _of_view(name: str, at: Layout, tokens: Sequence[Any]) -> Shape | None:
+    arguments = [_argument(token) for token in tokens[1:]]
+    if name == "view_at":
+        return _in_other_strides(arguments[0], at)
+    named = arguments.pop() if arguments and _is_named(tokens[-1]) else ()
+    to = LAYOUT_RULES[name](at, *arguments, **{key: _argument(token) for key, token in named})
+    return None if to is None else to.strides
+
+
+def _in_other_strides(view: Layout, at: Layout) -> Shape:
+    """The strides of a layout in a row-major tensor, where the tensor has the strides of `at`: each axis follows one of its."""
+    rows = contiguous_strides(at.shape)
+    strides = []
+    for stride in view.strides:
+        axis = next((axis for axis, step in enumerate(rows) if step and stride % step == 0 and at.shape[axis] > 1), None)
+        strides.append(stride if axis is None else stride // rows[axis] * at.strides[axis])
+    return tuple(strides)
+
+
+def _is_named(token: Any) -> bool:
+    return type(token) is tuple and bool(token) and all(
+        [type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str for pair in token])
+
+
+def _argument(token: Any) -> Any:
+    """What was given, of its token."""
+    return token[1] if type(token) is tuple and len(token) == 2 and isinstance(token[0], type) else token
+
+
+def _of_attention(operands: Sequence[Layout], tokens: Sequence[Any]) -> Shape | None:
+    """The heads of each position lie together, where PyTorch computes attention block by block."""
+    query, key, value = operands[:3]
+    dropout = _argument(tokens[4]) if len(tokens) > 4 else 0
+    same = len({at.shape[-1] for at in (query, key, value)}) == 1 and len(query.shape) == 4
+    if not same or dropout or len(operands) > 3:
+        return None
+    _, heads, rows, columns = query.shape
+    return heads * rows * columns, columns, heads * columns, 1
+
+
+def _channels_last(shape: Shape) -> Shape | None:
+    if len(shape) not in (4, 5):
+        return None
+    batch, channels, *extents = shape
+    outer, *inner = contiguous_strides((batch, *extents, channels))
+    return outer, inner[-1], *inner[:-1]
+
+
+def _has_channels_last(at: Layout) -> bool:
+    """Whether PyTorch takes a tensor of this layout for one with its channels last."""
+    rank, least = len(at.shape), 0
+    if rank not in (4, 5) or 0 in at.shape or at.strides[1] == 0:
+        return False
+    for axis in (1, *range(rank - 1, 1, -1), 0):
+        if at.strides[axis] < least or (axis == 0 and least == at.strides[1]):
+            return False
+        least = at.strides[axis] * max(at.shape[axis], 1)
+    return True
+
+
+def _elementwise(shape: Shape, operands: Sequence[Layout]) -> Shape:
+    """The strides of an elementwise result: axes by the operands' strides, those of the first that tells two apart."""
+    spread = [_spread(at, shape) for at in operands]
+    order = [*range(len(shape))][::-1]  # from the innermost
+
+    def outside(a: int, b: int) -> int:
+        for strides in spread:
+            if strides[a] and strides[b] and strides[a] != strides[b]:
+                return 1 if strides[a] > strides[b] else -1
+            if strides[a] and strides[b] and shape[a] > shape[b]:
+                return 1
+        return 0
+
+    for place in range(1, len(order)):
+        at = place
+        for before in range(place - 1, -1, -1):
+            compared = outside(order[before], order[at])
+            if compared > 0:
+                order[before], order[at], at = order[at], order[before], before
+            elif compared < 0:
+                break
+    strides, step = [0] * len(shape), 1
+    for axis in order:
+        strides[axis], step = step, step * shape[axis]
+    return tuple(strides)
+
+
+def _spread(at: Layout, shape: Shape) -> Shape:
+    """The strides of an operand that is broadcast to `shape`."""
+    lead = len(shape) - len(at.shape)
+    return (0,) * lead + tuple([
+        0 if extent == 1 and shape[lead + axis] != 1 else stride
+        for axis, (extent, stride) in enumerate(zip(at.shape, at.strides, strict=True))])
+
+
+replayable_module(__name__)
