@@ -11,7 +11,7 @@ JOBS = [
     ("data_parallel_script.py", 2), ("hooks_script.py", 3), ("sharded_script.py", 3), ("fsdp_script.py", 2),
     ("fsdp_script.py", 3), ("fully_sharded_script.py", 2),
     ("messages_script.py", 3), ("pipelining_script.py", 3),
-    ("tensor_parallel_script.py", 2),
+    ("tensor_parallel_script.py", 2), ("random_script.py", 3),
     ("tensor_parallel_script.py check_data_and_tensor_parallel_on_a_mesh check_rows_and_tensor_parallel_on_a_mesh "
      "check_neighbours_keep_whole_parameters_between_forward_and_backward", 4),
 ]

@@ -80,3 +80,49 @@ def test_what_is_missing_raises_if_it_is_strict(by_references):
     ours.set_optimizer_state_dict(model, optimizers, moments, options=loose)
     with pytest.raises(ValueError, match="want full_state_dict=True with it"):
         ours.StateDictOptions(broadcast_from_rank0=True)
+
+
+def wrapped(library, modifiers):
+    """A module whose hooks leave its child out of the keys of state dicts."""
+    nn = library.nn
+
+    class Wrapped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(2, 3)
+            self.register_state_dict_post_hook(self.without)
+            self.register_load_state_dict_pre_hook(self.within)
+
+        @staticmethod
+        def without(module, state, prefix, metadata):
+            for name in [name for name in state if name.startswith(f"{prefix}inner.")]:
+                state[name.replace(f"{prefix}inner.", prefix, 1)] = state.pop(name)
+
+        @staticmethod
+        def within(module, state, prefix, *rest):
+            for name in [name for name in state if name.startswith(prefix)]:
+                state[f"{prefix}inner.{name[len(prefix):]}"] = state.pop(name)
+
+        def __getattr__(self, name):  # as wrappers have it
+            return super().__getattr__(name) if name == "inner" else getattr(super().__getattr__("inner"), name)
+
+    setattr(Wrapped, modifiers, lambda self: {"weight": "inner", "bias": "inner"})
+    return nn.Sequential(Wrapped(), nn.Linear(3, 1))
+
+
+@pytest.mark.parametrize("modifiers", ["_fqn_modifiers", "said_otherwise"])
+def test_children_that_hooks_hide_are_found_by_their_keys(modifiers, by_references):
+    found = []
+    for library, module in ((torch, theirs), (genesis, ours)):
+        model = wrapped(library, modifiers)
+        options = module.StateDictOptions(dsd_fqn_modifiers=modifiers)
+        state = module.get_model_state_dict(model, options=options)
+        found.append([*state])
+        state["0.weight"] = library.ones(3, 2)
+        module.set_model_state_dict(model, state, options=options)
+        found.append(model[0].inner.weight.tolist())
+    assert [{*found[0]}, found[1]] == [{*found[2]}, found[3]]
+    assert {*found[0]} == {"0.weight", "0.bias", "1.weight", "1.bias"}
+    model[0].inner.bias.requires_grad_(False)  # PyTorch raises KeyError
+    loose = ours.StateDictOptions(ignore_frozen_params=True, dsd_fqn_modifiers=modifiers)
+    assert "0.bias" not in ours.get_model_state_dict(model, options=loose)

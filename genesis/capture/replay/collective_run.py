@@ -45,7 +45,7 @@ def _is_collective(nodes: Sequence[Node], call: Call) -> bool:
 
 
 class CollectiveRun:
-    """Runs such a program in the memory of `run`. If nothing comes of it, what `calls` has done is taken back."""
+    """Runs such a program in the memory of `run`."""
 
     def __init__(
         self, program: HostProgram, changes: TensorChanges, slots: NativeSlots, calls: PythonCalls, run: Run
@@ -81,9 +81,9 @@ class CollectiveRun:
             raise
         if fault is None:
             return True
-        self._calls.take_back()
         nodes, origins = plan.lowered.nodes, plan.lowered.origins
         if PRIMITIVES[nodes[fault.site].op].kind != "collective":
+            self._calls.take_back()
             return None
         trace, run = self._put_down(arrays, numbers, words, arena)
         raise collective_failure(run, fault, trace.line_of(origins[fault.site]))
@@ -105,8 +105,8 @@ class CollectiveRun:
         """Nothing has happened, or the call has been made."""
         trace, run = self._put_down(arrays, numbers, words, arena)
         if not (words and (run.completion or has_overwritten(run))):
-            self._calls.take_back()
             return
+        self._calls.done[0] = 1
         self._commit(trace, run.handles)
         trace.run, trace.closed = run, True
         leave(trace, raised)

@@ -88,7 +88,7 @@ class NativeReplay:
                 code.emit("ADD", _at(replayed), 1)
             code.emit("RETURN", result)
             code.skip_from(skip)
-        code.keep((self._count, self._turn, steps))
+        code.keep((self._count, self._turn, self._calls, steps))
         self._replay = code.function()
         self.function: Callable[..., Any] = self._replay_locked if self._is_locked else self._replay
 
@@ -130,7 +130,13 @@ class NativeReplay:
     def _replay_locked(self, args: Positional, kwargs: Attributes) -> Any:
         """For calls that change tensors or run Python: what comes in meanwhile knows of them."""
         with LOCK:
-            return MISSED if has_come_between() else run_critical(self._replay, args, kwargs)
+            if has_come_between():
+                return MISSED
+            try:
+                return run_critical(self._replay, args, kwargs)
+            except BaseException:
+                self._calls.take_back()
+                raise
 
     def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Place:
         """Run the programs; the register that gets the return value."""
@@ -145,6 +151,7 @@ class NativeReplay:
         if self._communicates:
             self._tell_backwards(words[-1], previous[-1])
             self._run_collectives(words[-1])
+            code.emit("STORE", _at(self._calls.done), 1)
             for tensor, name, value, _ in sets:
                 code.emit("SET", tensor, name, value)
             return self._build(self._results.tree, words) if result is None else result
@@ -162,6 +169,8 @@ class NativeReplay:
             run = code.emit("RUN", step.program.program.address)
             self._undo(sets if is_last else (), words)
             code.skip_from(run)
+            if is_last:
+                code.emit("STORE", _at(self._calls.done), 1)
             for read in step.reads:
                 self._require_value(read, words)
         if result is None:
@@ -184,7 +193,7 @@ class NativeReplay:
         self._tell_backwards(words, previous)
         if self._compute is None:
             return None
-        numbers = self._code.call(self._calls.compute, *self._leaves)  # the last: an interrupt in it has all taken back
+        numbers = self._code.call(self._calls.compute, *self._leaves)  # the last Python
         self._code.emit("IS_NOT", numbers, None)
         return numbers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,42 +17,42 @@ Compute = Callable[..., Sequence[Scalar] | None]
 
 
 class PythonCalls:
-    """What a call has had Python do. An interrupt takes all of it back, and so does a program that fails."""
+    """What a call has had Python do. An interrupt takes all of it back, and so does a program that fails.
+
+    Attributes:
+        done: 1 once the program has run: the call has been made.
+    """
 
     def __init__(self, compute: Compute | None) -> None:
         self._compute = compute
         self._taken = TakenSteps()
         self._noted: list[tuple[Array, int, Change | None]] = []
+        self.done = array("q", [0])
 
     def begin(self) -> None:
         """Nothing has been done."""
         self._taken, self._noted = TakenSteps(), []
+        self.done[0] = 0
 
     def note(self, times: int, change: Change | None, before: Array) -> None:
         """A backward that is still to read `before` hears so often that it is written over."""
         assert before.memory is not None
-        try:
-            self._noted.append((before, before.memory.buffer.version, change))
-            for _ in range(times):
-                note(before, change)
-        except BaseException:
-            self.take_back()
-            raise
+        self._noted.append((before, before.memory.buffer.version, change))
+        for _ in range(times):
+            note(before, change)
 
     def compute(self, *leaves: Any) -> Sequence[Scalar] | None:
         """The numbers of the program's slots, after the optimizers' steps."""
         assert self._compute is not None
-        try:
-            numbers = self._compute(self._taken, *leaves)
-            if numbers is None:
-                self.take_back()
-        except BaseException:
+        numbers = self._compute(self._taken, *leaves)
+        if numbers is None:
             self.take_back()
-            raise
         return numbers
 
     def take_back(self) -> None:
-        """Undo all."""
+        """Undo all, unless the call has been made."""
+        if self.done[0]:
+            return
         self._taken.take_back()
         while self._noted:
             before, version, change = self._noted.pop()

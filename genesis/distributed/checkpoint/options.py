@@ -32,6 +32,8 @@ class StateDictOptions:
         strict: whether missing and unexpected names raise when they are set.
         broadcast_from_rank0: rank 0 is given the whole tensors, and sends them; what other ranks give does not count.
         flatten_optimizer_state_dict: one level, with keys such as `state.0.weight.exp_avg` and `param_groups.0.weight.lr`.
+        dsd_fqn_modifiers: the name of a method of modules whose hooks leave children out of state dicts' keys: a dict whose
+            values are the names of these children.
 
     Raises ValueError for `broadcast_from_rank0` without `full_state_dict`.
 
@@ -46,6 +48,7 @@ class StateDictOptions:
     strict: bool = True
     broadcast_from_rank0: bool = False
     flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
 
     def __post_init__(self) -> None:
         if self.broadcast_from_rank0 and not self.full_state_dict:

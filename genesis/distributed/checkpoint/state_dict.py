@@ -18,6 +18,7 @@ from genesis.distributed.data_parallel import DistributedDataParallel
 from genesis.distributed.tensor.dtensor import DTensor
 from genesis.distributed.tensor.sharded_parameter import Sharding
 from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
 
 __all__ = [
@@ -33,8 +34,8 @@ def get_model_state_dict(
     `submodules` says of which of its modules alone. All ranks have to call it.
     """
     options, bare = options or DEFAULT, _bare(model)
-    held, tensors = getattr(bare, "state_dict_of_rows", bare.state_dict)(), _tensors(bare)
-    frozen = {name for name, p in bare.named_parameters() if not p.requires_grad} if options.ignore_frozen_params else ()
+    held, tensors = getattr(bare, "state_dict_of_rows", bare.state_dict)(), _tensors(bare, options)
+    frozen = {name for name, p in tensors.items() if _is_frozen(p)} if options.ignore_frozen_params else ()
     wanted = {name: _name_of(name, bare, submodules, options) for name in held if name not in frozen}
     state = {given: given_value(held[name], tensors[name], options) if name in tensors else held[name]
              for name, given in wanted.items() if given is not None}
@@ -49,11 +50,11 @@ def set_model_state_dict(
     Returns the names that were missing and those that were too many, as `load_state_dict` does.
     """
     options, bare = options or DEFAULT, _bare(model)
-    given, tensors = sent_by_rank0(dict(model_state_dict), options), _tensors(bare)
+    given, tensors = sent_by_rank0(dict(model_state_dict), options), _tensors(bare, options)
     state = {name: _loadable(value, tensors.get(name), name, options) for name, value in given.items()}
     if options.ignore_frozen_params:
         held = bare.state_dict()
-        state |= {name: held[name] for name, p in bare.named_parameters() if not p.requires_grad and name not in state}
+        state |= {name: held[name] for name, p in tensors.items() if _is_frozen(p) and name not in state}
     return bare.load_state_dict(state, strict=options.strict)
 
 
@@ -112,9 +113,25 @@ def _known(model: Module) -> dict[int, str]:
     return {id(p): name for name, p in _bare(model).named_parameters()}
 
 
-def _tensors(bare: Module) -> dict[str, Tensor]:
-    """Parameters and buffers by their names, all names of those that have several."""
-    return dict([*bare.named_parameters(remove_duplicate=False), *bare.named_buffers(remove_duplicate=False)])
+def _tensors(bare: Module, options: StateDictOptions) -> dict[str, Tensor]:
+    """Parameters and buffers by their keys in the state dict, all keys of those that have several."""
+    named = [*bare.named_parameters(remove_duplicate=False), *bare.named_buffers(remove_duplicate=False)]
+    return {_key(name, bare, options.dsd_fqn_modifiers): tensor for name, tensor in named}
+
+
+def _is_frozen(tensor: Tensor) -> bool:
+    return isinstance(tensor, Parameter) and not tensor.requires_grad
+
+
+def _key(name: str, bare: Module, modifiers: str) -> str:
+    """The key of what has this name, without the children that modules say they leave out of keys."""
+    *path, last = name.split(".")
+    module, kept = bare, []
+    for child in path:
+        if not hasattr(module, modifiers) or child not in getattr(module, modifiers)().values():
+            kept.append(child)
+        module = getattr(module, child)
+    return ".".join([*kept, last])
 
 
 def _loadable(value: Any, tensor: Tensor | None, name: str, options: StateDictOptions) -> Any:
