@@ -14,10 +14,10 @@ from genesis.ir.errors import UnknownModeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.contraction import matmul, swapped
-from genesis.ops.elementwise import clamp, floor, round, where
+from genesis.ops.elementwise import ceil, clamp, exp2, floor, log2, maximum, round, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from genesis.ops.reduction import sum
+from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
@@ -88,6 +88,15 @@ def _resampled(x: Value, axis: int, taps: Sequence[Tap]) -> Value:
 
 def _averaged(x: Value, axis: int, count: int, step: float, mode: str) -> Value:
     """Means of what lies within reach of each result, which is wider where there are fewer results than elements."""
+    return _weighted(x, axis, _mean_weights(x, axis, count, step, mode))
+
+
+def _weighted(x: Value, axis: int, weights: Value) -> Value:
+    """Sums along one of the last two axes by weights (results, elements)."""
+    return matmul(x, swapped(weights)) if axis == x.ndim - 1 else matmul(weights, x)
+
+
+def _mean_weights(x: Value, axis: int, count: int, step: float, mode: str) -> Value:
     centres = reshape_value(_places(x, count, 1.0, x.dtype, False) + 0.5, (count, 1)) * step
     distance = abs(_places(x, x.shape[axis], 1.0, x.dtype, False) + 0.5 - centres) * (1 / max(step, 1.0))
     if mode == "bicubic":
@@ -95,8 +104,7 @@ def _averaged(x: Value, axis: int, count: int, step: float, mode: str) -> Value:
         weights = where(distance < 1, _near(distance, a), where(distance < 2, _far(distance, a), 0))
     else:
         weights = clamp(1 - distance, min=0)
-    weights = weights / sum(weights, 1, True)
-    return matmul(x, swapped(weights)) if axis == x.ndim - 1 else matmul(weights, x)
+    return weights / sum(weights, 1, True)
 
 
 def _repeated(x: Value, axis: int, times: int) -> Value:
@@ -176,18 +184,57 @@ def interpolate(
 def _rounded(
     image: Value, sizes: Sequence[int], scales: Sequence[float | None], mode: str, corners: bool, antialias: bool
 ) -> Value:
-    """Of uint8: rows first, and each axis' results are uint8 again, as PyTorch's."""
+    """Of uint8: rows first, and each axis' results are uint8 again, as PyTorch's; weights are integers below 2^15."""
     for axis in (3, 2):
-        wide = _along(cast(image, float64), axis, sizes[axis - 2], scales[axis - 2], mode, corners, antialias)
-        image = cast(clamp(floor(wide + 0.5), 0, 255), uint8)
+        extent, count = image.shape[axis], sizes[axis - 2]
+        step = _step(extent, count, scales[axis - 2], corners)
+        if count == extent and step == 1:
+            continue
+        x = cast(image, float64)
+        if antialias:
+            weights = _mean_weights(x, axis, count, step, mode)
+            units = _units(weights)
+            total = _weighted(x, axis, _whole(weights * units))
+        else:
+            taps = _merged((_cubic if mode == "bicubic" else _linear)(x, extent, count, step, corners))
+            units = _units(reduce(maximum, [weight for _, weight in taps]))
+            total = _resampled(x, axis, [(at, _whole(weight * units)) for at, weight in taps])
+        image = cast(clamp(floor((total + units / 2) / units), 0, 255), uint8)
     return image
+
+
+def _merged(taps: Sequence[Tap]) -> list[tuple[Value, Value]]:
+    """Taps beyond the edge take the edge's element: the last of these has the sum of their weights."""
+    places, weights = zip(*taps, strict=True)
+    merged = list(weights)
+    for k in range(len(taps) - 1):
+        same = places[k] == places[k + 1]
+        merged[k + 1] = merged[k + 1] + where(same, merged[k], 0)
+        merged[k] = where(same, 0, merged[k])
+    return list(zip(places, merged, strict=True))
+
+
+def _units(weights: Value) -> Value:
+    """How many make 1: a power of two, as large as leaves the largest of the weights below 2^15."""
+    largest = amax(weights)
+    return exp2(ceil(log2((2**15 - 0.5) / largest)) - 1)
+
+
+def _whole(x: Value) -> Value:
+    """The nearest whole number, that farther from 0 of two."""
+    return where(x < 0, -floor(0.5 - x), floor(x + 0.5))
+
+
+def _step(extent: int, count: int, scale: float | None, corners: bool) -> float:
+    """How far apart results are, in elements."""
+    if corners:
+        return (extent - 1) / (count - 1) if count > 1 else 0.0
+    return extent / count if scale is None else 1 / scale
 
 
 def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corners: bool, antialias: bool) -> Value:
     extent = x.shape[axis]
-    step = extent / count if scale is None else 1 / scale
-    if corners:
-        step = (extent - 1) / (count - 1) if count > 1 else 0.0
+    step = _step(extent, count, scale, corners)
     if count == extent and step == 1:
         return x
     if antialias:

@@ -44,6 +44,14 @@ def test_lengths(n, dtype):
     assert_transformed("ifft", numbers(dtype, 3, n), norm="ortho")
 
 
+@pytest.mark.parametrize("n", [1 << 14, 1 << 18])
+def test_long_transforms_of_a_batch(n):
+    """Each by itself, and those that no cache holds as matrices."""
+    assert_transformed("fft", numbers("complex64", 5, n))
+    assert_transformed("rfft", numbers("float32", 4, n))
+    assert_transformed("irfft", numbers("complex64", 4, n // 2 + 1))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [16, 24, 100, 1000, 2048, 1 << 15, 9 << 13])
 def test_real_lengths(n, dtype):

@@ -33,7 +33,6 @@ _SOME: dict[str, dict[str, str]] = {
         **dict.fromkeys([*[f"polygamma.polygamma_n_{n}" for n in range(5)], "special.polygamma.special_polygamma_n_0"],
                         "PyTorch's is large, and of either sign, where it has a pole"),
         **dict.fromkeys(("special.bessel_y1", "special.bessel_j0"), "PyTorch's is 1e-5 off in float64"),
-        "nn.functional.interpolate.bicubic": "PyTorch's weights have 15 bits: one element in 100 of uint8 is 1 off",
     },
     "operators errors": {"cov": "that weights are negative is seen in their values, which a call does not wait for"},
     "operators vmap": dict.fromkeys(("bincount", "argwhere"), LOOKS),

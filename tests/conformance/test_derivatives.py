@@ -161,7 +161,18 @@ def test_images_of_bytes_are_resampled_and_rounded(size, corners):
         ours, theirs = [library.nn.functional.interpolate(library.tensor(image), size, mode=mode, align_corners=corners)
                         for library in (genesis, torch)]
         assert ours.dtype is genesis.uint8
-        assert np.abs(ours.numpy().astype(int) - theirs.numpy()).max() <= 1
+        assert (ours.numpy() == theirs.numpy()).all()
+
+
+def test_images_of_bytes_at_scales_and_as_means_have_torchs_rounding():
+    rng = np.random.default_rng(0)
+    with genesis.eager():
+        for number in range(40):
+            image = rng.integers(0, 256, (1, 3, *rng.integers(1, 18, 2))).astype("uint8")
+            how = {"mode": ("bilinear", "bicubic")[number % 2], "antialias": number % 4 > 1}
+            how |= {"scale_factor": (2.5, 1.7)} if number % 3 == 1 else {"size": tuple(rng.integers(2, 26, 2).tolist())}
+            ours, theirs = [library.nn.functional.interpolate(library.tensor(image), **how) for library in (genesis, torch)]
+            assert (ours.numpy() == theirs.numpy()).all(), how
 
 
 def test_results_of_small_integers_take_the_dtype_of_torchs():

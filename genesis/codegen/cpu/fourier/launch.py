@@ -20,7 +20,8 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, Slot, Symbol
 
-LONG = 1 << 14  # numbers of a transform that is computed as a matrix
+LONG = 1 << 14  # numbers of a transform that is computed as a matrix, by all threads
+LONG_OF_MANY = 1 << 18  # the same where each thread has a transform of its own; below, both of its buffers are in a cache
 COLUMNS = 16  # of a block
 SMALL = 1 << 12  # numbers that are in a first-level cache: a block takes all columns
 ALONE = 1 << 9  # numbers of a transform of a power of two that is computed by itself, though there are others beside it
@@ -126,7 +127,7 @@ class _Writer:
         half = source.shape[-1]
         self._check_half(last, half)
         turns = plan.Pass("to half", 0, half + 1, half, plan.half(2 * half, self.dtype))
-        if half < LONG or not plan.rows_of(half, self.width):
+        if not self._is_long(half, source):
             self._lines(half, source, target, last, self.scale, after=(turns,))
         else:
             between = self._scratch((*source.shape[:-1], half), half + LINE_ROOM)
@@ -147,7 +148,7 @@ class _Writer:
             source = between
         if source.strides[-1] != 1:
             raise Refused
-        if half < LONG or not plan.rows_of(half, self.width):
+        if not self._is_long(half, target):
             self._lines(half, source, target, last, self.scale, before=(turns,))
         else:
             between = self._scratch(target.shape, half)
@@ -170,7 +171,7 @@ class _Writer:
         n, inner = source.shape[axis], prod(source.shape[axis + 1 :])
         if not plan.is_smooth(n) or n * inner < self.width:
             raise Refused
-        if inner == 1 and n >= LONG and plan.rows_of(n, self.width):
+        if inner == 1 and self._is_long(n, source):
             self._long(source, target, axis, scale)
             return
         if inner == 1 and source.address != target.address:
@@ -180,6 +181,11 @@ class _Writer:
         passes = self._passes(n, columns, in_place=source.address == target.address)
         rows = source.strides[axis], inner
         self._launch(passes, source, target, _batch(source, target, axis), inner=inner, columns=columns, rows=rows, scale=scale)
+
+    def _is_long(self, n: int, lines: Place) -> bool:
+        """Whether a transform of contiguous numbers is computed as a matrix."""
+        least = LONG if prod(lines.shape[:-1]) < self.threads else LONG_OF_MANY
+        return n >= least and plan.rows_of(n, self.width) > 0
 
     def _lines(
         self, n: int, source: Place, target: Place, axis: int, scale: float, *, before: Sequence[plan.Pass] = (),
