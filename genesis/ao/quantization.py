@@ -7,18 +7,23 @@ import warnings
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
+from genesis.ao import fake_quantize, fake_quantizers, observers
+from genesis.ao.fake_quantize import *  # noqa: F403
+from genesis.ao.fake_quantizers import *  # noqa: F403
 from genesis.ao.nn.quantized import dynamic
+from genesis.ao.observers import *  # noqa: F403
 from genesis.ir.dtypes import DType, int8
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 
 __all__ = ["default_dynamic_qconfig", "per_channel_dynamic_qconfig", "quantize_dynamic"]
+__all__ += [*fake_quantize.__all__, *fake_quantizers.__all__, *observers.__all__]
 
 Place = type[Module] | str  # a class of modules, or a module's path
 
 
-class QConfig:
-    """How a module is quantised."""
+class DynamicQConfig:
+    """How a module is quantised whose inputs are as they come."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -27,7 +32,7 @@ class QConfig:
         return self._name
 
 
-per_channel_dynamic_qconfig = default_dynamic_qconfig = QConfig("per_channel_dynamic_qconfig")
+per_channel_dynamic_qconfig = default_dynamic_qconfig = DynamicQConfig("per_channel_dynamic_qconfig")
 
 
 class Quantized(Protocol):
@@ -41,7 +46,7 @@ MAPPING: Mapping[type[Module], type[Quantized]] = {Linear: dynamic.Linear}
 
 
 def quantize_dynamic(
-    model: Module, qconfig_spec: Collection[Place] | Mapping[Place, QConfig | None] | None = None, dtype: DType = int8,
+    model: Module, qconfig_spec: Collection[Place] | Mapping[Place, DynamicQConfig | None] | None = None, dtype: DType = int8,
     mapping: Mapping[type[Module], type[Quantized]] | None = None, inplace: bool = False,
 ) -> Module:
     """The model with int8 weights in its linear layers, a scale for each output; for inference.
@@ -63,7 +68,7 @@ def quantize_dynamic(
     if dtype is not int8:
         raise ValueError(f"quantize_dynamic: no weights of {getattr(dtype, 'name', dtype)}; want int8")
     mapping = MAPPING if mapping is None else mapping
-    spec: Mapping[Place, QConfig | None] = qconfig_spec if isinstance(qconfig_spec, Mapping) else dict.fromkeys(
+    spec: Mapping[Place, DynamicQConfig | None] = qconfig_spec if isinstance(qconfig_spec, Mapping) else dict.fromkeys(
         mapping if qconfig_spec is None else qconfig_spec, default_dynamic_qconfig)
     for place, qconfig in spec.items():
         if qconfig is not None and qconfig is not default_dynamic_qconfig:
@@ -81,7 +86,7 @@ def quantize_dynamic(
 class _Walk:
     """Replaces the modules below one; each once, however many paths lead to it."""
 
-    def __init__(self, spec: Mapping[Place, QConfig | None], mapping: Mapping[type[Module], type[Quantized]]) -> None:
+    def __init__(self, spec: Mapping[Place, DynamicQConfig | None], mapping: Mapping[type[Module], type[Quantized]]) -> None:
         self.spec, self.mapping = spec, mapping
         self.served: set[Place] = set()
         self.made: dict[Module, Module] = {}

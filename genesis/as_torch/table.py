@@ -25,7 +25,8 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    boards, checkpoints, compilers, engine, environment, exporting, files, foreach, hub, masked_tensors, measuring, networks,
+    asked, boards, checkpoints, compilers, engine, environment, exporting, files, foreach, hub, masked_tensors, measuring,
+    networks,
     ntuples, operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
@@ -104,7 +105,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.attention.bias": (networks,),
     "torch.nn.attention.experimental": (Settings(),),
     "torch.nn.attention.flex_attention": (nn.flex_attention,),
-    **{f"torch.{path}quantization": (ao.quantization,) for path in ("", "ao.")},
+    **{f"torch.{path}quantization{part}": (ao.quantization,) for path in ("", "ao.") for part in (
+        "", ".observer", ".fake_quantize")},
     **{f"torch.{path}nn.quantized.dynamic": (ao.nn.quantized.dynamic,) for path in ("", "ao.")},
     "torch.optim": (optim,),
     "torch.optim.*": (optim,),
@@ -246,6 +248,7 @@ NAMES: dict[str, Any] = {
     "torch._C._get_tracing_state": nothing,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
+    **asked.NAMES,
     **{f"torch.{name}": function for name, function in foreach.FOREACH.items()},
     **{f"torch.nn.modules.{path}": kind for path, kind in privates.BASES.items()},
     "torch.nn.modules.loss._Loss": privates._Loss,

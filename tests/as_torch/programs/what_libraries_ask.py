@@ -209,3 +209,13 @@ from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_p
 print(FullyShardedDataParallel is torch.distributed.fsdp.FullyShardedDataParallel, [*StateDictType], ShardedStateDictConfig())
 print(ModuleWrapPolicy({nn.Linear})(module=nn.ReLU(), recurse=False, nonwrapped_numel=0))
 print(size_based_auto_wrap_policy(nn.Linear(20, 20), recurse=False, nonwrapped_numel=420, min_num_params=400))
+from torch.ao.quantization import DeQuantStub, FakeQuantize, QuantStub, default_weight_fake_quant  # noqa: E402
+from torch.nn.quantized import FloatFunctional  # noqa: E402
+
+print(DeQuantStub()(QuantStub()(torch.ones(2))), FloatFunctional().add_relu(torch.ones(2), torch.tensor([1.0, -2.0])))
+print(torch.per_tensor_affine, isinstance(torch.per_channel_symmetric, torch.qscheme))
+print(FakeQuantize(quant_min=0, quant_max=9).activation_post_process)
+print(default_weight_fake_quant()(torch.tensor([1.0, -0.33])))
+print(torch.fake_quantize_per_tensor_affine(torch.ones(2), 0.3, 0, 0, 9))
+print(isinstance(torch.autograd.function.FunctionCtx, type), torch.distributed.group.WORLD, torch.distributed.GroupMember.WORLD)
+print(torch.xpu.device_count(), torch.backends.cuda.is_built(), torch._C._get_accelerator(), torch.jit.TracerWarning.__mro__[1])

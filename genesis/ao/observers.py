@@ -1,0 +1,270 @@
+"""Observers: modules that pass on what they see, and note its range, from which scales and zero points follow."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any
+
+from genesis.ao.fake_quantize import (
+    per_channel_affine,
+    per_channel_symmetric,
+    per_tensor_affine,
+    per_tensor_symmetric,
+    qscheme,
+)
+from genesis.functions.selection import where
+from genesis.ir.dtypes import DType, float32, int8, int32, int64, uint8
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.nn.module import Module
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
+
+__all__ = [
+    "MinMaxObserver", "MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver", "NoopObserver", "ObserverBase",
+    "PerChannelMinMaxObserver", "PlaceholderObserver", "default_observer", "default_per_channel_weight_observer",
+    "default_weight_observer",
+]
+
+_RANGES = {int8: (-128, 127), uint8: (0, 255), int32: (-(1 << 31), (1 << 31) - 1)}
+EPS = 2.0**-23  # the least scale
+
+
+class _WithArguments:
+    """A function that makes a module: `with_args` gives more of its arguments."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self.p = make
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.p(*args, **options)
+
+    def __repr__(self) -> str:
+        return repr(self.p)
+
+    def with_args(self, **options: Any) -> _WithArguments:
+        """The function with these arguments."""
+        return _WithArguments(functools.partial(self.p, **options))
+
+
+def takes_sizes(module: Module, *names: str) -> None:
+    """Have buffers be loaded in whatever size they have in a state dict: there is one number for each channel that was seen."""
+    def resize(module: Module, state: Mapping[str, Any], prefix: str, *others: Any) -> None:
+        for name in names:
+            found = state.get(prefix + name)
+            if isinstance(found, Tensor):
+                held = getattr(module, name)
+                setattr(module, name, held.new_zeros(found.shape))
+
+    module.register_load_state_dict_pre_hook(resize)
+
+
+class ObserverBase(Module):
+    """The base of observers: `calculate_qparams()` gives the scale and the zero point."""
+
+    def __init__(self, dtype: DType, is_dynamic: bool = False) -> None:
+        super().__init__()
+        self.dtype, self.is_dynamic = dtype, is_dynamic
+
+    @classmethod
+    def with_args(cls, **options: Any) -> _WithArguments:
+        """A function that makes the observer with these arguments."""
+        return _WithArguments(functools.partial(cls, **options))
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point."""
+        raise NotImplementedError(f"{type(self).__name__} has no scale: its numbers are quantised as they come, or not at all")
+
+
+class _RangeObserver(ObserverBase):
+    """The base of those that note the least and the greatest number."""
+
+    min_val: Tensor
+    max_val: Tensor
+    eps: Tensor
+
+    def __init__(
+        self, dtype: DType, scheme: qscheme, reduce_range: bool, quant_min: int | None, quant_max: int | None, eps: float,
+        is_dynamic: bool, start: tuple[Any, Any],
+    ) -> None:
+        super().__init__(dtype, is_dynamic)
+        if dtype not in _RANGES:
+            raise ArgumentError(f"{type(self).__name__}: dtype is {dtype!r}; want uint8, int8 or int32")
+        if (quant_min is None) != (quant_max is None):
+            raise ArgumentError(f"{type(self).__name__}: quant_min {quant_min} and quant_max {quant_max}; want both or none")
+        if quant_min is not None and quant_max is not None and not quant_min < quant_max:
+            raise ArgumentError(f"{type(self).__name__}: quant_min {quant_min} is not below quant_max {quant_max}")
+        if dtype is uint8 and reduce_range and scheme in (per_tensor_symmetric, per_channel_symmetric):
+            raise NotImplementedError(
+                f"{type(self).__name__}: reduce_range with uint8 and {scheme}; want quant_min and quant_max")
+        self.qscheme, self.reduce_range = scheme, reduce_range
+        self.register_buffer("eps", from_data([eps]))
+        self.has_customized_qrange = quant_min is not None
+        low, high = _RANGES[dtype]
+        low, high = low if quant_min is None else quant_min, high if quant_max is None else quant_max
+        self.quant_min, self.quant_max = (low // 2, high // 2) if reduce_range else (low, high)
+        self.register_buffer("min_val", from_data(start[0], float32))
+        self.register_buffer("max_val", from_data(start[1], float32))
+        takes_sizes(self, "min_val", "max_val")
+
+    def _note(self, least: Tensor, greatest: Tensor) -> None:
+        with recording(False) as again, again:
+            self.min_val = least.detach().to(self.min_val.dtype)
+            self.max_val = greatest.detach().to(self.max_val.dtype)
+
+    @property
+    def _has_seen(self) -> bool:
+        return self.min_val.numel() > 0 and not bool((self.min_val == inf).any())
+
+    def reset_min_max_vals(self) -> None:
+        """Forget what was seen."""
+        self._note(from_data(inf), from_data(-inf))
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point with which the range that was seen, and 0, are within the quantised numbers' range."""
+        if not self._has_seen:
+            warnings.warn(f"{type(self).__name__}: calculate_qparams before anything was seen; the scale is 1", stacklevel=2)
+            return from_data([1.0]), from_data([0])
+        least_scale = self.eps.item()
+        span, highest = self.quant_max - self.quant_min, float(self.quant_max - self.quant_min)
+        least, greatest = self.min_val.clamp(max=0.0), self.max_val.clamp(min=0.0)
+        zero = least.new_zeros(least.shape, dtype=int64)
+        if self.qscheme in (per_tensor_symmetric, per_channel_symmetric):
+            scale = (where(-least > greatest, -least, greatest) / (span / 2)).clamp(min=least_scale)
+            if self.dtype is uint8:
+                zero = zero + ((self.quant_min + self.quant_max) // 2 if self.has_customized_qrange else 128)
+        else:
+            scale = ((greatest - least) / highest).clamp(min=least_scale)
+            zero = (self.quant_min - (least / scale).round().to(int64)).clamp(self.quant_min, self.quant_max)
+        return (scale, zero) if scale.ndim else (scale.reshape(1), zero.reshape(1))
+
+    def extra_repr(self) -> str:
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class MinMaxObserver(_RangeObserver):
+    """Notes the least and the greatest of all numbers that it has seen.
+
+    >>> observer = genesis.ao.quantization.MinMaxObserver()
+    >>> x = observer(genesis.tensor([-1.0, 4.1]))
+    >>> observer.calculate_qparams()
+    (tensor([0.0200]), tensor([50]))
+    """
+
+    def __init__(
+        self, dtype: DType = uint8, qscheme: qscheme = per_tensor_affine, reduce_range: bool = False,
+        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: Any = None, eps: float = EPS,
+        is_dynamic: bool = False,
+    ) -> None:
+        if qscheme not in (per_tensor_affine, per_tensor_symmetric):
+            raise NotImplementedError(f"{type(self).__name__}: qscheme is {qscheme}; want per_tensor_affine or _symmetric")
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps, is_dynamic, (inf, -inf))
+
+    def forward(self, x_orig: Tensor) -> Tensor:
+        """`x_orig`, which is noted."""
+        if x_orig.numel():
+            x = x_orig.detach()
+            self._seen(x.amin(), x.amax())
+        return x_orig
+
+    def _seen(self, least: Tensor, greatest: Tensor) -> None:
+        self._note(call(OPERATIONS["minimum"], (least, self.min_val)), call(OPERATIONS["maximum"], (greatest, self.max_val)))
+
+
+class MovingAverageMinMaxObserver(MinMaxObserver):
+    """Notes moving averages of the least and the greatest number of what it sees."""
+
+    def __init__(
+        self, averaging_constant: float = 0.01, dtype: DType = uint8, qscheme: qscheme = per_tensor_affine,
+        reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None, eps: float = EPS,
+        is_dynamic: bool = False, **options: Any,
+    ) -> None:
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic)
+        self.averaging_constant = averaging_constant
+
+    def _seen(self, least: Tensor, greatest: Tensor) -> None:
+        self._note(*_averaged(self, least, greatest, self.averaging_constant))
+
+
+class PerChannelMinMaxObserver(_RangeObserver):
+    """Notes the least and the greatest number of each place on the axis `ch_axis`."""
+
+    def __init__(
+        self, ch_axis: int = 0, dtype: DType = uint8, qscheme: qscheme = per_channel_affine, reduce_range: bool = False,
+        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: Any = None, eps: float = EPS,
+        is_dynamic: bool = False,
+    ) -> None:
+        if qscheme not in (per_channel_affine, per_channel_symmetric):
+            raise NotImplementedError(f"{type(self).__name__}: qscheme is {qscheme}; want per_channel_affine or _symmetric")
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps, is_dynamic, ([], []))
+        self.ch_axis = ch_axis
+
+    def forward(self, x_orig: Tensor) -> Tensor:
+        """`x_orig`, which is noted."""
+        if x_orig.numel():
+            rows = x_orig.detach().movedim(self.ch_axis, 0).flatten(1)
+            self._seen(rows.amin(1), rows.amax(1))
+        return x_orig
+
+    def _seen(self, least: Tensor, greatest: Tensor) -> None:
+        if self.min_val.numel():
+            least = call(OPERATIONS["minimum"], (least, self.min_val))
+            greatest = call(OPERATIONS["maximum"], (greatest, self.max_val))
+        self._note(least, greatest)
+
+    def reset_min_max_vals(self) -> None:
+        """Forget what was seen."""
+        self._note(from_data([], float32), from_data([], float32))
+
+
+class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
+    """Notes moving averages of the least and the greatest number of each channel."""
+
+    def __init__(
+        self, averaging_constant: float = 0.01, ch_axis: int = 0, dtype: DType = uint8, qscheme: qscheme = per_channel_affine,
+        reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None, eps: float = EPS,
+        is_dynamic: bool = False, **options: Any,
+    ) -> None:
+        super().__init__(ch_axis, dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic)
+        self.averaging_constant = averaging_constant
+
+    def _seen(self, least: Tensor, greatest: Tensor) -> None:
+        self._note(*_averaged(self, least, greatest, self.averaging_constant))
+
+
+def _averaged(observer: _RangeObserver, least: Tensor, greatest: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    if not observer._has_seen:
+        return least, greatest
+    low, high = observer.min_val, observer.max_val
+    return low + share * (least - low), high + share * (greatest - high)
+
+
+class PlaceholderObserver(ObserverBase):
+    """Notes nothing: it stands for a dtype."""
+
+    def __init__(
+        self, dtype: DType = float32, custom_op_name: str = "", *args: Any, is_dynamic: bool = False, **options: Any
+    ) -> None:
+        super().__init__(dtype, is_dynamic)
+        self.custom_op = custom_op_name
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`x`."""
+        return x
+
+
+class NoopObserver(PlaceholderObserver):
+    """Notes nothing."""
+
+
+default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
+default_weight_observer = MinMaxObserver.with_args(dtype=int8, qscheme=per_tensor_symmetric)
+default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(dtype=int8, qscheme=per_channel_symmetric)
+
+replayable_module(__name__)
