@@ -12,7 +12,8 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import places_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.ir.dtypes import float32, float64, int64
+from genesis.functions.ranges import arange
+from genesis.ir.dtypes import DType, float32, float64, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
@@ -21,6 +22,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tensor.return_types import named
+from genesis.tracing.recording_hooks import is_recording
 
 
 @overridable_method
@@ -37,12 +39,26 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise ArgumentError(f"bincount: minlength is {minlength}; want 0 or more")
     kind = int64 if weights is None else weights.dtype if weights.dtype is float32 else float64
+    if is_recording() and input.numel():
+        return _counted(input.detach(), None if weights is None else weights.detach(), minlength, kind)
     factors = None if weights is None else values_of(weights.detach().to(kind))
     try:
         counts = np.bincount(values_of(input).astype(np.int64, copy=False), factors, minlength)
     except ValueError:
         raise ArgumentError("bincount: wants ints of 0 or more, got a negative one") from None
     return from_values(counts, kind, input.device)
+
+
+def _counted(input: Tensor, weights: Tensor | None, minlength: int, kind: DType) -> Tensor:
+    """`bincount` as programs: what is looked at is whether an int is negative, and the greatest one."""
+    greatest, negative = input.amax(), (input < 0).any()
+    if negative:
+        raise ArgumentError("bincount: wants ints of 0 or more, got a negative one")
+    bins = max(int(greatest) + 1, minlength)
+    wide = kind if weights is None else float64  # sums of floats are rounded once
+    each = full(input.shape, 1, dtype=wide, device=input.device) if weights is None else weights.to(wide)
+    zeros = full((bins,), 0, dtype=wide, device=input.device)
+    return call(OPERATIONS["index_put"], (zeros, each, (0,), True, "bincount", False, input)).to(kind)  # type: ignore[no-any-return]
 
 
 @overridable_method
@@ -199,6 +215,17 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
+    """Each place as often as `repeats` (n,) says."""
+    if not is_recording() or not repeats.numel() or repeats.dtype.category != 1:
+        return from_data(np.repeat(np.arange(repeats.numel()), values_of(repeats)), device=like.device)
+    ends, total, negative = repeats.cumsum(0), repeats.sum(), (repeats < 0).any()
+    if negative:
+        raise ArgumentError("repeat_interleave: wants counts of 0 or more, got a negative one")
+    every = arange(int(total), device=like.device)
+    return call(OPERATIONS["searchsorted"], (ends.to(int64), every), {"right": True})  # type: ignore[no-any-return]
+
+
 @overridable_method
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
@@ -217,8 +244,7 @@ def repeat_interleave(
     if isinstance(repeats, Tensor) and repeats.numel() != 1:
         if repeats.shape != (x.shape[axis],):
             raise ArgumentError(f"repeat_interleave: repeats have shape {repeats.shape}; want one count, or ({x.shape[axis]},)")
-        places = np.repeat(np.arange(x.shape[axis]), values_of(repeats))
-        return call(OPERATIONS["index_select"], (x, axis, from_data(places, device=input.device)))
+        return call(OPERATIONS["index_select"], (x, axis, _repeated(repeats, x)))
     count = int(repeats)
     if count < 0:
         raise ArgumentError(f"repeat_interleave: repeats is {count}; want 0 or more")

@@ -26,6 +26,7 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_place import write
 from genesis.tensor.views import view
+from genesis.tracing.recording_hooks import is_recording
 
 Part = Any  # one of these below, or a mistake
 Position = int | slice | EllipsisType | None | Tensor | np.ndarray | np.generic | range | list[Any]
@@ -211,9 +212,14 @@ def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple
     return tuple(axes), positions
 
 
+def is_few(tensor: Tensor) -> bool:
+    """Whether NumPy is to look through the elements at once. A call that is recorded is to be programs and numbers."""
+    return tensor.numel() <= FEW and not is_recording()
+
+
 def places_of(tensor: Tensor) -> Tensor:
     """(places, axes): the places of the elements that are not zero. How many there are is looked at."""
-    if tensor.numel() <= FEW:
+    if is_few(tensor):
         return from_values(np.argwhere(values_of(tensor)), int64, tensor.device)
     count = int(values_of(call(OPERATIONS["count_nonzero"], (tensor.detach(),))))
     return call(OPERATIONS["nonzero_places"], (tensor, count, 0))  # type: ignore[no-any-return]
@@ -221,7 +227,7 @@ def places_of(tensor: Tensor) -> Tensor:
 
 def flat_places_of(tensor: Tensor) -> Tensor:
     """(places,): the places, in the flattened tensor, of the elements that are not zero."""
-    if tensor.numel() <= FEW:
+    if is_few(tensor):
         return from_values(np.flatnonzero(values_of(tensor)), int64, tensor.device)
     return places_of(tensor.flatten()).reshape(-1)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from genesis.functions.counting import runs
 from genesis.functions.creation import full
-from genesis.functions.indexing import FEW, places_of, positions_of
+from genesis.functions.indexing import is_few, places_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import int64
@@ -93,7 +93,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """
     result = input.expand(broadcast_shapes("masked_scatter", input.shape, mask.shape)).clone()
     mask = view(mask, "expand", result.shape)
-    count = int(values_of(mask).sum())
+    count = int(values_of(mask).sum()) if is_few(mask) else int(mask.sum())
     if count > source.numel():
         raise ArgumentError(f"masked_scatter: the mask holds at {count} places and source has {source.numel()} elements")
     result[mask] = source.reshape(-1)[:count]
@@ -148,7 +148,7 @@ def unique(
     >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    if dim is None and input.dtype.category < 3 and input.numel() > FEW:
+    if dim is None and input.dtype.category < 3 and not is_few(input) and input.numel():
         values, order = call(OPERATIONS["sort"], (input.detach().reshape(-1),))
         results = runs(values, return_inverse, return_counts)
         if return_inverse:

@@ -6,7 +6,7 @@ were asked for.
 
 from __future__ import annotations
 
-from genesis.functions.indexing import FEW
+from genesis.functions.indexing import is_few
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import overridable
@@ -165,7 +165,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes < -1 or (num_classes == -1 and not tensor.numel()):
         raise ValueError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
     if num_classes == -1:
-        greatest = values_of(tensor).max() if tensor.numel() <= FEW else tensor.max().item()
+        greatest = values_of(tensor).max() if is_few(tensor) else tensor.max().item()
         num_classes = int(greatest) + 1
     return call(OPERATIONS["one_hot"], (tensor, num_classes))
 
