@@ -15,7 +15,7 @@ from genesis.ir.replayable import replayable, replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
 from genesis.tensor.call_modes import FunctionMode, ask, asking_none
-from genesis.tensor.handle import Tensor, spreads
+from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, spreads
 from genesis.tensor.views import detach
 
 
@@ -27,7 +27,7 @@ def take_sizes() -> None:
         first = content[0] if content else None
         if isinstance(first, Tensor):
             shared = detach(first)
-            vars(self).update({name: value for name, value in vars(shared).items() if name.startswith("_")})
+            attributes_of(self).update({name: value for name, value in attributes_of(shared).items() if name in INTERNAL})
             self._requires_grad = bool(options.get("requires_grad"))
         elif options.keys() - {"device"} or (content and not isinstance(first, int | np.integer | list | tuple | np.ndarray)):
             plain(self, *content, **options)  # arguments that PyTorch's does not have: `genesis.Tensor`
@@ -48,7 +48,7 @@ def take_sizes() -> None:
     @replayable
     def made(self: Tensor, *content: Any, **options: Any) -> None:
         """Makes what `__new__`, without arguments, did not."""
-        if "_array" not in vars(self):
+        if "_array" not in attributes_of(self):
             construct(self, content, options)
 
     Tensor.__new__ = staticmethod(new)  # type: ignore[assignment, method-assign]

@@ -72,7 +72,12 @@ class Module(Hooked, Convertible, Stateful):
                 _check_kind("_parameters", name, value)
             make_member(self, "_modules", name, value)
         elif isinstance(value, Parameter) and not hasattr(type(getattr(type(self), name, None)), "__set__"):
-            make_member(self, "_parameters", name, value)
+            if type(self).register_parameter is _plain_registration:
+                make_member(self, "_parameters", name, value)
+            else:  # what a class, or whoever has replaced the method, makes of parameters
+                if name not in members_of(self, "_parameters").names:
+                    self.__dict__.pop(name, None)
+                self.register_parameter(name, value)
         elif type(value) is Buffer:
             self.register_buffer(name, value, value.persistent)
         else:
@@ -339,6 +344,9 @@ class Module(Hooked, Convertible, Stateful):
         if not lines and "\n" not in extra:
             return f"{name}({extra})"
         return "\n".join([f"{name}(", *([_indented(extra)] if extra else []), *lines, ")"])
+
+
+_plain_registration = Module.register_parameter
 
 
 def _check_kind(table: str | None, name: str, value: object) -> None:

@@ -129,7 +129,7 @@ CPU = _made("cpu", None)
 CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
 META = _made("meta", None)
 META.memory = _NoMemory()
-_DEVICES = {"cpu": CPU, "meta": META} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
+_DEVICES = {"cpu": CPU, "meta": META, "meta:0": META} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
 
 
 def _numbered(name: str) -> str:

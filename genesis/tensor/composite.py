@@ -13,7 +13,7 @@ from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import Described, replayable_module
 from genesis.runtime.devices import Device
-from genesis.tensor.handle import CallArguments, Tensor
+from genesis.tensor.handle import CallArguments, Tensor, attributes_of
 
 
 class NotDenseError(NotImplementedError, TypeError):
@@ -49,6 +49,11 @@ class CompositeTensor(Tensor, Described):
 
     parts: ClassVar[tuple[str, ...]] = ()
     hint: ClassVar[str] = ""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All its attributes."""
+        return attributes_of(self)
 
     @property
     def _array(self) -> Any:  # type: ignore[override]

@@ -45,7 +45,52 @@ class Storage:
         self.root = None
 
 
-class Tensor(Methods):
+class TensorBase(Methods):
+    """What has the attributes of a tensor, the library's and the user's."""
+
+
+attributes_of: Callable[[Any], dict[str, Any]] = vars(TensorBase)["__dict__"].__get__  # all of a tensor's, in its memory
+
+
+class UsersAttributes(dict[str, Any]):
+    """The attributes that a user gave a tensor, which is what its `__dict__` shows. Writing an item sets the attribute."""
+
+    def __init__(self, held: dict[str, Any]) -> None:
+        super().__init__({name: value for name, value in held.items() if name not in INTERNAL})
+        self._held = held
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self._held[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del self._held[name]
+
+    def pop(self, name: str, *default: Any) -> Any:  # type: ignore[override]
+        """Remove an attribute and return its value; `default`, if given, where there is none."""
+        if name in self:
+            del self._held[name]
+        return super().pop(name, *default)
+
+    def update(self, *others: Any, **values: Any) -> None:
+        """Set several attributes."""
+        for name, value in dict(*others, **values).items():
+            self[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute, which is set where there is none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def clear(self) -> None:
+        """Remove all."""
+        for name in [*self]:
+            del self[name]
+
+
+class Tensor(TensorBase):
     """A multi-dimensional array of one dtype that remembers how it was made.
 
     Built by `genesis.tensor` and by operations. Reads like a `torch.Tensor`.
@@ -77,6 +122,11 @@ class Tensor(Methods):
     _array: Array
     _requires_grad: bool
     _result_class: type[Tensor]  # of what operations on it return
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The attributes that the user gave it."""
+        return UsersAttributes(attributes_of(self))
 
     # ---- what it is ----
 
@@ -157,6 +207,9 @@ F = TypeVar("F", bound=AnyFunction)
 CallArguments = Sequence[Any]  # tensors, Python numbers, lists of these, and what is static
 Operand = Tensor | bool | int | float | complex | np.generic | np.ndarray  # a tensor, or what becomes one
 spreading: set[type[Tensor]] = set()  # classes, of tensors made so far, whose operations return another than Tensor
+
+
+INTERNAL = frozenset({*Tensor.__annotations__, "_gradients", "_source"})  # attributes that the library gives a tensor
 
 
 def spreads(kind: type[Tensor]) -> None:

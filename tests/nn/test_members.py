@@ -87,3 +87,34 @@ def test_members_stand_in_the_order_in_which_they_became_members(lib):
     net.reserved = None
     net.reserved = nn.Parameter(lib.zeros(1))
     assert [name for name, _ in net.named_parameters(recurse=False)] == ["reserved", "weight"]
+
+
+def test_parameters_go_through_a_register_parameter_that_somebody_has_put_in_its_place(monkeypatch):
+    for lib, kind in ((genesis.nn, genesis.nn.Parameter), (torch.nn, torch.nn.Parameter)):
+        plain = lib.Module.register_parameter
+
+        def on_meta(module, name, parameter, plain=plain, kind=kind):
+            plain(module, name, parameter)
+            if parameter is not None:
+                settings = module._parameters[name].__dict__ | {"requires_grad": parameter.requires_grad}
+                module._parameters[name] = kind(module._parameters[name].to("meta"), **settings)
+
+        with monkeypatch.context() as replaced:
+            replaced.setattr(lib.Module, "register_parameter", on_meta)
+            layers = lib.Sequential(lib.Linear(2, 3, bias=False), lib.BatchNorm1d(3))
+            layers.own = kind(layers[0].weight.detach())
+        assert [str(p.device) for p in layers.parameters()] == ["meta"] * 4
+        assert lib.Linear(2, 3).weight.device.type == "cpu"
+    assert genesis.device("meta:0").type == "meta"
+
+
+def test_the_dict_of_a_tensor_has_the_users_attributes():
+    for lib in (genesis, torch):
+        tensor = lib.nn.Linear(2, 2).weight
+        assert vars(tensor) == {}
+        tensor.note = 1
+        tensor.__dict__["more"] = 2
+        tensor.__dict__.update(third=3)
+        assert (tensor.more, vars(tensor)) == (2, {"note": 1, "more": 2, "third": 3})
+        assert tensor.__dict__.pop("more") == 2
+        assert not hasattr(tensor, "more")

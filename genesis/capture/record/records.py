@@ -96,7 +96,7 @@ class State:
 
     @classmethod
     def of(cls, tensor: Tensor) -> State:
-        extras = [name for name in vars(tensor) if not hasattr(Tensor, name) and name not in _OWN]
+        extras = [name for name in vars(tensor) if not hasattr(Tensor, name)]
         return cls(
             tensor, tensor._array, tensor._changes, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base, extras,
             tensor._array.memory.buffer.version,  # type: ignore[union-attr]
@@ -116,7 +116,6 @@ class Program:
     writes: list[tuple[Tensor, int]]
 
 
-_OWN = {"_array", "_requires_grad", "_gradients", "_source"}
 
 
 def signed(word: int) -> int:
