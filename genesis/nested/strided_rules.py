@@ -100,6 +100,20 @@ def squeeze(input: Nested, dim: Any = None) -> Nested:
     return strided_of([part.squeeze(axes) for part in input.unbind()])
 
 
+@rule("unflatten")
+def unflatten(input: Nested, dim: int, sizes: Sequence[int]) -> Nested:
+    """An axis as several."""
+    axis = _inner(input, "unflatten", dim)
+    return strided_of([part.unflatten(axis, sizes) for part in input.unbind()])
+
+
+@rule("flatten")
+def flatten(input: Nested, start_dim: int = 0, end_dim: int = -1) -> Nested:
+    """Axes of each tensor as one."""
+    axes = [_inner(input, "flatten", dim) for dim in (start_dim, end_dim)]
+    return strided_of([part.flatten(*axes) for part in input.unbind()])
+
+
 @rule("reshape", "view")
 def reshape(input: Nested, *shape: Any) -> Nested:
     """Other extents for each tensor: -1 keeps an axis of the same place, or is what is left of the tensor."""

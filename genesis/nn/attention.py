@@ -96,7 +96,8 @@ class MultiheadAttention(Module):
 
         `key_padding_mask` (n, s) and `attn_mask` (l, s) or (n * heads, l, s) are bools, True where not to look, or numbers
         that are added. `is_causal` says that `attn_mask` is the causal one, which is needed with it. The weights are
-        (n, l, s), without `average_attn_weights` (n, heads, l, s), and None unless `need_weights`.
+        (n, l, s), without `average_attn_weights` (n, heads, l, s), and None unless `need_weights`. With `batch_first` and
+        without masks, all may be nested tensors: each sequence looks at its own.
         """
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal wants the causal attn_mask with it")
@@ -125,7 +126,7 @@ class MultiheadAttention(Module):
             weights = weights.mean(1)
         if not batched:
             return output.squeeze(0), None if weights is None else weights.squeeze(0)
-        if self.batch_first and stream(output.device) is None:
+        if self.batch_first and (stream(output.device) is None or output.is_nested):
             return output, weights
         output = rows_first(output)
         return (output.transpose(0, 1) if self.batch_first else output), weights

@@ -83,6 +83,21 @@ def test_attention_of_each():
     assert_same(*found)
 
 
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_layers_of_transformers_are_those_of_each_sequence(layout):
+    genesis.manual_seed(0)
+    layer = genesis.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+    given = [x.requires_grad_() for x in parts(genesis, ((2, 4), (5, 4)))]
+    kind = {"layout": genesis.nested.jagged} if layout == "jagged" else {}
+    found = layer(genesis.nested.as_nested_tensor(given, **kind)).unbind()
+    for x, y in zip(given, found, strict=True):
+        wanted = layer(x.unsqueeze(0)).squeeze(0)
+        assert_close(y, wanted)
+        assert_close(*[genesis.autograd.grad(z.square().sum(), x, retain_graph=True)[0] for z in (y, wanted)], scale=4)
+    assert_same(*[
+        F.nn.functional.softmax(made(F, ((2, 4), (3, 4))).reshape(2, -1, 2, 2), -1) for F in (genesis, torch)])
+
+
 def test_tables_of_vectors():
     assert_same(*[F.nn.functional.embedding(F.nested.nested_tensor([F.tensor([0, 1]), F.tensor([2])]), dense(F, 3, 4))
                   for F in (genesis, torch)])
