@@ -37,7 +37,7 @@ def eigh(A: Tensor, UPLO: str = 'L') -> Eigen:
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues, complex, of matrices (.., n, n), in no order."""
 def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
-    """The eigenvalues of symmetric matrices (.., n, n), ascending."""
+    """The eigenvalues of symmetric matrices (.., n, n), ascending, of which only the triangle `UPLO` is read."""
 def householder_product(input: Operand, tau: Operand) -> Tensor:
     """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of `geqrf`."""
 def inv(A: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ from genesis.lower.rematerialize import rematerialize
 from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
+from genesis.lower.share_decompositions import share_decompositions
 from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
 from genesis.lower.winograd import winograd
@@ -61,6 +62,7 @@ def lower(
     real = split_complex(nodes, [*outputs, *saved, *awaited])
     graph = simplify(real.nodes, real.outputs)
     graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
+    graph = share_decompositions(graph)
     graph = join_products(graph)
     if not target.strided:
         graph = join_batches(winograd(graph))

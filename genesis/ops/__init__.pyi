@@ -481,7 +481,7 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
 def eigh(A: Tensor, UPLO: str = 'L') -> Eigen:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns."""
 def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
-    """The eigenvalues of symmetric matrices (.., n, n), ascending."""
+    """The eigenvalues of symmetric matrices (.., n, n), ascending, of which only the triangle `UPLO` is read."""
 def einsum(equation: str, *operands: Any) -> Tensor:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result."""
 def elu(input: Tensor, alpha: Float = 1.0) -> Tensor:

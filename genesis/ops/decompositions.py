@@ -6,6 +6,8 @@ Gradients are formulas (J. Townsend, "Differentiating the Singular Value Decompo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from genesis.ir.graph import Node, Value
@@ -93,9 +95,18 @@ def qr(input: Value, some: bool = True) -> QR:
 
 
 # ---- eigenvalues ----
+def _symmetric(name: str, A: Value, UPLO: str) -> Value:
+    if UPLO not in ("L", "U"):
+        raise ValueError(f"{name}: UPLO is {UPLO!r}; want 'L' or 'U'")
+    return matrices(name, A, square=True)
+
+
+def _eigh_shapes(a: Value) -> list[Shape]:
+    return [a.shape[-1:], a.shape[-2:]]
+
+
 def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
-    n = a.shape[-1]
-    (w, v), (gw, gv) = factors(y, [(n,), (n, n)]), factors(g, [(n,), (n, n)])
+    (w, v), (gw, gv) = factors(y, _eigh_shapes(a)), factors(g, _eigh_shapes(a))
     w, gw = real_value(w), real_value(gw)
     inner = _over_gaps(matmul(adjoint(v), gv), w) + diag_embed(gw)
     whole = matmul(matmul(v, inner), adjoint(v))
@@ -115,12 +126,42 @@ def eigh(A: Value, UPLO: str = "L") -> Eigen:
     >>> genesis.linalg.eigh(genesis.tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
     tensor([1., 3.])
     """
-    x = matrices("eigh", A, square=True)
-    if UPLO not in ("L", "U"):
-        raise ValueError(f"eigh: UPLO is {UPLO!r}; want 'L' or 'U'")
-    shapes: list[Shape] = [(x.shape[-1],), (x.shape[-1], x.shape[-1])]
+    x = _symmetric("eigh", A, UPLO)
+    shapes = _eigh_shapes(x)
     values, vectors = factors(factor_node("eigh", x, shapes, UPLO=UPLO), shapes)
     return Eigen(cast(real_value(values), A.dtype.real), cast(vectors, A.dtype))
+
+
+def _values(name: str, x: Value, count: int, like: Value, **attrs: Any) -> Value:
+    """The values of a decomposition of the matrices `x` without its vectors, for which LAPACK takes half the time."""
+    values = x.graph.add(name, (x,), (*x.shape[:-2], count), x.dtype, {"dim": x.ndim - 2, **attrs})
+    return cast(real_value(values), like.dtype.real)
+
+
+@composite("eigvalsh", method=False, namespace="linalg", takes_complex=True)
+def eigvalsh(A: Value, UPLO: str = "L") -> Value:
+    """The eigenvalues of symmetric matrices (.., n, n), ascending, of which only the triangle `UPLO` is read.
+
+    >>> genesis.linalg.eigvalsh(genesis.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    tensor([1., 3.])
+    """
+    x = _symmetric("eigvalsh", A, UPLO)
+    return _values("eigvalsh", x, x.shape[-1], A, UPLO=UPLO)
+
+
+def _eigvalsh_grad(g: Value, y: Value, a: Value) -> Value:
+    shapes = _eigh_shapes(a)
+    v = factors(factor_node("eigh", a, shapes, UPLO=y.node.attrs["UPLO"]), shapes)[1]
+    return matmul(v * _row(g), adjoint(v))
+
+
+def _eigenvalues(whole: Value) -> Value:
+    (a,) = whole.node.inputs
+    return factors(whole, _eigh_shapes(whole.graph.value(a)))[0]
+
+
+primitive("eigvalsh", "host", grad=_eigvalsh_grad, part_of=("eigh", _eigenvalues), reference=lambda node, a: lapack(
+    "eigvalsh_up" if node.attrs["UPLO"] == "U" else "eigvalsh_lo", a)[0])
 
 
 def _eig_grad(g: Value, y: Value, a: Value) -> Value:
@@ -224,10 +265,21 @@ def svdvals(A: Value, *, driver: str | None = None) -> Value:
     >>> genesis.linalg.svdvals(genesis.tensor([[3.0, 0.0], [0.0, -4.0]]))
     tensor([4., 3.])
     """
-    return svd_value(A, False)[1]
+    x = matrices("svdvals", A)
+    return _values("svdvals", x, min(x.shape[-2:]), A, full=False)
 
 
-eigvalsh = formula(
-    "eigvalsh", lambda A, UPLO="L": eigh(A, UPLO).eigenvalues,
-    "The eigenvalues of symmetric matrices (.., n, n), ascending.", method=False, namespace="linalg", takes_complex=True,
-)
+def _svdvals_grad(g: Value, y: Value, a: Value) -> Value:
+    shapes = _svd_shapes(*a.shape[-2:], full=False)
+    u, _, vh = factors(factor_node("svd", a, shapes, full=False), shapes)
+    return matmul(u * _row(g), vh)
+
+
+def _singular_values(whole: Value) -> Value:
+    (a,) = whole.node.inputs
+    m, n = whole.graph.nodes[a].shape[-2:]
+    return factors(whole, _svd_shapes(m, n, full=False))[1]
+
+
+primitive("svdvals", "host", grad=_svdvals_grad, part_of=("svd", _singular_values),
+          reference=lambda node, a: lapack("svd", a)[0])

@@ -9,9 +9,10 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import adjoint, matmul, swapped
-from genesis.ops.lapack import lapack, routine
+from genesis.ops.lapack import blas_for, lapack
 from genesis.ops.registry import cast, composite, primitive, promoted, widened
 from genesis.ops.results import Cholesky, Triangular
+from genesis.ops.single_matrix import routine, triangular_solution
 from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed
 from genesis.ops.views import diagonal_value
 
@@ -35,9 +36,10 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
 
 def _solve_reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     found = np.empty_like(b)
-    solve = routine("trsm", b)
-    for place in np.ndindex(a.shape[:-2]) if b.size else ():
-        found[place] = solve(1.0, a[place], b[place], lower=not node.attrs["upper"], diag=node.attrs["unit"])
+    upper, unit = node.attrs["upper"], node.attrs["unit"]
+    with blas_for(a):
+        for place in np.ndindex(a.shape[:-2]) if b.size else ():
+            found[place] = triangular_solution(a[place], b[place], upper, unit)
     return found
 
 

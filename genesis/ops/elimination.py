@@ -17,9 +17,9 @@ from genesis.ops.contraction import matmul, swapped
 from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
-from genesis.ops.lapack import routine
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import PLU, Factored, FactoredInfo, Inverse, Solved
+from genesis.ops.single_matrix import routine
 from genesis.ops.solving import factor_node, factors, identity, matrices, packed
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value

@@ -11,9 +11,9 @@ from genesis.ir.dtypes import int32
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes
 from genesis.ops.complex_values import conjugate, real_value
-from genesis.ops.lapack import routine
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import Indefinite, IndefiniteInfo
+from genesis.ops.single_matrix import routine
 from genesis.ops.solving import factor_node, factors, matrices, packed
 
 

@@ -1,15 +1,16 @@
 """LAPACK over batches of matrices, by the loops that NumPy's functions are made of: in the dtype at hand, in several threads.
 
-NumPy's functions compute float32 in float64: a Cholesky factor of 512 x 512 takes 3.2 ms so, and 0.9 in float32.
+NumPy's functions compute float32 in float64: a Cholesky factor of 512 x 512 takes 3.2 ms so, and 0.9 in float32. A single
+matrix is computed without their copies (see `single_matrix.py`).
 """
 
 from __future__ import annotations
 
 import _thread
 import ctypes
-import importlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from queue import SimpleQueue
 from threading import Lock
@@ -17,23 +18,25 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.annotations import AnyFunction
+from genesis.ops import single_matrix
 from genesis.runtime.determinism import are_deterministic_algorithms_enabled
 from genesis.runtime.team import get_num_threads
 
 _LOOPS = np.linalg._umath_linalg  # type: ignore[attr-defined]
-_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_CODES = {"float32": "f", "float64": "d", "complex64": "F", "complex128": "D"}
 _FAILURES = {
     "solve": "Singular matrix", "inv": "Singular matrix", "cholesky_lo": "Matrix is not positive definite",
     "eigh_lo": "Eigenvalues did not converge", "eigh_up": "Eigenvalues did not converge",
-    "svd_f": "SVD did not converge", "svd_s": "SVD did not converge",
+    "eigvalsh_lo": "Eigenvalues did not converge", "eigvalsh_up": "Eigenvalues did not converge",
+    "svd_f": "SVD did not converge", "svd_s": "SVD did not converge", "svd": "SVD did not converge",
 }
 # What an operation takes, in eighths of a nanosecond for the cube of a size. Another thread pays from a millisecond on.
-_WEIGHTS = {"svd_f": 8, "svd_s": 8, "eigh_lo": 3, "eigh_up": 3, "solve": 0.3, "inv": 0.3}
+_WEIGHTS = {
+    "svd_f": 8, "svd_s": 8, "svd": 4, "eigh_lo": 3, "eigh_up": 3, "eigvalsh_lo": 1.5, "eigvalsh_up": 1.5, "solve": 0.3,
+    "inv": 0.3,
+}
 _OVERHEAD, _THREADED, _ALONE = 8, 1 << 23, 64
 _SHARES = 4  # parts of a batch for each thread
-_BLOCKED, _BLOCK = 48, 32  # the least matrices for which SciPy's blocked routines are quicker, and their columns at a time
+_BLOCKED = 48  # the least matrices of a batch for which SciPy's blocked routines are quicker
 _FIXED = 2  # threads of BLAS while results may not depend on how many there are
 _BY_BLAS = 1 << 30  # from here on BLAS' own threads pay for one matrix: of 512 x 512 they gain nothing, and spin on
 
@@ -43,9 +46,14 @@ def lapack(name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
 
     Raises LinAlgError where LAPACK fails for any matrix.
     """
-    wanted = _CODES[arrays[0].dtype.name] * len(arrays) + "->"
+    *lead, rows, columns = arrays[0].shape
+    if name in single_matrix.ALONE and rows and columns and all(extent == 1 for extent in lead) and arrays[-1].size:
+        with blas_for(arrays[0]):
+            results = single_matrix.ALONE[name](*[array.reshape(array.shape[-2:]) for array in arrays])
+        return tuple([np.reshape(result, (*lead, *np.shape(result))) for result in results]) if lead else results
+    wanted = arrays[0].dtype.char * len(arrays) + "->"
     kind = next(kind for kind in getattr(_LOOPS, name).types if kind.startswith(wanted))
-    if max(arrays[0].shape) < _ALONE:  # few and small
+    if max(rows, columns) < _ALONE:  # few and small
         return _looped(name, kind, arrays)
     return _by_threads(lambda *part: _looped(name, kind, part), arrays, _WEIGHTS.get(name, 0.15))
 
@@ -53,25 +61,23 @@ def lapack(name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
 def orthogonal(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
     """Q and R of matrices; with `complete`, of as many columns and rows as they have rows."""
     (m, n), lead = a.shape[-2:], a.shape[:-2]
-    if min(m, n) < _BLOCKED:  # NumPy has loops in float64 alone
+    if not a.size or (min(m, n) < _BLOCKED and lead):  # NumPy has loops in float64 alone
         return tuple(np.linalg.qr(a, "complete" if complete else "reduced"))
-    columns = m if complete else min(m, n)
-    q, r = np.empty((*lead, m, columns), a.dtype), np.empty((*lead, columns, n), a.dtype)
-    factor, make = routine("geqrf", a), routine("ungqr" if a.dtype.kind == "c" else "orgqr", a)
-    for place in np.ndindex(lead):
-        data, scale, _, _ = factor(a[place], lwork=_BLOCK * n)
-        r[place] = np.triu(data[:columns])
-        whole = np.zeros((m, columns), a.dtype, "F")
-        whole[:, :n] = data[:, :columns]
-        q[place] = make(whole, scale, lwork=_BLOCK * columns, overwrite_a=True)[0]
+    with blas_for(a):
+        if not lead:
+            return single_matrix.orthogonal(a, complete)
+        columns = m if complete else min(m, n)
+        q, r = np.empty((*lead, m, columns), a.dtype), np.empty((*lead, columns, n), a.dtype)
+        for place in np.ndindex(lead):
+            q[place], r[place] = single_matrix.orthogonal(a[place], complete)
     return q, r
 
 
-def routine(name: str, array: np.ndarray) -> AnyFunction:
-    """The routine of BLAS or LAPACK, by its name without the letter of a dtype, for the dtype of `array`."""
-    linalg = importlib.import_module("scipy.linalg")
-    library = linalg.blas if name == "trsm" else linalg.lapack
-    return getattr(library, _LETTERS[array.dtype.name] + name)
+def blas_for(matrices: np.ndarray) -> AbstractContextManager[None]:
+    """Inside, BLAS uses as many threads as pay for matrices of this size."""
+    rows, columns = matrices.shape[-2:]
+    blas = _FIXED if are_deterministic_algorithms_enabled() else get_num_threads()  # BLAS divides its sums among its threads
+    return _BlasThreads(blas if rows * columns * min(rows, columns) >= _BY_BLAS else 1)
 
 
 def _by_threads(
@@ -80,8 +86,7 @@ def _by_threads(
     """`compute` of batches of matrices, by a thread for each part of them where that pays."""
     (rows, columns), lead = arrays[0].shape[-2:], arrays[0].shape[:-2]
     batch, threads = int(np.prod(lead)), get_num_threads()
-    blas = _FIXED if are_deterministic_algorithms_enabled() else threads  # BLAS divides its sums among its threads
-    with _blas_threads(blas if rows * columns * min(rows, columns) >= _BY_BLAS else 1):
+    with blas_for(arrays[0]):
         parts = min(_SHARES * threads, batch)
         if min(threads, batch) < 2 or batch * (max(rows, columns) + _OVERHEAD) ** 3 * weight < _THREADED:
             return compute(*arrays)
@@ -142,38 +147,54 @@ def _in_parts(
 
 
 # ---- the threads of BLAS ----
+_NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for suffix in ("64_", "") for prefix in ("scipy_", "")]
 _lock = Lock()
-_users = [0, 0]  # calls under way, and how many threads BLAS had before the first
 
 
-@contextmanager
-def _blas_threads(threads: int) -> Iterator[None]:
-    """Inside, NumPy's BLAS uses so many threads, where it is OpenBLAS; afterwards as many as before."""
-    library = _openblas()
-    if library is None:
-        yield
-        return
-    get, set_ = library
-    with _lock:
-        _users[0] += 1
-        if _users[0] == 1:
-            _users[1] = get()
-        if _users[1] > 1:  # where somebody has chosen one, it stays one
-            set_(threads)
-    try:
-        yield
-    finally:
+class _Library:
+    """An OpenBLAS that is loaded: `get` and `set` its threads; calls under way, and how many it had before the first."""
+
+    __slots__ = ("before", "get", "set", "users")
+
+    def __init__(self, get: Callable[[], int], set: Callable[[int], object]) -> None:
+        self.get, self.set = get, set
+        self.users = self.before = 0
+
+
+class _BlasThreads(AbstractContextManager[None]):
+    """Inside, the BLAS of NumPy and SciPy uses so many threads, where it is OpenBLAS; afterwards as many as before."""
+
+    __slots__ = ("libraries", "threads")
+
+    def __init__(self, threads: int) -> None:
+        self.threads, self.libraries = threads, _openblas()
+
+    def __enter__(self) -> None:
         with _lock:
-            _users[0] -= 1
-            if not _users[0] and _users[1] > 1:
-                set_(_users[1])
+            for library in self.libraries:
+                library.users += 1
+                if library.users == 1:
+                    library.before = library.get()
+                if library.before > 1:  # where somebody has chosen one, it stays one
+                    library.set(self.threads)
+
+    def __exit__(self, *problem: object) -> None:
+        with _lock:
+            for library in self.libraries:
+                library.users -= 1
+                if not library.users and library.before > 1:
+                    library.set(library.before)
+
+
+def _openblas() -> tuple[_Library, ...]:
+    """The libraries of NumPy and, once it is loaded, SciPy."""
+    return tuple([library for name in ("numpy.linalg._umath_linalg", "scipy.linalg._flapack") if name in sys.modules
+                  and (library := _library(name)) is not None])
 
 
 @cache
-def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """How many threads OpenBLAS uses, to ask and to set; None where NumPy has another BLAS."""
-    library = ctypes.PyDLL(_LOOPS.__file__)  # whose symbols are looked up in what it is linked to, too
-    for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads"):
-        if hasattr(library, name.format("set")):
-            return getattr(library, name.format("get")), getattr(library, name.format("set"))
-    return None
+def _library(module: str) -> _Library | None:
+    """What a module is linked to: its symbols are looked up there, too."""
+    linked = ctypes.PyDLL(str(sys.modules[module].__file__))
+    name = next((name for name in _NAMES if hasattr(linked, name.format("set"))), None)
+    return None if name is None else _Library(getattr(linked, name.format("get")), getattr(linked, name.format("set")))

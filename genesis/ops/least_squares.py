@@ -7,11 +7,10 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes
 from genesis.ops.contraction import adjoint, matmul
-from genesis.ops.lapack import routine
+from genesis.ops.lapack import blas_for
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.single_matrix import BLOCK, routine
 from genesis.ops.solving import matrices, pinv
-
-_BLOCK = 32  # columns at a time
 
 
 def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -21,13 +20,14 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return result
     solver, rows = routine("gelsy", a), max(m, n)
     least = min(m, n)
-    room = 2 * least + max(_BLOCK * (2 * n + 1), least + _BLOCK * max(n + 1, width))
-    for place in np.ndindex(lead):
-        right = np.zeros((rows, width), a.dtype, "F")
-        right[:m] = b[place]
-        # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
-        found = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)[1]
-        result[place] = found[:n]
+    room = 2 * least + max(BLOCK * (2 * n + 1), least + BLOCK * max(n + 1, width))
+    with blas_for(a):
+        for place in np.ndindex(lead):
+            right = np.zeros((rows, width), a.dtype, "F")
+            right[:m] = b[place]
+            # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
+            found = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)[1]
+            result[place] = found[:n]
     return result
 
 

@@ -13,9 +13,9 @@ from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.definite import triangular_value
-from genesis.ops.lapack import routine
 from genesis.ops.registry import cast, composite, primitive, promoted
 from genesis.ops.results import Reflected
+from genesis.ops.single_matrix import routine
 from genesis.ops.solving import factor_node, factors, matrices, packed
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value

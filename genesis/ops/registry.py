@@ -40,9 +40,10 @@ class Primitive:
     `grad(g, y, *inputs)` returns the inputs' cotangents (one, or a tuple with None where none flows), written with
     Values; shapes may still be broadcast, derive sums them back. `reference(node, *arrays)` computes it in NumPy; a host
     operation may have `into(node, out, *arrays)` too, which writes the result to `out`, apart from the operands, and read
-    `contiguous` operands alone; a `native` one has a kernel on the CPU that takes every call and never fails. The last fields
-    tell code generation what an elementwise one is: `emit(k, *values)` in terms of others; or on the CPU the function of its
-    name in the file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
+    `contiguous` operands alone; a `native` one has a kernel on the CPU that takes every call and never fails. One that is
+    `part_of` another, of the same inputs and attributes, is what a function makes of that one's value. The last fields tell
+    code generation what an elementwise one is: `emit(k, *values)` in terms of others; or on the CPU the function of its name
+    in the file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
     One that refuses some operands, which the data decide, says with `fault(node, value, extent)` what is raised.
     """
 
@@ -53,6 +54,7 @@ class Primitive:
     into: Callable[..., None] | None = None
     contiguous: bool = False
     native: bool = False
+    part_of: tuple[str, Callable[[Value], Value]] | None = None
     emit: Emitter | None = None
     cost: int = 1  # in operations: what lowering weighs computing it again against storing it with
     exact: bool = False  # it rounds nothing: 16-bit floats stay what they are

@@ -84,9 +84,10 @@ def test_a_compiled_step_is_recorded_for_each_setting(any_threads):
 
 def test_blas_takes_the_same_threads_whatever_there_are(any_threads, monkeypatch):
     taken = []
+    library = lapack._Library(lambda: 4, taken.append)
     monkeypatch.setattr(lapack, "_BY_BLAS", 0)
     monkeypatch.setattr(lapack, "_ALONE", 0)
-    monkeypatch.setattr(lapack, "_openblas", lambda: (lambda: 4, taken.append))
+    monkeypatch.setattr(lapack, "_openblas", lambda: (library,))
     for threads in (1, 3):
         genesis.set_num_threads(threads)
         lapack.lapack("inv", np.eye(4))
