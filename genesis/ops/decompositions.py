@@ -270,7 +270,8 @@ def svdvals(A: Value, *, driver: str | None = None) -> Value:
 
 
 def _svdvals_grad(g: Value, y: Value, a: Value) -> Value:
-    shapes = _svd_shapes(*a.shape[-2:], full=False)
+    m, n = a.shape[-2:]
+    shapes = _svd_shapes(m, n, full=False)
     u, _, vh = factors(factor_node("svd", a, shapes, full=False), shapes)
     return matmul(u * _row(g), vh)
 
