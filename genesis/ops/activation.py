@@ -13,7 +13,7 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
 from genesis.ops.complex_values import real_value
 from genesis.ops.conversion import stop_gradient
-from genesis.ops.elementwise import erf, exp, expm1, log, log1p, sigmoid, tanh, where
+from genesis.ops.elementwise import erf, exp, expm1, log, log1pexp, sigmoid, tanh, where
 from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import Operation, cast, composite, floating_dtype, rounded_once, widened
 from genesis.ops.rows import formula
@@ -44,8 +44,8 @@ def gelu(input: Value, approximate: str = "none") -> Value:
 @rounded_once
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""
-    large = input * beta > threshold
-    return where(large, input, log1p(exp(where(large, 0, input * beta))) / beta)
+    scaled = input * beta
+    return where(scaled > threshold, input, log1pexp(scaled) / beta)
 
 
 @composite("hardtanh", method=False, in_place=True, namespace="nn.functional")
@@ -115,8 +115,7 @@ selu = _activation(
     "1.0507 * elu(x, 1.6733) (Klambauer et al., 2017).", method=True,
 )
 logsigmoid = _activation(
-    "logsigmoid", lambda input: where(input < 0, input, 0) - log1p(exp(where(input < 0, input, -input))),
-    "log(sigmoid(x)), without overflow.", in_place=False,
+    "logsigmoid", lambda input: -log1pexp(-input), "log(sigmoid(x)), without overflow.", in_place=False,
 )
 mish = _activation("mish", lambda input: input * tanh(softplus(input)), "x * tanh(softplus(x)) (Misra, 2020).")
 softsign = _activation(  # integers are added up as integers, as in PyTorch

@@ -31,7 +31,7 @@ def _hypot(k: Kernel, x: object, y: object) -> object:
 
 
 def _logaddexp(k: Kernel, x: object, y: object) -> object:
-    return _raised(k, x, y, ln(2), k.log1p(k.exp(k.neg(k.abs(k.sub(x, y))))))
+    return _raised(k, x, y, ln(2), k.log1pexp(k.neg(k.abs(k.sub(x, y)))))
 
 
 def _logaddexp2(k: Kernel, x: object, y: object) -> object:

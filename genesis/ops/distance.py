@@ -5,7 +5,7 @@ from __future__ import annotations
 from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
 from genesis.ops.complex_values import squared_modulus
-from genesis.ops.elementwise import clamp, exp, log, log1p, maximum, minimum, pow, relu, rsqrt, sqrt, where
+from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, pow, relu, rsqrt, sqrt, where
 from genesis.ops.loss import reduced
 from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import broadcast, cast, composite, floating_dtype, promoted, widened
@@ -138,8 +138,7 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
     """log(1 + exp(-t * x)), for t of 1 or -1."""
     x, t = promoted(input, target)
     z = -widened(t) * widened(x)
-    losses = maximum(z, 0) + log1p(exp(minimum(z, -z)))
-    return cast(reduced("soft_margin_loss", losses, reduction), x.dtype)
+    return cast(reduced("soft_margin_loss", log1pexp(z), reduction), x.dtype)
 
 
 @composite("cosine_embedding_loss", 3, method=False, autocast="float32", namespace="nn.functional")

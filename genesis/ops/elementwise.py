@@ -255,6 +255,15 @@ sigmoid = unary(
     cuda="{t}(1) / ({t}(1) + math.exp(-{0}))", doc="1 / (1 + exp(-x)).",
     namespace="nn.functional", aliases=("special.expit",), takes_complex=True,
 )
+def _log1pexp_reference(x: np.ndarray) -> np.ndarray:
+    return np.logaddexp(x.dtype.type(0), x)  # type: ignore[no-any-return]
+
+
+log1pexp = unary(
+    "log1pexp", grad=lambda g, y, x: g * sigmoid(x), ref=_log1pexp_reference, cost=16, vector="logarithm",
+    cuda="max({0}, {t}(0)) + math.log1p(math.exp(-abs({0})))", doc="log(1 + exp(x)), without overflow.", method=False,
+    public=False, autocast="float32",
+)
 relu = unary(
     "relu", exact=True, grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
     emit=lambda k, x: k.maximum(x, k.constant(0)), doc="x where positive, else 0; NaN of NaN.", namespace="nn.functional",

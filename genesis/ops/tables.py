@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import Shape, numel
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import clamp, where
 from genesis.ops.indexing import check_index, gather_value, scatter_value
@@ -30,14 +30,11 @@ def one_hot(input: Value, num_classes: int) -> Value:
 
 
 # ---- bags ----
-def _bags(input: Value, offsets: Value | None) -> Value:
-    """The bag of each element: its row, or with `offsets` as many as begin at it or before, less one."""
-    count = input.shape[0]
-    if offsets is None:
-        return reshape_value(expand(reshape_value(iota(input.graph, count), (count, 1)), input.shape), (numel(input.shape),))
+def _bags(count: int, offsets: Value) -> Value:
+    """The bag of each of `count` elements: as many as begin at it or before, less one."""
     starts = check_index("embedding_bag", offsets, count + 1, wrap=False)
-    begin = expand(input.graph.constant(0, int64), (count + 1,))
-    begins = scatter_value(begin, starts, expand(input.graph.constant(1, int64), offsets.shape), 0, "add")
+    begin = expand(offsets.graph.constant(0, int64), (count + 1,))
+    begins = scatter_value(begin, starts, expand(offsets.graph.constant(1, int64), offsets.shape), 0, "add")
     return check_index("embedding_bag", cumsum(slice_value(begins, 0, 0, count), 0) - 1, offsets.shape[0], wrap=False)
 
 
@@ -63,7 +60,6 @@ def embedding_bag(
         raise ValueError(f"embedding_bag: padding_idx {padding_idx} is outside a table of {entries} entries")
     if offsets is not None and include_last_offset:
         offsets = slice_value(offsets, 0, 0, offsets.shape[0] - 1)
-    bag, count = _bags(input, offsets), input.shape[0] if offsets is None else offsets.shape[0]
     flat = check_index("embedding_bag", reshape_value(input, (numel(input.shape), 1)), entries, wrap=False)
     rows = widened(gather_value(weight, expand(flat, (flat.shape[0], width)), 0))
     if scale_grad_by_freq:
@@ -71,7 +67,9 @@ def embedding_bag(
     counted = None if padding_idx is None else flat != padding_idx % entries
     if per_sample_weights is not None:
         rows = rows * reshape_value(per_sample_weights, flat.shape)
-    return cast(_reduced(rows, bag, count, mode, counted), weight.dtype)
+    if offsets is None:
+        return cast(_rows_reduced(rows, input.shape, mode, counted), weight.dtype)
+    return cast(_reduced(rows, _bags(input.shape[0], offsets), offsets.shape[0], mode, counted), weight.dtype)
 
 
 def _shared_gradient(rows: Value, at: Value, entries: int) -> Value:
@@ -80,6 +78,21 @@ def _shared_gradient(rows: Value, at: Value, entries: int) -> Value:
     often = scatter_value(expand(rows.graph.constant(0, rows.dtype), (entries, 1)), at, expand(one, at.shape), 0, "add")
     share = 1 / gather_value(often, at, 0)
     return rows * share + stop_gradient(rows * (1 - share))
+
+
+def _rows_reduced(rows: Value, bags: Shape, mode: str, counted: Value | None) -> Value:
+    """Bags of equally many rows, (count, size): reductions along an axis."""
+    (count, size), width = bags, rows.shape[1]
+    rows = reshape_value(rows, (count, size, width))
+    counted = None if counted is None else reshape_value(counted, (count, size, 1))
+    if mode == "max" and size:
+        seen = rows if counted is None else where(counted, rows, float("-inf"))
+        found = reshape_value(gather_value(seen, argmax(seen, 1, True), 1), (count, width))
+        return found if counted is None else where(sum(cast(counted, int64), 1) == 0, 0, found)
+    total = sum(rows if counted is None else where(counted, rows, 0), 1)
+    if mode != "mean":
+        return total
+    return total / (max(size, 1) if counted is None else clamp(sum(cast(counted, rows.dtype), 1), min=1))
 
 
 def _reduced(rows: Value, bag: Value, count: int, mode: str, counted: Value | None) -> Value:

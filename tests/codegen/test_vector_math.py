@@ -102,13 +102,13 @@ MPMATH = {
     "sinh": mpmath.sinh, "cosh": mpmath.cosh, "tanh": mpmath.tanh, "asinh": mpmath.asinh, "acosh": mpmath.acosh,
     "atanh": mpmath.atanh, "erf": mpmath.erf, "erfc": mpmath.erfc, "sigmoid": sigmoid_reference,
     "rsqrt": lambda x: 1 / mpmath.sqrt(x), "erfinv": mpmath.erfinv, "pow": mpmath.power, "atan2": mpmath.atan2,
-    "lgamma": mpmath.loggamma, "digamma": mpmath.digamma,
+    "log1pexp": lambda x: mpmath.log1p(mpmath.exp(x)), "lgamma": mpmath.loggamma, "digamma": mpmath.digamma,
 }  # fmt: skip
 NUMPY = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
     "sigmoid": scipy.special.expit, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "pow": np.power, "atan2": np.arctan2, "erfinv": scipy.special.erfinv,
+    "log1pexp": lambda x: np.logaddexp(0, x), "pow": np.power, "atan2": np.arctan2, "erfinv": scipy.special.erfinv,
     # of subnormal numbers SciPy has infinity, and of -inf the same
     "lgamma": lambda x: np.where(
         (abs(x) < 1e-300) & (x != 0), -np.log(abs(x)), np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))),

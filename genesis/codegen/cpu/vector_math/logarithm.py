@@ -1,4 +1,4 @@
-"""log, log2, log10, log1p, pow and the inverse hyperbolic functions.
+"""log, log2, log10, log1p, log1pexp, pow and the inverse hyperbolic functions.
 
 x = 2^k m with sqrt(1/2) <= m < sqrt(2), and log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), as in W. J. Cody, W.
 Waite (1980). The polynomials are minimax fits of this project (Remez exchange, 60 digits) on those intervals.
@@ -6,7 +6,7 @@ Waite (1980). The polynomials are minimax fits of this project (Remez exchange, 
 
 from __future__ import annotations
 
-from genesis.codegen.cpu.vector_math.exponential import LOG_2, exp_of_sum
+from genesis.codegen.cpu.vector_math.exponential import LOG_2, exp, exp_of_sum
 from genesis.codegen.cpu.vector_math.number import (
     INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, DoubleWord, Number, by_precision, constant, copy_sign, fma, polynomial,
     power_of_two, square_root, two_product, two_sum, where,
@@ -17,6 +17,11 @@ ROOT_HALF_BITS = {"float32": 0x3F3504F3, "float64": 0x3FE6A09E667F3BCD}
 # log(1 + f) = f - f^2/2 + f^3 p(f): error 2^-27.3.
 LOG_TAIL_FLOAT32 = (
     0.333333313, -0.250008225, 0.200012326, -0.166232973, 0.142015576, -0.131605923, 0.127633229, -0.0763562992,
+)  # fmt: skip
+# log(1 + y) = y + y^2 p(y) for y in [0, 1]: relative error 2^-24.9.
+LOG_TAIL_TO_TWO = (
+    -0.49999997, 0.333328426, -0.249865264, 0.19854106, -0.158475652, 0.115618452,
+    -0.0667577237, 0.0252240542, -0.00446621142,
 )  # fmt: skip
 # log(1 + f) = 2s + s^3 p(s^2): error 2^-59.5.
 LOG_TAIL_FLOAT64 = (
@@ -51,18 +56,27 @@ def at_the_ends(x: Number, result: Number) -> Number:
 def log(x: Number) -> Number:
     """Natural logarithm, within 2 ulp."""
     m, exponent = split(x)
-    k = exponent.to(x.dtype)
-    high, low = LOG_2[x.dtype]
     f = m - 1.0
     if x.dtype == "float32":
         square = f * f
         tail = fma(f * square, polynomial(f, LOG_TAIL_FLOAT32), square * -0.5)
     else:
-        s = f / (2.0 + f)
-        square = s * s
-        half_square = f * f * 0.5
-        tail = fma(s, fma(square, polynomial(square, LOG_TAIL_FLOAT64), half_square), -half_square)
-    return at_the_ends(x, fma(k, high, f + fma(k, low, tail)))
+        tail = tail_in_float64(f)
+    return at_the_ends(x, with_power(exponent.to(x.dtype), f, tail))
+
+
+def tail_in_float64(f: Number) -> Number:
+    """log(1 + f) - f."""
+    s = f / (2.0 + f)
+    square = s * s
+    half_square = f * f * 0.5
+    return fma(s, fma(square, polynomial(square, LOG_TAIL_FLOAT64), half_square), -half_square)
+
+
+def with_power(k: Number, f: Number, tail: Number) -> Number:
+    """k log(2) + f + tail."""
+    high, low = LOG_2[f.dtype]
+    return fma(k, high, f + fma(k, low, tail))
 
 
 def log_extended(x: DoubleWord) -> DoubleWord:
@@ -108,6 +122,16 @@ def quick_log1p(x: Number) -> Number:
 def log1p(x: Number) -> Number:
     """log(1 + x), within 1 ulp."""
     return log1p_at_the_ends(x, log_extended(two_sum(x, 1.0)).value())
+
+
+def log1pexp(x: Number) -> Number:
+    """log(1 + e^x), within 2 ulp: x where positive, and log(1 + e^-|x|), of a number from 1 to 2 without ends to look at."""
+    positive, y = where(x > 0.0, x, 0.0), exp(-abs(x))
+    if x.dtype == "float32":
+        return positive + fma(y * y, polynomial(y, LOG_TAIL_TO_TWO), y)
+    upper = y > 0.41421356
+    f = where(upper, (y - 1.0) * 0.5, y)
+    return positive + with_power(where(upper, y.constant(1.0), 0.0), f, tail_in_float64(f))
 
 
 def log1p_at_the_ends(x: Number, result: Number) -> Number:
