@@ -61,14 +61,14 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
         """
         import torch
         from torch import quantize_per_tensor
-        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+        from torch.distributed.nn import RemoteModule
         from torch.export import draft_export
         import torch.distributed as dist
 
-        class Wrapped(FSDP):
+        class Wrapped(RemoteModule):
             pass
 
-        def function(x: "torch.sparse.Anything") -> FSDP | None:
+        def function(x: "torch.sparse.Anything") -> RemoteModule | None:
             return x
 
         for use in (lambda: quantize_per_tensor(1), lambda: Wrapped(1), lambda: draft_export(1), lambda: dist.TCPStore()):
@@ -76,7 +76,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
                 use()
             except NotImplementedError as problem:
                 print(str(problem).split(":")[0])
-        print(isinstance(torch.zeros(1), FSDP), torch.float32 == torch.quint8, dist.is_available())
+        print(isinstance(torch.zeros(1), RemoteModule), torch.float32 == torch.quint4x2, dist.is_available())
         try:
             torch.no_such_name
         except AttributeError as problem:
@@ -91,7 +91,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
             print(problem.name)
         """, tmp_path=tmp_path)
     assert printed.splitlines() == [
-        "torch.quantize_per_tensor", "torch.distributed.fsdp.FullyShardedDataParallel", "torch.export.draft_export",
+        "torch.quantize_per_tensor", "torch.distributed.nn.RemoteModule", "torch.export.draft_export",
         "torch.distributed.TCPStore", "False False True", "module 'torch' has no attribute 'no_such_name'",
         "torch.no_such_module", "torch._six",
     ]
