@@ -182,6 +182,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     **{f"torch.distributed.checkpoint{path}": (distributed.checkpoint,) for path in (
         "", ".state_dict_saver", ".state_dict_loader")},
     "torch.distributed.checkpoint.state_dict": (distributed.checkpoint.state_dict,),
+    "torch.distributed.checkpoint.stateful": (distributed.checkpoint.stateful,),
     **{f"torch.distributed.tensor{path}": (distributed.tensor,) for path in ("", ".placement_types")},
     "torch.distributed.tensor.parallel": (distributed.tensor.parallel,),
     "torch.distributed.tensor.parallel.*": (distributed.tensor.parallel,),

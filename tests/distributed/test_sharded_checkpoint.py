@@ -51,3 +51,22 @@ def test_a_job_that_fails_begins_anew_at_its_last_checkpoint(tmp_path):
 def test_a_job_that_fails_too_often_has_failed(tmp_path):
     ended = restarted(0, tmp_path)
     assert ended.returncode != 0 and "rank 1 fails at 3" in ended.stderr and "anew" not in ended.stderr
+
+
+def test_objects_are_saved_by_their_state_and_given_it_back(tmp_path, by_references):
+    class Counter:
+        def __init__(self, count):
+            self.count, self.given = count, 0
+
+        def state_dict(self):
+            return {"count": self.count, "weight": genesis.ones(2) * self.count}
+
+        def load_state_dict(self, state):
+            self.count, self.given = state["count"], state["weight"].sum().item()
+
+    genesis.distributed.init_process_group()
+    genesis.distributed.checkpoint.save({"app": Counter(3), "step": 7}, checkpoint_id=tmp_path)
+    state = {"app": Counter(0), "step": 0}
+    genesis.distributed.checkpoint.load(state, checkpoint_id=tmp_path)
+    genesis.distributed.destroy_process_group()
+    assert (state["app"].count, state["app"].given, state["step"]) == (3, 6.0, 7)

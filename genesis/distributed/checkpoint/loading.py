@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from genesis.distributed.checkpoint.layout import Held, Part, all_leaves, part_of, read_metadata, restored
+from genesis.distributed.checkpoint.stateful import give_back, states_of
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError
 from genesis.tensor.in_place import write
@@ -21,14 +22,16 @@ from genesis.tracing.state import recording
 def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
     """Fill tensors and DTensors of `state_dict` in place with those of a checkpoint, and replace its numbers and strings.
 
-    What the checkpoint has besides is left there. Raises FileNotFoundError where there is no checkpoint, KeyError for a path
-    that it has not, and ValueError for a tensor of another shape or dtype.
+    Objects with `load_state_dict` are given their state. What the checkpoint has besides is left there. Raises
+    FileNotFoundError where there is no checkpoint, KeyError for a path that it has not, and ValueError for a tensor of another
+    shape or dtype.
     """
     directory = Path(checkpoint_id)
     metadata = read_metadata(directory)
     if metadata is None:
         raise FileNotFoundError(f"checkpoint: there is none in {directory}")
-    wanted = all_leaves(state_dict)
+    state = states_of(state_dict)
+    wanted = all_leaves(state)
     known = metadata["tensors"].keys() | metadata["values"].keys()
     if missing := [path for path in wanted if path not in known]:
         raise KeyError(f"checkpoint: {directory} has no {', '.join(missing)}")
@@ -46,6 +49,7 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
                 write(detach(local), tensor_from(read[path], dtype=local.dtype))
             else:
                 holder[key] = restored(metadata["values"][path])  # type: ignore[index]
+    give_back(state_dict, state)
 
 
 def _read(directory: Path, path: str, part: Part, entry: Mapping[str, Any]) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from genesis.distributed.checkpoint.layout import METADATA, Held, Part, all_leaves, part_of, plain, read_metadata
+from genesis.distributed.checkpoint.stateful import states_of
 from genesis.distributed.messages import all_gather_object
 from genesis.distributed.process_group import ProcessGroup, check_departures, departed, group_of
 from genesis.ir.errors import ArgumentError
@@ -28,6 +29,7 @@ def save(
 ) -> None:
     """Write dictionaries of tensors, DTensors, numbers and strings to the directory `checkpoint_id`, which all ranks see.
 
+    Of an object with `state_dict` and `load_state_dict` its state is written: see `Stateful`.
     Every rank calls it. A DTensor's parts are written by the ranks that have them; a tensor that several ranks have at one path
     is the same on all of them, and is written once. A save that is cut short leaves the checkpoint that was there.
     Raises TypeError for other values, ValueError for tensors of one path that differ on ranks, and CollectiveError where a
@@ -105,7 +107,7 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
     """Have ranks agree on who writes what, and take what the tensors hold."""
     group = group_of(process_group)
     parts, values = {}, {}
-    for path, (holder, key) in all_leaves(state).items():
+    for path, (holder, key) in all_leaves(states_of(state)).items():
         value = holder[key]
         if isinstance(value, Held):
             parts[path] = part_of(value)
