@@ -25,9 +25,9 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    asked, boards, checkpoints, compilers, engine, environment, exporting, files, foreach, hub, masked_tensors, measuring,
-    networks,
-    ntuples, operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
+    asked, boards, checkpoints, compilers, engine, environment, exporting, files, flops, foreach, hub, masked_tensors,
+    measuring, networks, ntuples, operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees,
+    types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -72,6 +72,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.model_zoo": (hub,),
     "torch.profiler": (genesis.profiler,),
     "torch.utils.benchmark": (measuring,),
+    "torch.utils.flop_counter": (flops,),
     "torch.utils.benchmark.*": (measuring,),
     "torch.torch_version": (environment,),
     "torch.windows": (signal.windows,),
@@ -247,6 +248,7 @@ NAMES: dict[str, Any] = {
     "torch.distributed._tensor.experimental.implicit_replication": no_effect,
     "torch.cuda._lazy_call": lambda callable, **options: callable() if cuda.is_available() else None,
     "torch._C._get_tracing_state": nothing,
+    "torch._C._is_tracing": no,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
     **asked.NAMES,

@@ -41,4 +41,5 @@ def get_rng_state_all() -> list[tuple[int, int]]:
 
 def set_rng_state_all(new_states: Sequence[tuple[int, int]]) -> None:
     """Continue the stream from the first of some states."""
-    set_rng_state(new_states[0])
+    for state in new_states[:1]:
+        set_rng_state(state)

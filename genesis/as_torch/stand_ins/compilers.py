@@ -122,7 +122,11 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
 script_if_tracing = optimize_for_inference = freeze = script_method = script
 ignore = unused = export = interface = returned
 is_scripting = is_tracing = no
-ScriptModule = RecursiveScriptModule = Module
+class ScriptModule(Module):
+    """The class of PyTorch's scripted modules: what `script` returns here is the module, of the class that it was."""
+
+
+RecursiveScriptModule = ScriptModule
 optimized_execution = fuser = no_effect
 Final = Final
 Error = RuntimeError

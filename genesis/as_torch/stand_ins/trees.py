@@ -1,48 +1,141 @@
-"""`torch.utils._pytree`: trees of lists, tuples and dicts taken apart and put together."""
+"""`torch.utils._pytree`: trees of containers taken apart and put together. What is of no registered class is a leaf."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from genesis.ir.replayable import replayable_module
-from genesis.pytree import leaves_of, map_tree, with_leaves
 
 PyTree = Any
 Context = Any
+IsLeaf = Callable[[Any], bool] | None
 
 
+class NodeDef(NamedTuple):
+    """How containers of a class are taken apart, into parts and what else they are, and made."""
+
+    type: Any
+    flatten_fn: Callable[[Any], tuple[list[Any], Context]]
+    unflatten_fn: Callable[[Iterable[Any], Context], Any]
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Context]] | None
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: Any, flatten_fn: Callable[[Any], tuple[list[Any], Context]], unflatten_fn: Callable[[Iterable[Any], Context], Any], *,
+    serialized_type_name: str | None = None, to_dumpable_context: Any = None, from_dumpable_context: Any = None,
+    flatten_with_keys_fn: Any = None,
+) -> None:
+    """Have objects of a class be containers. Raises ValueError for one that is known."""
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _register_pytree_node(cls: Any, flatten_fn: Any, unflatten_fn: Any, *ignored: Any, **options: Any) -> None:
+    """`register_pytree_node`, which may come again."""
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, options.get("flatten_with_keys_fn"))
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class that a tree's root is registered by: `namedtuple` for named tuples."""
+    kind = type(tree)
+    return namedtuple if issubclass(kind, tuple) and hasattr(kind, "_fields") else kind
+
+
+def _dict(items: Iterable[Any], keys: Context) -> dict[Any, Any]:
+    return dict(zip(keys, items, strict=True))
+
+
+_register_pytree_node(tuple, lambda x: ([*x], None), lambda items, _: tuple(items))
+_register_pytree_node(list, lambda x: (x, None), lambda items, _: [*items])
+_register_pytree_node(dict, lambda x: ([*x.values()], [*x]), _dict)
+_register_pytree_node(namedtuple, lambda x: ([*x], type(x)), lambda items, kind: kind(*items))
+_register_pytree_node(OrderedDict, lambda x: ([*x.values()], [*x]), lambda items, keys: OrderedDict(_dict(items, keys)))
+_register_pytree_node(defaultdict, lambda x: ([*x.values()], [x.default_factory, [*x]]),
+                      lambda items, how: defaultdict(how[0], _dict(items, how[1])))
+_register_pytree_node(deque, lambda x: ([*x], x.maxlen), lambda items, length: deque(items, length))
+
+
+@dataclass
 class TreeSpec:
-    """A tree's structure: a tree with None for each leaf."""
+    """A tree's structure: the class of its root, what else that is, and the structures of its parts."""
 
-    def __init__(self, tree: PyTree) -> None:
-        self._shape = map_tree(lambda _: None, tree)
-        self.num_leaves = len(leaves_of(self._shape))
+    type: Any
+    context: Context = None
+    children_specs: list[TreeSpec] = field(default_factory=list)
 
-    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
-        """The tree with these leaves."""
-        return with_leaves(self._shape, iter(leaves))
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves there are."""
+        return sum(spec.num_leaves for spec in self.children_specs)
+
+    @property
+    def num_children(self) -> int:
+        """How many parts the root has."""
+        return len(self.children_specs)
 
     def is_leaf(self) -> bool:
         """Whether the tree is a leaf."""
-        return self._shape is None
+        return False
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TreeSpec) and type(self._shape) is type(other._shape) and self._shape == other._shape
+    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
+        """The tree with these leaves. Raises ValueError for another number of them."""
+        given = [*leaves]
+        if len(given) != self.num_leaves:
+            raise ValueError(f"treespec.unflatten(leaves): `leaves` has length {len(given)} but the spec refers to a pytree "
+                             f"that holds {self.num_leaves} items")
+        return self._made(iter(given))
+
+    def _made(self, leaves: Iterator[Any]) -> PyTree:
+        parts = [spec._made(leaves) for spec in self.children_specs]
+        return SUPPORTED_NODES[self.type].unflatten_fn(parts, self.context)
 
     def __hash__(self) -> int:
-        return hash(self.num_leaves)
+        return hash((self.type, self.num_leaves))
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+
+    num_leaves = 1  # type: ignore[assignment]
+
+    def is_leaf(self) -> bool:
+        return True
+
+    def _made(self, leaves: Iterator[Any]) -> PyTree:
+        return next(leaves)
 
     def __repr__(self) -> str:
-        return f"TreeSpec({self._shape!r})"
+        return "*"
 
 
-LeafSpec = TreeSpec
+def _is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether a tree is of no registered class, or a leaf by what was given."""
+    return _get_node_type(tree) not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree))
 
 
-def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
+def _collected(tree: PyTree, is_leaf: IsLeaf, leaves: list[Any]) -> TreeSpec:
+    if _is_leaf(tree, is_leaf):
+        leaves.append(tree)
+        return LeafSpec()
+    kind = _get_node_type(tree)
+    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    return TreeSpec(kind, context, [_collected(part, is_leaf, leaves) for part in parts])
+
+
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves, and the structure."""
-    return leaves_of(tree), TreeSpec(tree)
+    leaves: list[Any] = []
+    return leaves, _collected(tree, is_leaf, leaves)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
@@ -50,54 +143,104 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     return treespec.unflatten(leaves)
 
 
-def tree_leaves(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves."""
-    return leaves_of(tree)
+    return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_iter(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> Iterable[Any]:
+def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
     """The leaves, one after the other."""
-    return iter(leaves_of(tree))
+    return iter(tree_leaves(tree, is_leaf))
 
 
-def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
     """The structure."""
-    return TreeSpec(tree)
+    return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
-    """`func` of each leaf, with those at its place in other trees of the same structure."""
-    others = [iter(leaves_of(rest)) for rest in rests]
-    return map_tree(lambda leaf: func(leaf, *map(next, others)), tree)
+def _parts_like(spec: TreeSpec, tree: PyTree) -> list[Any]:
+    """What lies in a tree where a structure has its leaves. Raises ValueError where the tree has another structure above."""
+    if spec.is_leaf():
+        return [tree]
+    kind = _get_node_type(tree)
+    if kind is not spec.type:
+        raise ValueError(f"Node type mismatch; expected {spec.type!r}, but got {kind!r}.")
+    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if isinstance(tree, dict):
+        keys = spec.context[1] if kind is defaultdict else spec.context
+        if {*keys} != tree.keys():
+            raise ValueError(f"Node keys mismatch; expected {keys}, but got {[*tree]}.")
+        parts = [tree[key] for key in keys]
+    elif len(parts) != spec.num_children or context != spec.context:
+        raise ValueError(f"Node arity mismatch; expected {spec.num_children}, but got {len(parts)}.")
+    return [leaf for child, part in zip(spec.children_specs, parts, strict=True) for leaf in _parts_like(child, part)]
 
 
-def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree) -> PyTree:
+def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """`func` of each leaf, with what is at its place in other trees."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, leaves, *[_parts_like(spec, rest) for rest in rests]))
+
+
+def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """The tree itself, once `func` has seen each leaf."""
-    tree_map(func, tree, *rests)
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
-def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def _chosen(kind: Any) -> Callable[[Any], bool]:
+    """Whether a leaf is of a class or of several, or is chosen by a function."""
+    return kind if callable(kind) and not isinstance(kind, type) else lambda leaf: isinstance(leaf, kind)
+
+
+def map_only(kind: Any) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """A decorator: the function of what is of a class, other things as they are."""
+    chosen = _chosen(kind)
+    return lambda func: lambda x: func(x) if chosen(x) else x
+
+
+def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """`func` of the leaves of a class (or that a function chooses); the others as they are."""
-    chosen = (lambda leaf: isinstance(leaf, kind)) if isinstance(kind, type | tuple) else kind
-    return map_tree(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree)
+    return tree_map(map_only(kind)(func), tree, is_leaf=is_leaf)
 
 
-def register_pytree_node(cls: type, *functions: Any, **keywords: Any) -> None:
-    """Does nothing: what is no list, tuple or dict is a leaf."""
+def tree_map_only_(kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """The tree itself, once `func` has seen those leaves."""
+    return tree_map_(map_only(kind)(func), tree, is_leaf=is_leaf)
 
 
-_register_pytree_node = register_pytree_node
-
-
-def tree_all(pred: Callable[[Any], bool], tree: PyTree) -> bool:
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether it holds for all leaves."""
-    return all(map(pred, leaves_of(tree)))
+    return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_any(pred: Callable[[Any], bool], tree: PyTree) -> bool:
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether it holds for a leaf."""
-    return any(map(pred, leaves_of(tree)))
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all_only(kind: Any, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether it holds for all leaves of a class."""
+    return all(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
+
+
+def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether it holds for a leaf of a class."""
+    return any(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
+
+
+def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
+    """The leaves of a tree, each as often as a structure below it has leaves; None where they do not fit."""
+    if _is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    spec = tree_structure(tree, lambda part: part is not tree)
+    if treespec.is_leaf() or (spec.type, spec.context, spec.num_children) != (
+            treespec.type, treespec.context, treespec.num_children):
+        return None
+    parts: Sequence[Any] = SUPPORTED_NODES[spec.type].flatten_fn(tree)[0]
+    found = [_broadcast_to_and_flatten(part, child, is_leaf)
+             for part, child in zip(parts, treespec.children_specs, strict=True)]
+    return None if None in found else [leaf for leaves in found for leaf in leaves or ()]
 
 
 replayable_module(__name__)

@@ -14,6 +14,7 @@ from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import np_str_obj_array_pattern
+from torch.utils.flop_counter import FlopCounterMode
 
 torch.manual_seed(3)
 policy = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
@@ -219,3 +220,30 @@ print(default_weight_fake_quant()(torch.tensor([1.0, -0.33])))
 print(torch.fake_quantize_per_tensor_affine(torch.ones(2), 0.3, 0, 0, 9))
 print(isinstance(torch.autograd.function.FunctionCtx, type), torch.distributed.group.WORLD, torch.distributed.GroupMember.WORLD)
 print(torch.xpu.device_count(), torch.backends.cuda.is_built(), torch._C._get_accelerator(), torch.jit.TracerWarning.__mro__[1])
+
+
+# ---- operations of products, by module ----
+class Counted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.image = nn.Linear(4, 8), nn.Conv2d(1, 3, 3)
+        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(8, 2, bias=False))
+
+    def forward(self, x, image):
+        return self.rest(self.first(x)), self.image(image)
+
+
+def counts(counter):
+    return counter.get_total_flops(), {path: sum(by.values()) for path, by in sorted(counter.get_flop_counts().items())}
+
+
+counted, batch, images = Counted(), torch.randn(5, 4), torch.randn(2, 1, 6, 6)
+with torch.no_grad(), FlopCounterMode(display=False) as counter:
+    counted(batch, images)
+print(counts(counter))
+with FlopCounterMode(display=False) as counter:
+    result = counted(batch, images)[0]
+    print(result.sum().item() > 1e9)  # what has been computed is counted too
+    result.sum().backward()
+print(counts(counter))
+print(isinstance(counted, torch.jit.ScriptModule), torch._C._is_tracing())
