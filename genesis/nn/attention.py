@@ -64,11 +64,11 @@ class MultiheadAttention(Module):
         self.add_zero_attn = add_zero_attn
         joint = self.kdim == embed_dim == self.vdim
         whole = Parameter(empty(3 * embed_dim, embed_dim, device=device, dtype=dtype)) if joint else None
-        self.register_parameter("in_proj_weight", whole)
+        self._hold_parameter("in_proj_weight", whole)
         for name, width in ("q_proj_weight", embed_dim), ("k_proj_weight", self.kdim), ("v_proj_weight", self.vdim):
             part = None if joint else Parameter(empty(embed_dim, width, device=device, dtype=dtype))
-            self.register_parameter(name, part)
-        self.register_parameter("in_proj_bias", Parameter(zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None)
+            self._hold_parameter(name, part)
+        self._hold_parameter("in_proj_bias", Parameter(zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         self.bias_k = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None
         self.bias_v = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None

@@ -48,8 +48,8 @@ class RNNCellBase(Module):
         gates = num_chunks * hidden_size
         self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
-        self.register_parameter("bias_ih", Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
-        self.register_parameter("bias_hh", Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
+        self._hold_parameter("bias_ih", Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
+        self._hold_parameter("bias_hh", Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

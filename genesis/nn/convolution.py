@@ -54,7 +54,7 @@ class _Convolution(Family):
         if not self.transposed:
             self.output_padding = (0,) * axes
         self.weight = Parameter(empty(*self._weight_channels(), *self.kernel_size, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
+        self._hold_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def _weight_channels(self) -> tuple[int, int]:

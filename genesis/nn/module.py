@@ -143,6 +143,10 @@ class Module(Hooked, Convertible, Stateful):
             raise TypeError(f"register_parameter: {name!r} is a {type(parameter).__name__}; want a Parameter or None")
         make_member(self, "_parameters", name, parameter)
 
+    def _hold_parameter(self, name: str, parameter: Parameter | None) -> None:
+        """As `register_parameter`, which libraries replace, for layers of the library."""
+        make_member(self, "_parameters", name, parameter)
+
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""
         buffers = members_of(self, "_buffers")
@@ -339,7 +343,7 @@ class Module(Hooked, Convertible, Stateful):
         return type(self).__name__
 
     def __repr__(self) -> str:
-        lines = [_indented(f"({name}): {child!r}") for name, child in self.named_children()]
+        lines = [_indented(f"({name}): {child!r}") for name, child in self._children()]
         name, extra = self._get_name(), self.extra_repr()
         if not lines and "\n" not in extra:
             return f"{name}({extra})"

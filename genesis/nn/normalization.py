@@ -34,8 +34,8 @@ class _Affine(Module):
     def _begin_affine(
         self, shape: int | tuple[int, ...], weight: bool, bias: bool, device: DeviceLike, dtype: DType | None
     ) -> None:
-        self.register_parameter("weight", Parameter(ones(shape, device=device, dtype=dtype)) if weight else None)
-        self.register_parameter("bias", Parameter(zeros(shape, device=device, dtype=dtype)) if bias else None)
+        self._hold_parameter("weight", Parameter(ones(shape, device=device, dtype=dtype)) if weight else None)
+        self._hold_parameter("bias", Parameter(zeros(shape, device=device, dtype=dtype)) if bias else None)
 
     def reset_parameters(self) -> None:
         """Begin the parameters anew: ones and zeros."""
@@ -240,7 +240,7 @@ class RMSNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
-        self.register_parameter("weight", weight)
+        self._hold_parameter("weight", weight)
 
     def reset_parameters(self) -> None:
         """Begin the parameters anew: ones."""

@@ -103,6 +103,7 @@ def test_a_module_in_two_places_is_one_child(library):
     layer, calls = nn.Linear(1, 1), []
     tied = nn.Sequential(layer, layer)
     assert len([*tied.children()]) == 1 and names(tied.named_children()) == ["0"]
+    assert repr(tied).count("Linear(") == 2
     tied.apply(calls.append)
     assert calls == [layer, tied] and len(tied.state_dict()) == 4 and len(tied) == 2
 
@@ -166,6 +167,11 @@ def test_a_method_may_ask_getattr_for_a_member(library):
     assert Initialized().initialize(2).raw.item() == 2
     with pytest.raises(AttributeError, match="has no attribute 'absent'"):
         Initialized().absent  # noqa: B018
+
+
+def test_layers_do_not_call_a_register_parameter_that_was_replaced(monkeypatch):
+    monkeypatch.setattr(genesis.nn.Module, "register_parameter", None)
+    assert [*genesis.nn.Conv2d(1, 1, 1, bias=False)._parameters] == ["weight", "bias"]
 
 
 @BOTH
