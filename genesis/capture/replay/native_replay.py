@@ -133,10 +133,12 @@ class NativeReplay:
             if has_come_between():
                 return MISSED
             try:
-                return run_critical(self._replay, args, kwargs)
+                result = run_critical(self._replay, args, kwargs)
             except BaseException:
                 self._calls.take_back()
                 raise
+            self._calls.forget()
+            return result
 
     def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Place:
         """Run the programs; the register that gets the return value."""
