@@ -169,11 +169,6 @@ def test_a_method_may_ask_getattr_for_a_member(library):
         Initialized().absent  # noqa: B018
 
 
-def test_layers_do_not_call_a_register_parameter_that_was_replaced(monkeypatch):
-    monkeypatch.setattr(genesis.nn.Module, "register_parameter", None)
-    assert [*genesis.nn.Conv2d(1, 1, 1, bias=False)._parameters] == ["weight", "bias"]
-
-
 @BOTH
 def test_a_property_does_not_take_a_module_that_is_assigned_to_it(library):
     class Held(library.nn.Module):
