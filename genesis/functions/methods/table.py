@@ -20,6 +20,7 @@ from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import view
 
+_UNDERSTOOD = (Tensor, int, float, complex, str)  # by whom no class but the tensor's knows more
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # each with what it reflects
 
 
@@ -119,7 +120,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
         try:
             return (route if OVERRIDES else call)(operation, (self, other))
         except TypeError:
-            if isinstance(other, Tensor) or getattr(type(other), reflected, None) is inherited:
+            if isinstance(other, _UNDERSTOOD) or getattr(type(other), reflected, None) is inherited:
                 raise
             return NotImplemented  # the other one's class may know how
 
