@@ -144,8 +144,11 @@ class Module(Hooked, Convertible, Stateful):
         make_member(self, "_parameters", name, parameter)
 
     def _hold_parameter(self, name: str, parameter: Parameter | None) -> None:
-        """As `register_parameter`, which libraries replace, for layers of the library."""
-        make_member(self, "_parameters", name, parameter)
+        """Assign a layer's parameter; None reserves the name."""
+        if parameter is None:
+            make_member(self, "_parameters", name, None)
+        else:
+            setattr(self, name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""

@@ -170,6 +170,19 @@ def test_a_method_may_ask_getattr_for_a_member(library):
 
 
 @BOTH
+def test_a_replaced_registration_meets_the_parameters_of_layers(library, monkeypatch):
+    plain, met = library.nn.Module.register_parameter, []
+
+    def noting(self, name, parameter):
+        plain(self, name, parameter)
+        met.append(name)
+
+    monkeypatch.setattr(library.nn.Module, "register_parameter", noting)
+    library.nn.Linear(2, 1)
+    assert met == ["weight", "bias"]
+
+
+@BOTH
 def test_a_property_does_not_take_a_module_that_is_assigned_to_it(library):
     class Held(library.nn.Module):
         put = 0
