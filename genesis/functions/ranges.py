@@ -10,14 +10,13 @@ from typing import Any, Unpack
 import numpy as np
 
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.ir.dtypes import DType, complex128, float64, get_default_dtype, int64
+from genesis.ir.dtypes import DType, as_dtype, complex128, float64, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.dispatch import call_on
-from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor
+from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.out import takes_out
 
 
@@ -72,7 +71,7 @@ def linspace(
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         return _rounded("linspace", _between(start, end, steps), dtype, device, requires_grad)
     values = np.linspace(start, end, steps)
-    return from_data(values, _dtype_of_ends("linspace", values.dtype.kind == "c", dtype), requires_grad, device)
+    return _constant(values, _dtype_of_ends("linspace", values.dtype.kind == "c", dtype), device).requires_grad_(requires_grad)
 
 
 def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
@@ -112,7 +111,7 @@ def logspace(
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         return _rounded("logspace", base ** _between(start, end, steps), dtype, device, requires_grad)
     values = base ** np.linspace(start, end, steps)
-    return from_data(values, _dtype_of_ends("logspace", values.dtype.kind == "c", dtype), requires_grad, device)
+    return _constant(values, _dtype_of_ends("logspace", values.dtype.kind == "c", dtype), device).requires_grad_(requires_grad)
 
 
 @takes_out
@@ -137,7 +136,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return from_data(np.stack(np.tril_indices(row, offset, col)), dtype, device=device)
+    return _constant(np.stack(np.tril_indices(row, offset, col)), dtype, device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
@@ -147,7 +146,12 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return from_data(np.stack(np.triu_indices(row, offset, col)), dtype, device=device)
+    return _constant(np.stack(np.triu_indices(row, offset, col)), dtype, device)
+
+
+def _constant(values: np.ndarray, dtype: DType, device: DeviceLike) -> Tensor:
+    """A tensor of values that depend on numbers alone: a compiled call that makes it may be replayed."""
+    return from_values(values, as_dtype("tensor", dtype), device_of(device))
 
 
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -390,4 +390,4 @@ def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-replayable_module(__name__, but=("register_parameter", "register_buffer", "add_module", "__delattr__"))
+replayable_module(__name__, but=("register_parameter", "_plain_registration", "register_buffer", "add_module", "__delattr__"))

@@ -140,11 +140,7 @@ def _values(name: str, x: Value, count: int, like: Value, **attrs: Any) -> Value
 
 @composite("eigvalsh", method=False, namespace="linalg", takes_complex=True)
 def eigvalsh(A: Value, UPLO: str = "L") -> Value:
-    """The eigenvalues of symmetric matrices (.., n, n), ascending, of which only the triangle `UPLO` is read.
-
-    >>> genesis.linalg.eigvalsh(genesis.tensor([[2.0, 1.0], [1.0, 2.0]]))
-    tensor([1., 3.])
-    """
+    """The eigenvalues of symmetric matrices (.., n, n), ascending, of which only the triangle `UPLO` is read."""
     x = _symmetric("eigvalsh", A, UPLO)
     return _values("eigvalsh", x, x.shape[-1], A, UPLO=UPLO)
 

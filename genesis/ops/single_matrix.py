@@ -52,7 +52,9 @@ def inverse(a: np.ndarray) -> Matrices:
     """The inverse, of the transpose's elimination."""
     lu, pivots, info = _eliminated(a)
     _checked(info, "Singular matrix")
-    return (routine("getri", a)(lu, pivots, lwork=_INVERTED * len(a), overwrite_lu=True)[0].T,)
+    found = routine("getri", a)(lu, pivots, lwork=_INVERTED * len(a), overwrite_lu=True)[0].T
+    found += 0.0  # -0 to 0, as PyTorch's
+    return (found,)
 
 
 def solution(a: np.ndarray, b: np.ndarray) -> Matrices:

@@ -20,6 +20,7 @@ LISTS = {"LOWER_PRECISION_FP": "low", "FP32": "float32", "FP32_SET_OPT_DTYPE": "
 OURS = {
     "index_put": None,  # it converts its values to its input's dtype as it is, and writes in place with that
     "square": "float32",  # there a power
+    "log1pexp": "float32",  # there softplus
     "cross_entropy": "float32",  # there made of log_softmax and nll_loss
     "gaussian_nll_loss": "float32",  # there made of logarithms
     "recurrent": "low",  # as its cells

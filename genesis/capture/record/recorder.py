@@ -112,8 +112,9 @@ class Recorder:
             state.release()
         self.arguments = None
         self.reads.release()
-        for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._handles, self.numbers):
-            table.clear()  # type: ignore[attr-defined]
+        self.sources.release()
+        for table in (self._handles, self.numbers):
+            table.clear()
 
     # ---- hooks (see tracing/recording_hooks.py) ----
 

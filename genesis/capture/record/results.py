@@ -10,6 +10,7 @@ import numpy as np
 
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Leaves, Source, Values
+from genesis.capture.record.sources import copied
 from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
@@ -169,8 +170,8 @@ class Results:
         if id(tensor._array) in recorder.outputs:
             value = ("output", *recorder.outputs[id(tensor._array)])
         elif base is None:
-            value = ("constant", tensor._array)
-            if id(tensor._array) not in recorder.constants:
+            value = ("constant", recorder.sources.kept(tensor._array))
+            if value[1] is None:
                 recorder.refuse("a tensor is returned whose value is none of the program's")
         elif tensor.dtype is not base.dtype or tensor._element_map is not None:
             recorder.refuse("a view of the parts or conjugates of a complex tensor is returned")
@@ -273,10 +274,3 @@ def tensor_builder(recipe: Recipe, places: Places) -> Builder:
         return result
 
     return build
-
-
-def copied(array: Array) -> Array:
-    """A copy of `array` in memory of its own."""
-    node, memory = array.node, array.memory
-    assert memory is not None
-    return Array(None, -1, node, memory.copied(node.dtype, memory.buffer.device))

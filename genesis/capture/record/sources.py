@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from genesis.capture.record.records import InputSource, Source, State
+from genesis.runtime.memory import Buffer
 from genesis.tensor.handle import Tensor
+from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
 
@@ -24,6 +26,22 @@ class SourceTable:
         self.inputs: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
         self.outputs: dict[int, tuple[int, int]] = {}
         self.constants: dict[int, Array] = {}
+        self._kept: dict[int, tuple[Array, Array]] = {}  # by the id of the first: copies
+
+    def kept(self, array: Array) -> Array | None:
+        """A constant, or a view of one, in memory that is the record's own: whoever has the tensor may write to it. None for
+        another array."""
+        memory = array.memory
+        made = next((one for one in self.constants.values() if memory is not None and _buffer(one) is memory.buffer), None)
+        if memory is None or made is None:
+            return None
+        _, whole = self._kept.setdefault(id(made), (made, copied(made)))
+        return whole if array is made else Array(None, -1, array.node, Memory(_buffer(whole), memory.layout, array.node.dtype))
+
+    def release(self) -> None:
+        """Drop all data."""
+        for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._kept):
+            table.clear()  # type: ignore[attr-defined]
 
     def source_of(self, tensor: Tensor) -> Source | None:
         """Where a replay finds a tensor that was there before the call."""
@@ -45,34 +63,46 @@ class SourceTable:
         """Where a replay finds an input; None if nothing leads to it."""
         if id(array) in self.outputs:
             return InputSource(("output", *self.outputs[id(array)]))
-        if id(array) in self.constants:
-            return InputSource(("constant", array))
+        if (constant := self.kept(array)) is not None:
+            return InputSource(("constant", constant))
         tensor, original = self.inputs.get((trace, position), (None, array))
         if id(original) in self.outputs:
             return InputSource(("output", *self.outputs[id(original)]))
         # An input that NumPy may write to was copied when it entered the trace, so a replay copies it, too.
         memory = original.memory
         assert memory is not None
-        copied = array.memory is not memory
+        is_copied = array.memory is not memory
         state = None if tensor is None else self.states.get(tensor)
         if tensor is not None and state is not None and state.array is original:
             source = self.source_of(tensor)
             if source is not None:
-                return InputSource(source, None, copied)
+                return InputSource(source, None, is_copied)
         for other, like in self.states.items():  # another handle on it
             if like.array is original and (source := self.source_of(other)) is not None:
-                return InputSource(source, None, copied)
+                return InputSource(source, None, is_copied)
         # A view of its own: a replay takes the same part of what a program computed, or of its root's memory.
         root = tensor if tensor is None or tensor._base is None else tensor._base
         if root is not None and id(root._array) in self.outputs and root.dtype is array.node.dtype:
             whole = root._array.memory
             if whole is not None and whole.buffer is memory.buffer:
                 at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
-                return InputSource(("output", *self.outputs[id(root._array)]), at, copied)
+                return InputSource(("output", *self.outputs[id(root._array)]), at, is_copied)
         state = None if root is None or root.dtype is not array.node.dtype else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:
             source = self.source_of(root)
             if source is not None and whole.buffer is memory.buffer:
                 at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
-                return InputSource(source, at, copied)
+                return InputSource(source, at, is_copied)
         return None
+
+
+def _buffer(array: Array) -> Buffer:
+    assert array.memory is not None
+    return array.memory.buffer
+
+
+def copied(array: Array) -> Array:
+    """A copy of `array` in memory of its own."""
+    node, memory = array.node, array.memory
+    assert memory is not None
+    return Array(None, -1, node, memory.copied(node.dtype, memory.buffer.device))

@@ -18,7 +18,8 @@ from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.reads import Read
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Source, Values
-from genesis.capture.record.results import Results, copied, find, tensor_builder
+from genesis.capture.record.results import Results, find, tensor_builder
+from genesis.capture.record.sources import copied
 from genesis.capture.record.steps import steps_not_taken
 from genesis.capture.replay.collective_run import is_replayable
 from genesis.capture.replay.native_replay import NativeReplay
