@@ -47,9 +47,8 @@ def backward(
 ) -> None:
     """Accumulate into `.grad` the gradients of the leaves of `tensors` (of `inputs` alone, if given).
 
-    A tensor that depends on no leaf is warned of, once; with `strict`, which is the default where genesis is PyTorch's
-    stand-in, it raises RuntimeError. Raises RuntimeError for an
-    input that requires no gradient, ValueError if there are no inputs, or other than one gradient (or None) for a tensor.
+    A tensor that depends on no leaf is warned of, once; with `strict` (by default where genesis stands in for PyTorch) it
+    raises RuntimeError. So does an input that requires no gradient; ValueError if there are none, or for a wrong gradient.
 
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.autograd.backward([x * x, 3 * x.sum()], [genesis.ones(2), None])

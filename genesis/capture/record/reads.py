@@ -64,9 +64,9 @@ class Reads:
         """The guards, at the end of a call; adds to `refusals` why some value can be none."""
         reads = []
         for array, values, line in self._found.values():
-            source = self._source(array)
-            if id(array) in self._sources.constants:
+            if self._sources.constant_of(array) is not None:
                 continue
+            source = self._source(array)
             if values is None:
                 refusals.append(Refusal(f"{LOOK} of {array.node.nbytes} bytes, which is more than {MOST_BYTES}", line))
             elif source is None:

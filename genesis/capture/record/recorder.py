@@ -64,7 +64,7 @@ class Recorder:
         self.programs: list[Program] = []
         self.sources = SourceTable()
         self.states, self.gradients = self.sources.states, self.sources.gradients
-        self.inputs, self.outputs, self.constants = self.sources.inputs, self.sources.outputs, self.sources.constants
+        self.inputs, self.outputs = self.sources.inputs, self.sources.outputs
         self.reads = Reads(self.sources)
         self.steps: list[UpdateStep | ScheduleStep] = []
         # An argument that the function also reaches by a name is one tensor: replays hold for that very tensor.
@@ -197,7 +197,7 @@ class Recorder:
 
     def made_of_python(self, array: Array) -> None:
         """`array` was made of Python's data."""
-        self.constants[id(array)] = array
+        self.sources.made_of_python(array)
 
     def python_data(self, data: Tree) -> Tree:
         """The data of a new tensor, as plain numbers."""
@@ -313,7 +313,7 @@ class Recorder:
         base = tensor._base
         array = tensor._array if base is None or base._changes != tensor._seen else laid_in_root(tensor, base)
         # All was flushed before the call: what is pending now, or came out of one of its programs, is the call's own.
-        if array.memory is None or id(array) in self.outputs or id(array) in self.constants:
+        if array.memory is None or id(array) in self.outputs or self.sources.constant_of(array) is not None:
             return None
         if base is not None:
             self._register(base)

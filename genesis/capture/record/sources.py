@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from genesis.capture.record.records import InputSource, Source, State
-from genesis.runtime.memory import Buffer
 from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
@@ -17,7 +16,7 @@ class SourceTable:
         gradients: a gradient -> the tensor that had it.
         inputs: the tensor that an input of a trace was read from, and the array that it held.
         outputs: the id of an array -> the program that computed it, and its position there.
-        constants: the id of an array that was made of Python's data -> the array.
+        constants: the id of a buffer -> the array in it that was made of Python's data.
     """
 
     def __init__(self) -> None:
@@ -26,17 +25,33 @@ class SourceTable:
         self.inputs: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
         self.outputs: dict[int, tuple[int, int]] = {}
         self.constants: dict[int, Array] = {}
-        self._kept: dict[int, tuple[Array, Array]] = {}  # by the id of the first: copies
+        self._kept: dict[int, Array] = {}  # copies of them, by the id of the array
+
+    def made_of_python(self, array: Array) -> None:
+        """`array`, which owns its memory, was made of Python's data."""
+        assert array.memory is not None
+        self.constants[id(array.memory.buffer)] = array
+
+    def constant_of(self, array: Array) -> Array | None:
+        """The array made of Python's data that `array` is, or is a view of."""
+        memory = array.memory
+        made = None if memory is None else self.constants.get(id(memory.buffer))
+        same = made is not None and memory is not None and made.memory is not None and made.memory.buffer is memory.buffer
+        return made if same else None
 
     def kept(self, array: Array) -> Array | None:
         """A constant, or a view of one, in memory that is the record's own: whoever has the tensor may write to it. None for
         another array."""
-        memory = array.memory
-        made = next((one for one in self.constants.values() if memory is not None and _buffer(one) is memory.buffer), None)
-        if memory is None or made is None:
+        made = self.constant_of(array)
+        if made is None or array.memory is None:
             return None
-        _, whole = self._kept.setdefault(id(made), (made, copied(made)))
-        return whole if array is made else Array(None, -1, array.node, Memory(_buffer(whole), memory.layout, array.node.dtype))
+        whole = self._kept.get(id(made))
+        if whole is None:
+            whole = self._kept[id(made)] = copied(made)
+        assert whole.memory is not None
+        if array is made:
+            return whole
+        return Array(None, -1, array.node, Memory(whole.memory.buffer, array.memory.layout, array.node.dtype))
 
     def release(self) -> None:
         """Drop all data."""
@@ -94,11 +109,6 @@ class SourceTable:
                 at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
                 return InputSource(source, at, is_copied)
         return None
-
-
-def _buffer(array: Array) -> Buffer:
-    assert array.memory is not None
-    return array.memory.buffer
 
 
 def copied(array: Array) -> Array:
