@@ -13,7 +13,6 @@ from genesis import nn, optim
 from genesis.execution import result_pool
 from genesis.nn import functional as F
 from genesis.runtime.instructions import MISSED, are_possible
-from genesis.tracing.state import thread_state
 from tests.robustness.interrupts import interrupt, moments_of
 
 pytestmark = pytest.mark.skipif(not are_possible(), reason="another interpreter than CPython of 64 bits")
@@ -36,12 +35,6 @@ def settled(function, *arguments):
     [entry] = compiled.entries
     assert entry.native is not None
     return compiled, entry.native
-
-
-@pytest.fixture(autouse=True)
-def no_other_device():
-    if thread_state.multi_device:  # what is pending there is flushed by Python
-        pytest.skip("this thread has used another device")
 
 
 FUNCTIONS = {
