@@ -6,6 +6,7 @@ futures as of a worker that is a thread.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import random
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from genesis.runtime import rng
-from genesis.utils.data.workers import END, NEXT_PASS, Batch, Fetch, Task, WorkerInfo, here
+from genesis.utils.data.workers import END, LAST, NEXT_PASS, Batch, Fetch, Task, WorkerInfo, here
 
 Context = Any  # of the module multiprocessing, or the name of a way to start processes
 
@@ -35,7 +36,7 @@ class ProcessWorker:
         self._connection, theirs = start.Pipe()
         self.tasks: SimpleQueue[tuple[Future[Batch], Task] | None] = SimpleQueue()
         name = f"genesis-data-worker-{info.id}"
-        self._process = start.Process(target=_work, args=(theirs, info, opened), name=name, daemon=True)
+        self._process = start.Process(target=_work, args=(self._connection, theirs, info, opened), name=name, daemon=True)
         self._process.start()
         theirs.close()
         threading.Thread(target=self._pass_on, name=name, daemon=True).start()
@@ -70,14 +71,17 @@ class ProcessWorker:
                 else:
                     future.set_result(END if kind == "end" else content)
             del item, future, task
+        with contextlib.suppress(OSError):  # the process has ended by itself
+            self._connection.send(LAST)
         self._connection.close()
         self._process.join(5)
         if self._process.is_alive():
             self._process.terminate()
 
 
-def _work(connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
-    """What the process runs: tasks until the other side is closed."""
+def _work(others: Connection, connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
+    """What the process runs: tasks until the last, or until the other side is closed."""
+    others.close()  # a copy, which would keep that side open
     here.info = info
     random.seed(info.seed)
     base = info.seed - info.id
@@ -88,6 +92,8 @@ def _work(connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch])
         try:
             task = connection.recv()
         except (EOFError, KeyboardInterrupt):
+            return
+        if task is LAST:
             return
         try:
             if task is NEXT_PASS:

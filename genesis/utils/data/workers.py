@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 from genesis.runtime.rng import Generator
 
-__all__ = ["END", "NEXT_PASS", "Batch", "Fetch", "Task", "ThreadWorker", "Worker", "WorkerInfo", "end", "get_worker_info",
-           "here", "prefetched", "thread_safe_generator"]
+__all__ = ["END", "LAST", "NEXT_PASS", "Batch", "Fetch", "Task", "ThreadWorker", "Worker", "WorkerInfo", "end",
+           "get_worker_info", "here", "prefetched", "thread_safe_generator"]
 
 Task = Any  # what a worker fetches: a position, a list of them, or None for the next
 Batch = Any
@@ -29,9 +29,11 @@ END: Batch = object()  # what a worker answers with once it has no more batches
 
 class _Order(enum.Enum):  # a member is itself after it was pickled
     NEXT_PASS = enum.auto()
+    LAST = enum.auto()
 
 
 NEXT_PASS: Task = _Order.NEXT_PASS  # tasks from here on are another pass over the dataset
+LAST: Task = _Order.LAST  # no task comes after it
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import threading
 
@@ -20,7 +21,7 @@ def names():
 def workers_end():
     for thread in threading.enumerate():
         if thread.name.startswith("genesis-data-worker"):
-            thread.join(5)
+            thread.join(30)
     return not names()
 
 
@@ -94,6 +95,18 @@ def test_a_loop_holds_its_loader():
     assert [sample[0] for sample in fetched] == [*range(6)]
     gc.collect()
     assert workers_end()
+
+
+def test_processes_end_by_themselves():
+    before = {*multiprocessing.active_children()}
+    loader = data.DataLoader(
+        Where(), None, num_workers=2, persistent_workers=True, collate_fn=plain, multiprocessing_context="fork")
+    assert len(list(loader)) == 6
+    processes = {*multiprocessing.active_children()} - before
+    del loader
+    gc.collect()
+    assert workers_end()  # the threads that wait for them
+    assert [process.exitcode for process in processes] == [0, 0]  # they were not terminated
 
 
 @pytest.mark.parametrize("option", [{"persistent_workers": True}, {"prefetch_factor": 2}])
