@@ -42,6 +42,12 @@ class ComplexLanes:
     def conjugate(self, x: ir.Value) -> ir.Value:
         return self.builder.fmul(x, self.alternating(1.0, -1.0))
 
+    def repeated(self, pointer: ir.Value) -> ir.Value:
+        """The number at `pointer`, in all places."""
+        b, element = self.builder, REGISTER_TYPE[self.dtype]
+        pair = b.load(pointer, align=4 if self.dtype == "float32" else 8, typ=ir.VectorType(element, 2))
+        return b.shuffle_vector(pair, pair, constants(I32, [0, 1] * self.width))
+
     def times(self, x: ir.Value, y: ir.Value) -> ir.Value:
         """x times y, or times y's conjugate in a transform back."""
         real, imaginary = (self._shuffled(y, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))

@@ -104,14 +104,15 @@ class _Driver:
                 "from_line": b.select(is_first, word["source_column"], line),
                 "to_line": b.select(is_last, word["target_column"], line),
             }
-            values = words | lines | self._geometry(words, column, columns, from_row, to_row) | {
+            values = words | lines | self._geometry(words, block, column, columns, from_row, to_row) | {
                 "in_at": b.select(is_first, source, b.select(odd, buffers[0], buffers[1])),
                 "out_at": b.select(is_last, target, b.select(odd, buffers[1], buffers[0])), "forward": word["forward"],
             }
             self._call(words["kind"], values)
 
     def _geometry(
-        self, words: Mapping[str, ir.Value], column: ir.Value, columns: ir.Value, from_row: ir.Value, to_row: ir.Value
+        self, words: Mapping[str, ir.Value], block: ir.Value, column: ir.Value, columns: ir.Value, from_row: ir.Value,
+        to_row: ir.Value,
     ) -> dict[str, ir.Value]:
         """What the passes are told of a block of columns, whose rows are so far apart before and after."""
         b, word, m, l, radix = self.builder, self.word, words["m"], words["l"], words["radix"]
@@ -123,8 +124,9 @@ class _Driver:
             "in_j": b.mul(m, in_p), "in_p": in_p, "in_l": from_row, "out_p": b.mul(radix, out_k), "out_k": out_k,
             "out_l": to_row, "lines": b.select(adjacent, I64(1), l), "columns": b.select(adjacent, side_by_side, columns),
             "places": b.mul(m, side_by_side), "half": l, "first": b.select(whole, I64(0), column),
-            "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "turns_row": word["inner"],
-            "turned_at": self._at(words["turns_at"], column), "turned_columns": columns,
+            "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "turned_columns": columns,
+            "turns_row": b.add(word["columns"], b.urem(word["inner"], word["columns"])),
+            "starts_at": self._at(words["places_at"], b.mul(l, block)),
         }
 
     def _call(self, kind: ir.Value, values: dict[str, ir.Value]) -> None:
@@ -137,8 +139,7 @@ class _Driver:
             b.position_at_end(block)
             given = values | {"in_row": values["from_line"], "out_row": values["to_line"]}
             if family in ("turn", "part"):
-                given |= {"turns_at": values["turned_at"], "columns": values["turned_columns"], "in_row": values["in_row"],
-                          "out_column": values["to_line"]}
+                given |= {"columns": values["turned_columns"], "in_row": values["in_row"], "out_column": values["to_line"]}
             elif family == "gather":
                 given |= {"rows": values["turned_columns"], "columns": values["l"], "out_column": values["turned_columns"]}
             b.call(function, [given[argument] for argument in FAMILIES[family][1]])

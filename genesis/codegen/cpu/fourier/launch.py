@@ -211,9 +211,10 @@ class _Writer:
         n = source.shape[axis]
         rows, between = plan.rows_of(n, self.width), self._scratch(source.shape, n)
         columns = n // rows
-        turn = plan.Pass("turn", 0, 0, rows, plan.matrix(rows, columns, self.dtype))
+        block = min(COLUMNS, columns)
+        turn = plan.Pass("turn", 0, 0, rows, *plan.matrix(rows, columns, block, self.dtype))
         self._launch((*self._passes(rows, COLUMNS), turn), source, between, _batch(source, between, axis), inner=columns,
-                     columns=min(COLUMNS, columns), rows=(columns, 1), steps=(1, rows))
+                     columns=block, rows=(columns, 1), steps=(1, rows))
         self._launch(self._passes(columns, COLUMNS), between, target, _batch(between, target, axis), inner=rows,
                      columns=min(COLUMNS, rows), rows=(rows, rows), scale=scale)
 

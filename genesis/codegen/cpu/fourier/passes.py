@@ -152,11 +152,13 @@ def _scatter(f: Pass, y: ir.Value, target: ir.Value, index: ir.Value, count: ir.
     lanes.scatter_store(y, target, parts, f.dtype, lanes.first_lanes(b.shl(count, I64(1))))
 
 
-TURN = ("in_at", "out_at", "turns_at", "rows", "columns", "in_row", "turns_row", "out_column", "forward")
+TURN = ("in_at", "out_at", "turns_at", "starts_at", "rows", "columns", "in_row", "turns_row", "out_column", "forward")
 
 
 def emit_turn(module: ir.Module, name: str, dtype: str, width: int, *, plain: bool = False) -> ir.Function:
-    """A matrix of `width` rows and columns at least, times another one unless `plain`, transposed."""
+    """A matrix of `width` rows and columns at least, transposed; unless `plain`, each row is turned first by the root where it
+    starts, and by those of its columns.
+    """
     f = Pass(module, name, dtype, width, TURN)
     b, a = f.builder, f.argument
     final_row, final_column = (b.sub(a[extent], I64(width)) for extent in ("rows", "columns"))
@@ -165,12 +167,18 @@ def emit_turn(module: ir.Module, name: str, dtype: str, width: int, *, plain: bo
         lines = [b.add(row, I64(n)) for n in range(width)]
         vectors = [f.load(f.at(a["in_at"], b.mul(line, a["in_row"]), column)) for line in lines]
         if not plain:
-            vectors = [f.complex.times(vector, f.load(f.at(a["turns_at"], b.mul(line, a["turns_row"]), column)))
-                       for vector, line in zip(vectors, lines, strict=True)]
+            vectors = [_turned(f, vector, line, column) for vector, line in zip(vectors, lines, strict=True)]
         for n, vector in enumerate(transposed(b, vectors, 2)):
             f.store(vector, f.at(a["out_at"], b.mul(b.add(column, I64(n)), a["out_column"]), row))
     b.ret_void()
     return f.function
+
+
+def _turned(f: Pass, vector: ir.Value, line: ir.Value, column: ir.Value) -> ir.Value:
+    """A vector of a block's row, turned by the roots of its places."""
+    turns_at, turns_row, starts_at = (f.argument[name] for name in ("turns_at", "turns_row", "starts_at"))
+    root = f.load(f.at(turns_at, f.builder.mul(line, turns_row), column))
+    return f.complex.times(f.complex.times(vector, f.complex.repeated(f.at(starts_at, line))), root)
 
 
 HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "scale", "transforms", "in_row", "out_row")
