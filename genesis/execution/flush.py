@@ -23,7 +23,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.collectives import GROUPS
 from genesis.runtime.counters import counts
-from genesis.runtime.devices import META
+from genesis.runtime.devices import CPU, META
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Completion, UnfinishedError
 from genesis.runtime.scratch import scratch
@@ -176,6 +176,12 @@ def flush_all() -> None:
     """Flush this thread's traces, device by device."""
     for trace in unflushed():
         flush(trace)
+
+
+def is_held_up() -> bool:
+    """Whether a program of the CPU's has to wait for this thread's traces: for those of other devices, and one that is BUSY."""
+    found = thread_state.traces.values()
+    return any([trace.closed is BUSY or not (trace.done or trace.device is CPU or trace.device is META) for trace in found])
 
 
 def flush_collectives(but: Trace | None = None) -> None:

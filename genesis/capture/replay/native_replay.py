@@ -16,34 +16,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from genesis.autograd.hooks import observing
 from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.guards.native_check import NativeCheck
 from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Recipe, Results
 from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import has_come_between, run_critical
+from genesis.capture.replay.native_modes import require_device, require_plain_thread
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.python_calls import PythonCalls
 from genesis.capture.replay.result_words import ResultWords
 from genesis.capture.replay.single_program import TensorChanges
-from genesis.execution.flush import FLUSH_HOOKS, has_pending_collectives
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import default_dtype
 from genesis.ops.layout import Layout
-from genesis.runtime import determinism
 from genesis.runtime import team as threads
-from genesis.runtime.collectives import GROUPS
 from genesis.runtime.counters import replayed
-from genesis.runtime.devices import seen_devices
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Place
 from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.scratch import scratch
-from genesis.runtime.timeline import timeline
-from genesis.tensor.call_modes import REPLACING
 from genesis.tensor.handle import Tensor, shares
-from genesis.tracing.state import thread_state
-from genesis.tracing.trace import BUSY, LOCK, Array, critical
+from genesis.tracing.trace import LOCK, Array
 
 RUNS = 2  # in which results lie by turns
 Set = tuple[Place, str, Place, Place]  # tensor, name, value, and the value before
@@ -67,7 +59,7 @@ class NativeReplay:
         self._count, self._turn = array("Q", [0]), array("Q", [0])
         self._is_locked = self._compute is not None or bool(changes.roots or changes.gradients) or self._communicates
         self._calls = PythonCalls(self._compute)
-        self._require_plain_thread(modes)
+        require_plain_thread(code, modes, self._is_locked)
         guards = NativeCheck(code)
         for lines, constants in check.parts:
             guards.add(lines, constants)
@@ -75,6 +67,7 @@ class NativeReplay:
         self._leaves = [guards.names[f"a{j}"] for j in range(check.leaves)]
         self._before = [
             guards.arrays.get(root) or code.attribute(code.constant(root), "_array") for root, *_ in changes.roots]
+        require_device(code, modes, steps[-1].program.recorded.device, [*self._given, *self._before])
         for read in reads:
             self._require_value(read, [])
         code.emit("ENTER")
@@ -96,36 +89,6 @@ class NativeReplay:
     def replays(self) -> int:
         """How often it did."""
         return self._count[0]
-
-    def _require_plain_thread(self, modes: Mode) -> None:
-        """What `Compiled.__call__` asks before it looks at entries."""
-        code = self._code
-        for container in (REPLACING, FLUSH_HOOKS, seen_devices):
-            code.emit("SIZE", code.constant(container), 0)
-        code.emit("IS", code.attribute(code.constant(timeline), "spans"), None)
-        if not self._is_locked:
-            code.emit("IS", code.attribute(code.constant(critical), "running"), Constant(False))
-        code.emit("WORD", threads.team.under_way, 0)
-        code.emit("SIZE", code.attribute(code.constant(observing), "observers"), 0)
-        state = code.attribute(code.constant(thread_state), "__dict__")
-        is_enabled, autocast, dtype, _, _, _ = modes
-        plain = {"recorder": None, "eager": False, "deferred": False, "multi_device": False, "grad_enabled": is_enabled}
-        for name, value in plain.items():
-            code.emit("IS", code.item(state, name), Constant(value))
-        code.emit("IS", code.attribute(code.constant(thread_state), "autocast"), Constant(autocast))
-        code.emit("IS", code.item(code.constant(default_dtype), 0), Constant(dtype))
-        code.emit("IS", code.item(code.constant(vars(threads)), "_threads"), Constant(threads._threads))
-        code.emit("IS", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
-        code.emit("SIZE", code.item(state, "left"), 0)
-        opened = code.item(state, "trace")
-        skip = code.emit("SKIP_IS", opened, None, 0)
-        if GROUPS:  # collectives that wait to be computed come first
-            code.emit("FALSE", code.call(has_pending_collectives))
-        else:
-            code.emit("SIZE", code.constant(GROUPS), 0)
-        if not self._is_locked:
-            code.emit("IS_NOT", code.attribute(opened, "closed"), Constant(BUSY))  # else a signal handler or finalizer came in
-        code.skip_from(skip)
 
     def _replay_locked(self, args: Positional, kwargs: Attributes) -> Any:
         """For calls that change tensors or run Python: what comes in meanwhile knows of them."""
