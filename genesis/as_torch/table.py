@@ -37,6 +37,7 @@ from genesis.nn import parameter as nn_parameter
 from genesis.nn import state
 from genesis.runtime import dlpack
 from genesis.serialization.names import Builder, functions_of
+from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.sparse import products
 from genesis.tensor import return_types
 from genesis.tensor.handle import Tensor
@@ -47,6 +48,7 @@ from genesis.utils import checkpoint
 BACKENDS = (
     "cpu", "mha", "mkl", "mkldnn", "nnpack", "openmp", "opt_einsum", "quantized", "xeon", "xnnpack", "kleidiai", "cusparselt",
 )
+CAPABILITIES = {32: "AVX2", 64: "AVX512"}  # by the bytes of a vector
 Source = Any  # a module, a class or any object with attributes
 
 class Backend:
@@ -60,8 +62,8 @@ class Backend:
 
     @staticmethod
     def get_cpu_capability() -> str:
-        """What kernels are compiled for."""
-        return "DEFAULT"
+        """The vector instructions that kernels are compiled for, in PyTorch's words."""
+        return CAPABILITIES.get(vector_bytes(), "DEFAULT")
 
 
 MODULES: dict[str, tuple[Source, ...]] = {
@@ -254,6 +256,9 @@ NAMES: dict[str, Any] = {
     **asked.NAMES,
     **{f"torch.{name}": function for name, function in foreach.FOREACH.items()},
     **{f"torch.nn.modules.{path}": kind for path, kind in privates.BASES.items()},
+    **{f"torch.fx.graph_module.{name}": getattr(fx.graph_module, name) for name in (
+        "_CodeOnlyModule", "_copy_attr", "_USER_PRESERVED_ATTRIBUTES_KEY")},
+    "torch.fx.node.Target": fx.node.Target, "torch.fx.node.Argument": fx.node.Argument,
     "torch.nn.modules.loss._Loss": privates._Loss,
     "torch.nn.modules.loss._WeightedLoss": privates._WeightedLoss,
     "torch.nn._reduction.get_enum": privates.get_enum,

@@ -24,6 +24,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> genesis.equal(genesis.tensor([1, 2]), genesis.tensor([1, 2]))
     True
     """
+    if not isinstance(other, Tensor):
+        raise ArgumentTypeError(f"equal: other is a {type(other).__name__}; want a tensor")
     return input.shape == other.shape and bool((input == other).all())
 
 

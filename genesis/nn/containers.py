@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from itertools import count, takewhile
 from typing import Any, Generic, Self, TypeVar
 
 from genesis.ir.replayable import replayable_module
@@ -150,7 +151,7 @@ class ModuleList(_Positional):
 
 
 class ParameterList(Module):
-    """A list whose parameters belong to the module that holds it; tensors become parameters.
+    """A list whose parameters belong to the module that holds it; tensors become parameters, other values stay as they are.
 
     >>> list(genesis.nn.ParameterList([genesis.zeros(2), genesis.ones(1)]).state_dict())
     ['0', '1']
@@ -162,7 +163,7 @@ class ParameterList(Module):
 
     def append(self, value: Tensor) -> Self:
         """Add a parameter at the end."""
-        setattr(self, str(len(self)), value if isinstance(value, Parameter) else Parameter(value))
+        setattr(self, str(len(self)), _as_parameter(value))
         return self
 
     def extend(self, values: Iterable[Tensor]) -> Self:
@@ -178,15 +179,21 @@ class ParameterList(Module):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def __iter__(self) -> Iterator[Parameter]:
-        return self.parameters(recurse=False)
+    def __iter__(self) -> Iterator[Any]:
+        attributes = self.__dict__
+        return (attributes[name] for name in takewhile(attributes.__contains__, map(str, count())))
 
     def __getitem__(self, index: int | slice) -> Any:
         chosen = list(self)[index]
         return ParameterList(chosen) if isinstance(chosen, list) else chosen
 
     def __setitem__(self, index: int, value: Tensor) -> None:
-        setattr(self, str(range(len(self))[index]), value if isinstance(value, Parameter) else Parameter(value))
+        setattr(self, str(range(len(self))[index]), _as_parameter(value))
+
+
+def _as_parameter(value: Any) -> Any:
+    """A tensor as a parameter; anything else as it is."""
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
 def _described(value: Any, kind: str | None = None) -> str:

@@ -91,12 +91,18 @@ def binary_cross_entropy(input: Value, target: Value, weight: Value | None = Non
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
     if input.shape != target.shape:
         raise ValueError(f"binary_cross_entropy: input {input.shape} and target {target.shape}; want one shape")
+    _check_floats("binary_cross_entropy", input, target)
     x, t = promoted(input, target)
-    if x.dtype.category < 2:
-        raise TypeError(f"binary_cross_entropy: wants probabilities, floating numbers; got {x.dtype.name}")
     wide, goal = widened(x), widened(t)
     losses = -(goal * _bounded_log(wide) + (1 - goal) * _bounded_log(1 - wide))
     return cast(reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction), x.dtype)
+
+
+def _check_floats(name: str, input: Value, target: Value) -> None:
+    """Raise TypeError for integers and bools among probabilities."""
+    for role, value in (("input", input), ("target", target)):
+        if value.dtype.category < 2:
+            raise TypeError(f"{name}: {role} has dtype {value.dtype.name}; want floating numbers, as of .float()")
 
 
 def _bounded_log(x: Value) -> Value:
@@ -110,6 +116,7 @@ def binary_cross_entropy_with_logits(
     """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` is a factor of the first term."""
     if input.shape != target.shape:
         raise ValueError(f"binary_cross_entropy_with_logits: input {input.shape} and target {target.shape}; want one shape")
+    _check_floats("binary_cross_entropy_with_logits", input, target)
     x, t = promoted(input, target)
     wide, goal = widened(x), widened(t)
     positive = 1 if pos_weight is None else 1 + (pos_weight - 1) * goal

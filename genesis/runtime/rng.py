@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from typing import Any, ClassVar, Protocol, Self
 
+from genesis.ir.errors import ArgumentTypeError
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.mersenne_twister import STATE_BYTES, MersenneTwister
@@ -44,8 +45,10 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Self:
         """Start the stream of `seed` from its beginning; returns the generator."""
+        if not hasattr(seed, "__index__"):
+            raise ArgumentTypeError(f"manual_seed: seed is a {type(seed).__name__}; want an int")
         with _lock:
-            self._seed, self._counter = seed & MASK, 0
+            self._seed, self._counter = seed.__index__() & MASK, 0
             self._twister: MersenneTwister | None = None
         return self
 

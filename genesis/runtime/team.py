@@ -12,7 +12,7 @@ import functools
 import os
 from array import array
 
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable
 from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
@@ -136,6 +136,8 @@ def set_num_threads(threads: int) -> None:
     Raises ValueError for fewer than 1 and for more than 1024.
     """
     global _threads
+    if not hasattr(threads, "__index__"):
+        raise ArgumentTypeError(f"set_num_threads: got a {type(threads).__name__}; want an int")
     if not 1 <= threads <= MOST_WORKERS:
         raise ArgumentError(f"set_num_threads: {threads}; want {'1 or more' if threads < 1 else f'at most {MOST_WORKERS}'}")
     _threads = threads

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import importlib
 
 import numpy as np
 import pytest
@@ -180,3 +181,63 @@ def test_a_graph_grows_by_calls_with_its_proxies_outside_of_a_trace():
     del x, w, y, tracer
     gc.collect()
     assert not OVERRIDES  # calls ask nobody any more
+
+
+def test_graphs_are_copied_with_their_nodes():
+    graph = fx.symbolic_trace(network(genesis)).graph
+    made = copy.deepcopy(graph)
+    assert str(made) == str(graph) and made._tracer_cls is fx.Tracer
+    assert not {*map(id, made.nodes)} & {*map(id, graph.nodes)} and all(node.graph is made for node in made.nodes)
+    made.lint()
+    with made.inserting_before(made.output_node()):
+        made.call_function(genesis.sin, (next(iter(made.nodes)),))
+    assert len(made.nodes) == len(graph.nodes) + 1
+
+
+def of_two_graphs(lib, module, deepcopy_of):
+    """A class as torchvision's feature extractors have it: another graph for evaluation, and copies of its own."""
+    names = importlib.import_module("torch.fx.graph_module") if lib is torch else module.graph_module
+
+    class Dual(module.GraphModule):
+        def __init__(self, root, train_graph, eval_graph):
+            super(module.GraphModule, self).__init__()
+            self.train_graph, self.eval_graph = train_graph, eval_graph
+            for node in [*train_graph.nodes, *eval_graph.nodes]:
+                if node.op in ("get_attr", "call_module"):
+                    names._copy_attr(root, self, node.target)
+            self.train()
+            self.graph = train_graph
+
+        def train(self, mode=True):
+            if mode != self.training:
+                self.graph = self.train_graph if mode else self.eval_graph
+            return super().train(mode)
+
+        def __deepcopy__(self, memo):
+            made = type(self).__new__(type(self))
+            memo[id(self)] = made
+            body = names._CodeOnlyModule(copy.deepcopy(self.__dict__, memo))
+            Dual.__init__(made, body, vars(body)["train_graph"], vars(body)["eval_graph"])
+            return made
+
+    model = network(lib)
+    made = [module.GraphModule(model, module.Tracer().trace(model)) for _ in range(2)]
+    graphs = [m.graph for m in made]
+    last = graphs[1].output_node()
+    last.args = (last.args[0][0],)
+    graphs[1].eliminate_dead_code()
+    dual = Dual(model, *graphs)
+    return copy.deepcopy(dual) if deepcopy_of else dual
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_subclasses_may_hold_several_graphs(copied):
+    results = []
+    for lib, module in LIBRARIES:
+        dual = of_two_graphs(lib, module, copied)
+        whole, one = dual(lib.tensor(X)), dual.eval()(lib.tensor(X))
+        results.append([[*map(lambda t: t.detach().numpy(), (*whole, one))], sorted(dual.state_dict())])
+    for ours, theirs in zip(results[0][0], results[1][0], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    kept = [[name for name in names if not name.startswith("_tensor_constant")] for _, names in results]
+    assert kept[0] == kept[1]

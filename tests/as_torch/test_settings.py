@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import sys
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 
 import genesis
 from genesis.as_torch.finder import look_up
+from genesis.codegen.cpu.tiling import vector_bytes
 
 
 def of(path: str):
@@ -23,6 +25,13 @@ def of(path: str):
 ])
 def test_constants_of_files_are_pytorchs(name):
     assert of(f"torch.serialization.{name}") == getattr(torch.serialization, name)
+
+
+def test_vector_instructions_are_told_as_pytorch_tells_them():
+    ours = of("torch.backends.cpu.get_cpu_capability")()
+    assert (ours, vector_bytes()) in {("AVX512", 64), ("AVX2", 32), ("DEFAULT", 16)}
+    if not os.environ.get("GENESIS_TARGET") and torch.backends.cpu.get_cpu_capability() == "AVX2":
+        assert ours == "AVX2"
 
 
 def test_names_that_a_file_asks_for_are_told():

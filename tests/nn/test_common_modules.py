@@ -172,6 +172,17 @@ def test_parameter_list_belongs_to_its_module():
     assert len(weights) == 3 and weights[1].requires_grad and len(weights[:2]) == 2
 
 
+def test_parameter_lists_hold_anything_and_a_parameter_twice():
+    lists = []
+    for lib in (genesis, torch):
+        shared = lib.nn.Parameter(lib.ones(2))
+        made = lib.nn.ParameterList([shared, 5.0, lib.zeros(1), shared])
+        made.append("a")
+        lists.append((len(made), [type(p).__name__ for p in made], len([*made.parameters()]), [*made.state_dict()],
+                      repr(made).replace("genesis.", "torch.")))
+    assert lists[0] == lists[1]
+
+
 def test_parameters_become_a_vector_and_return():
     model = nn.Linear(3, 2)
     vector = nn.utils.parameters_to_vector(model.parameters())

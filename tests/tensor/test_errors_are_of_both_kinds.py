@@ -32,6 +32,12 @@ WRONG = """
     lib.multinomial(lib.zeros(3), 1)
     lib.diff(lib.tensor(1.0))
     x.int() @ x
+    lib.nn.functional.binary_cross_entropy(x * 0.5, x.long())
+    lib.nn.functional.binary_cross_entropy_with_logits(x, x.long())
+    lib.nn.functional.binary_cross_entropy_with_logits(x, x > 0)
+    lib.Generator().manual_seed("a")
+    lib.set_num_threads("a")
+    lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2, 4), lib.tensor([3, 0]))
 """
 
 # PyTorch raises another class for each of these, which is one of those of the error here.

@@ -49,6 +49,7 @@ class Graph:
         self._names: dict[str, int] = {}
         self._insert: Callable[[], int] = lambda: len(self._nodes)
         self.owning_module = owning_module
+        self._tracer_cls = tracer_cls
 
     @property
     def nodes(self) -> _Nodes:
@@ -115,6 +116,15 @@ class Graph:
             if node not in val_map:
                 val_map[node] = self.node_copy(node, lambda n: val_map[n])
         return None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        made = memo[id(self)] = Graph(tracer_cls=self._tracer_cls)
+        nodes: dict[Node, Node] = {}
+        returned = made.graph_copy(self, nodes, return_output_node=True)
+        if returned is not None:
+            nodes[returned[1]] = made.output(returned[0], returned[1].type)
+        memo.update({id(node): copy for node, copy in nodes.items()})
+        return made
 
     # ---- where they are added, and removed ----
     @contextlib.contextmanager

@@ -12,6 +12,7 @@ from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
 _numbers = count()
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # in `meta`: attributes that copies keep, by name
 
 
 class GraphModule(Module):
@@ -84,7 +85,7 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, **ignored: Any) -> str:
         """Print, and return, the text of the module."""
-        text = f"class {self._class_name}(torch.nn.Module):\n    " + self.code.replace("\n", "\n    ").rstrip() + "\n"
+        text = f"class {self._get_name()}(torch.nn.Module):\n    " + self.code.replace("\n", "\n    ").rstrip() + "\n"
         if print_output:
             print(text)
         return text
@@ -94,13 +95,26 @@ class GraphModule(Module):
         values: dict[Any, Any] = {}
         graph.output(graph.graph_copy(self.graph, values))
         parts = {node.target: _found(self, node.target) for node in graph.nodes if node.op in ("call_module", "get_attr")}
-        made = GraphModule(copy.deepcopy(parts, memo), graph, self._class_name)
+        made = GraphModule(copy.deepcopy(parts, memo), graph, self._get_name())
         made.training = self.training
         memo[id(self)] = made
         return made
 
     def _get_name(self) -> str:
-        return self._class_name
+        return vars(self).get("_class_name", type(self).__name__)  # subclasses may have an `__init__` of their own
+
+
+class _CodeOnlyModule(Module):
+    """A module of these attributes, from which a copied GraphModule takes its layers."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
+def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+    """Have a module hold the layer or tensor that another one has at a path."""
+    _put(to_module, target, _found(from_module, target))
 
 
 def _found(root: Module, path: str) -> Any:

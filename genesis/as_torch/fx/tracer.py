@@ -132,7 +132,7 @@ class Tracer:
         """The graph of a module's `forward`, or of a function; `concrete_args` are values of some arguments."""
         self.root = root if isinstance(root, Module) else Module()
         forward = type(root).forward.__get__(root) if isinstance(root, Module) else root
-        self.graph = Graph()
+        self.graph = Graph(tracer_cls=type(self))
         args, kwargs = self._arguments(forward, concrete_args or {})
         with _lock:
             plain = Module.__call__

@@ -85,7 +85,9 @@ def _axes(tensor: Tensor) -> list[int]:
 
 
 def _drawn_for(tensor: Tensor, kind: str, *parameters: float, generator: Generator | None) -> Tensor:
-    """Fresh numbers of the operation `kind` for all elements."""
+    """Fresh numbers of the operation `kind` for all elements; of parameters that are tensors, their values are read."""
+    parameters = tuple([p.item() if isinstance(p, Tensor) else p for p in parameters])
+
     def draw(shape: Sequence[int]) -> Tensor:
         return drawn(kind, shape, tensor.dtype, *parameters, device=tensor.device, generator=generator)
 

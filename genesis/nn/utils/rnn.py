@@ -120,7 +120,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     sizes = np.asarray(_numbers(lengths), np.int64)
     steps = input.transpose(0, 1) if batch_first else input
     if sizes.shape != steps.shape[1:2] or sizes.min() < 1 or sizes.max() > steps.shape[0]:
-        raise ValueError(
+        raise ArgumentError(
             f"pack_padded_sequence: lengths {sizes.tolist()} for shape {input.shape}; want {steps.shape[1]} of them, from 1 to "
             f"{steps.shape[0]}"
         )

@@ -76,6 +76,10 @@ for first in (False, True):
     show("encoder", lambda: layer(lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=first), x))
     show("Transformer", lambda: layer(lambda: nn.Transformer(8, 2, 1, 1, 16, batch_first=first), x, x))
 
+torch.manual_seed(11)
+low, high = torch.tensor(0.5), torch.tensor([2.0])
+print(torch.empty(3).uniform_(low, high[0]), torch.empty(3).normal_(low, high[0]), torch.empty(3).random_(torch.tensor(3)))
+
 data = list(range(21))
 LOADERS = {
     "in order": lambda: {}, "shuffled": lambda: {"shuffle": True},
