@@ -25,6 +25,7 @@ LONG_OF_MANY = 1 << 18  # the same where each thread has a transform of its own;
 COLUMNS = 16  # of a block
 SMALL = 1 << 12  # numbers that are in a first-level cache: a block takes all columns
 ALONE = 1 << 9  # numbers of a transform of a power of two that is computed by itself, though there are others beside it
+PAIRED = 1 << 8  # numbers of short transforms, of which two vectors side by side and their results are in a first-level cache
 CHUNK = 1 << 12  # numbers of half a spectrum that are an item
 BLOCKS = 64  # of a batch that does not lie evenly
 EVEN = 16  # numbers: buffers begin at lines of the cache
@@ -200,8 +201,10 @@ class _Writer:
             self._launch((*before, *self._passes(n, 1), *after), source, target, axes, scale=scale)
             return
         axes.remove((several, s, t))
+        # Two vectors side by side share the roots: 1024 x 256 numbers 220 to 200 us, 1024 x 64 48 to 41.
+        columns = min(several, self.width * (2 if n <= PAIRED else 1))
         passes = (*before, plan.Pass("gather", 0, 0, n), *self._passes(n, self.width), plan.Pass("part", 0, 0, n), *after)
-        self._launch(passes, source, target, axes, inner=several, columns=self.width, steps=(s, t), scale=scale)
+        self._launch(passes, source, target, axes, inner=several, columns=columns, steps=(s, t), scale=scale)
 
     def _passes(self, n: int, columns: int, in_place: bool = False) -> tuple[plan.Pass, ...]:
         return plan.passes(n, min(columns, self.width), self.dtype, self.forward, in_place)
