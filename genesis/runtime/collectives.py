@@ -30,6 +30,10 @@ ATTENDANT = KernelSource("genesis_attendant", ir.attendant_ir(), ir.attendant_ir
 PIECE = 1 << 21  # bytes: an all_reduce of 64 MB in pieces of this size takes half the time of one in a whole
 MOST_ELEMENTS = (1 << 31) - 1  # MPI counts in 32 bits
 Address = int | Slot
+MEETING_WORDS = 6
+# Takes a rank's words, or zeros. Returns the flag and the value of a fault, and the bits that are set on all ranks; of an
+# exchange, which is between two, none.
+Meeting = Callable[..., tuple[int, int, list[int]]]
 
 
 class CollectiveError(RuntimeError):
@@ -190,15 +194,25 @@ class Group:
             len(compared), site, FAULT, *(copy or (self._at(0), self._at(0), 0)), address, *words,
             *self._comparison(what, compared, keep)))
 
-    def meeting(self, what: Collective) -> Callable[[], tuple[int, int]]:
-        """What waits until all ranks that a collective concerns are about to do it: returns the flag and value of a fault."""
-        keep: list[object] = []
+    def meeting(self, what: Collective) -> Meeting:
+        """What waits until all ranks that a collective concerns are about to do it."""
+        given, found = (array("q", [0]) * MEETING_WORDS for _ in range(2))
+        keep: list[object] = [given, found]
         if what.op == "exchange":
             nothing = self._at(0), 0, self._library.dtypes["uint8"], what.root, _MOVING
             call: tuple[str, tuple[Address, ...]] = "Isendrecv", (*nothing, *nothing, self._comparing)
         else:
-            call = "Ibarrier", (self._handle,)
-        return functools.partial(self._done, self._launched(what, *call, (), True, 0, keep), keep)
+            places = given.buffer_info()[0], found.buffer_info()[0]
+            kind, reduction = self._library.dtypes["int64"], self._library.reductions["band"]
+            call = "Iallreduce", (*places, MEETING_WORDS, kind, reduction, self._handle)
+        launched = self._launched(what, *call, (), True, 0, keep)
+
+        def meet(words: Sequence[int] = ()) -> tuple[int, int, list[int]]:
+            for place in range(MEETING_WORDS):
+                given[place] = words[place] if words else 0
+            return *self._done(launched, keep), found.tolist()
+
+        return meet
 
     def attend(self) -> None:
         """Have a thread see to it that MPI goes on while others compute, where threads may ask it at once."""
@@ -247,8 +261,8 @@ class Group:
     def _compared(self, what: Collective) -> list[tuple[int, int]]:
         """The numbers that have to be the same on all ranks that know them, with their negatives: a digest; of an all_to_all,
         what each rank sends to each, which these two know."""
-        digest = _digest(f"{what.op} {what.said}")
-        pairs = [(digest, -digest)]
+        found = digest(f"{what.op} {what.said}")
+        pairs = [(found, -found)]
         if what.op == "all_to_all":
             for source in range(self.size):
                 for target in range(self.size):
@@ -333,7 +347,7 @@ def _kernel() -> Callable[[int, int, int, int], None]:
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)(address)
 
 
-def _digest(said: str) -> int:
+def digest(said: str) -> int:
     """A number that is positive, and another one for another text."""
     return int.from_bytes(hashlib.blake2b(said.encode(), digest_size=8).digest(), "little") >> 2 | 1
 

@@ -358,6 +358,16 @@ def test_nccl_is_called_in_the_gpus_context_on_a_stream_of_its_own(driver, monke
     names = ["CommInitRankConfig", "CommGetAsyncError", "AllReduce", "CommAbort"]
     assert [(name, context) for name, context, _ in told] == [(name, 100) for name in names]
     assert told[2][2] == memory.gpu.communication_stream == 6 and memory.gpu.stream == 5
-    memory.gpu.hold(memory.gpu.mark(), communicates=True)
-    memory.gpu.hold(memory.gpu.mark(communicates=True))
+
+    def fork_and_join():
+        memory.gpu.hold(memory.gpu.mark(), communicates=True)
+        memory.gpu.hold(memory.gpu.mark(communicates=True))
+    fork_and_join()
     assert waits == [("record", 5), ("wait", 6), ("record", 6), ("wait", 5)]
+    monkeypatch.setitem(GIVEN, "cuStreamBeginCapture", lambda stream, mode: waits.append(("begin", int(stream))) or ())
+    monkeypatch.setitem(GIVEN, "cuStreamEndCapture", lambda stream: waits.append(("end", int(stream))) or (bindings.CUgraph(),))
+    monkeypatch.setitem(GIVEN, "cuGraphLaunch", lambda graph, stream: waits.append(("launch", int(stream))) or ())
+    waits.clear()
+    graph = memory.gpu.captured([fork_and_join])  # in the stream of programs; that of what communicates is forked and joined
+    memory.gpu.submit([graph])
+    assert waits == [("begin", 5), ("record", 5), ("wait", 6), ("record", 6), ("wait", 5), ("end", 5), ("launch", 5)]

@@ -189,7 +189,8 @@ def trained(device, compiled):
         return loss.detach()
 
     run = genesis.compile(step) if compiled else step
-    losses = [run(mine((2, 2)).to(device)).item() for _ in range(4)]
+    x = mine((2, 2)).to(device)
+    losses = [run(x).item() for _ in range(9)]
     assert not compiled or run.entries[0].replays >= 2, run.refusals
     return losses, [p.tolist() for p in model.parameters()]
 
@@ -198,15 +199,19 @@ def check_data_parallel_training():
     wanted = trained("cpu", False)
     for compiled in (False, True):
         PLAYED.taken()
-        PLAYED.overlapped = 0
+        PLAYED.overlapped, captures = 0, PLAYED.captures
         losses, parameters = trained("cuda", compiled)
         np.testing.assert_allclose(losses, wanted[0], rtol=1e-5)
         for ours, theirs in zip(parameters, wanted[1], strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
         calls = PLAYED.taken()
-        start, *steps = [calls[0], *[calls[1 + 2 * k : 3 + 2 * k] for k in range(4)]]
-        assert start == "Broadcast 13 float32 0 on 7" and steps == [steps[0]] * 4 and len(calls) == 9, calls
-        assert PLAYED.overlapped >= 4  # the rest of backward goes on while the first bucket is summed
+        start, *steps = [calls[0], *[calls[1 + 2 * k : 3 + 2 * k] for k in range(len(calls) // 2)]]
+        begun, replayed = [[f"AllReduce {n} float32 0 on 7" for n in (7, 6)], [f"replay AllReduce {n}" for n in (7, 6)]]
+        assert start == "Broadcast 13 float32 0 on 7" and steps[0] == begun, calls
+        assert replayed in steps or not compiled, calls
+        captured = (PLAYED.captures - captures) // 2
+        assert steps.count(begun) - captured + steps.count(replayed) == 9 and 2 * len(steps) + 1 == len(calls), calls
+        assert PLAYED.overlapped >= 8  # the rest of backward goes on while the first bucket is summed, in graphs too
 
 
 def sharded(device):
@@ -283,13 +288,87 @@ def check_collectives_of_both_devices_are_in_one_order():
         assert tensor.tolist() == [size()] * 2
 
 
-def check_a_program_is_divided_at_its_collectives():
+def summed_twice(x, look=False, group=None):
+    """Two collectives with kernels before, between and behind them; what they give, by NumPy."""
+    dist.all_reduce(y := x * 2, group=group)
+    if look:
+        y.tolist()
+    dist.all_reduce(z := y + rank(), "max", group=group)
+    return z * 3
+
+
+def wanted(given):
+    return (sum(each * 2 for each in given) + size() - 1) * 3
+
+
+def check_graphs_hold_collectives_and_the_kernels_behind_them():
     x = mine(4).cuda()
-    dist.all_reduce(y := x * 2)
-    program = genesis.debug.program(y + 1)
-    assert "all_reduce" in repr(program) and "captured on all ranks" in program.refused, program
-    assert any("# NCCL: all_reduce sum" in source for source in program.sources)
-    assert genesis.debug.stats()["graphs_refused"] == 0
+    program = genesis.debug.program(summed_twice(x))
+    assert repr(program).count("all_reduce") == 2 and program.refused == "", program
+    assert sum("# NCCL: all_reduce" in source for source in program.sources) == 2
+    genesis.cuda.synchronize()
+    begun = ["AllReduce 4 float32 0 on 7", "AllReduce 4 float32 2 on 7"]
+    run, held = genesis.compile(summed_twice), genesis.debug.stats()["graphs_captured"]
+    found = []
+    for _ in range(4):
+        PLAYED.taken()
+        np.testing.assert_allclose(run(x).tolist(), wanted([given(k, 4, np.float32) for k in range(size())]), rtol=1e-5)
+        found.append(PLAYED.taken())
+    # Begun one by one, then captured and launched, and launched alone: nothing is called any more.
+    assert begun in found and [*begun, *["replay AllReduce 4"] * 2] in found, found
+    assert found[-1] == ["replay AllReduce 4"] * 2, found
+    assert genesis.debug.stats()["graphs_refused"] == 0 and genesis.debug.stats()["graphs_captured"] == held + 2
+    with genesis.no_grad():  # another scalar and other values are the same graph's
+        x.mul_(0).add_(1)
+    assert run(x).tolist() == [3.0 * (2 * size() + size() - 1)] * 4 and len(PLAYED.taken()) == 2
+
+
+def check_ranks_with_other_addresses_agree_on_their_graphs():
+    run, kept = genesis.compile(summed_twice), [mine(4).cuda() * k for k in range(size() + 1)]
+    before = PLAYED.captures
+    for k in range(24):  # rank 0 has one tensor, rank 1 two in turn, ..
+        which = k % (rank() + 1)
+        found = run(kept[which]).tolist()
+        other = [given(r, 4, np.float32) * (k % (r + 1)) for r in range(size())]
+        np.testing.assert_allclose(found, wanted(other), rtol=1e-5, atol=1e-5)
+        if k == 17:
+            held = PLAYED.captures
+    assert before + 2 * size() <= held == PLAYED.captures, (before, held, PLAYED.captures)  # of each that they met together
+
+
+def check_ranks_whose_programs_differ_hold_no_graph_together():
+    before = PLAYED.captures
+    x = mine(4).cuda()
+    for _ in range(4):
+        found = summed_twice(x, look=rank() == 0).tolist()
+        np.testing.assert_allclose(found, wanted([given(k, 4, np.float32) for k in range(size())]), rtol=1e-5)
+    assert PLAYED.captures == before
+
+
+def check_no_rank_holds_a_graph_that_anothers_driver_refused():
+    gpu, group, x = memory_of(0).gpu, dist.new_group(), mine(5).cuda()
+    run = genesis.compile(lambda x: summed_twice(x, group=group))
+
+    def refuse(commands):
+        raise RuntimeError("operation not permitted when stream is capturing")
+    if rank() == size() - 1:
+        gpu.captured = refuse
+    PLAYED.taken()
+    for _ in range(4):
+        np.testing.assert_allclose(
+            run(x).tolist(), wanted([given(k, 5, np.float32) for k in range(size())]), rtol=1e-5)
+    vars(gpu).pop("captured", None)
+    calls = PLAYED.taken()
+    assert len(calls) >= 8 and not any("replay" in call for call in calls), calls
+
+
+def check_messages_are_in_no_graph():
+    if rank() < 2:
+        x = mine(3).cuda()
+        program = genesis.debug.program(functional.sendrecv(x * 2, 1 - rank()) + 1)
+        assert "between two ranks" in program.refused, program
+    genesis.cuda.synchronize()
+    dist.barrier()
 
 
 def check_what_nccl_cannot_do():
@@ -361,6 +440,15 @@ def check_failures_name_what_it_was():
         assert PLAYED.taken() == ["AllReduce 3 float32 0 on 7", "CommAbort"]
         raises(RuntimeError, "values on cuda:0 may be wrong: all_reduce sum of float32[3] was given up", w.tolist)
         dist.destroy_process_group(group)
+    group, kept = broken(timeout=0.3), mine(3).cuda()
+    for _ in range(4):  # the last is a graph
+        PLAYED.taken()
+        last = summed_twice(kept, group=group).tolist()
+    assert PLAYED.taken() == ["replay AllReduce 3"] * 2 and len(last) == 3
+    PLAYED.hangs, PLAYED.state = True, 0
+    raises(RuntimeError, "all_reduce sum of float32[3] with 1 more in a graph", summed_twice(kept, group=group).tolist)
+    assert PLAYED.taken() == ["replay AllReduce 3"] * 2 + ["CommAbort"]
+    dist.destroy_process_group(group)
 
 
 def missing_on_the_last_rank():

@@ -5,6 +5,7 @@ whoever waits for the stream that it was begun on; who does not wait finds garba
 """
 
 import ctypes
+from functools import partial
 
 import ml_dtypes
 import numpy as np
@@ -31,6 +32,7 @@ class PlayedNccl:
 
     def __init__(self):
         self.calls, self.statuses, self.state, self.hangs = [], [], 0, False
+        self.captures, self.numbers = 0, {}  # of all communicators, and of each
         self.overlapped = 0  # results that programs did not wait for at once
         self.group, self.comms, self.made = None, {}, 0
         self.wrongs, self.comes, self.known = [], True, set()
@@ -144,6 +146,8 @@ class PlayedNccl:
             self.wrongs.append(f"{name} on stream {stream}, that of programs")
         if gpu.held[1] != gpu.submitted[0]:
             self.wrongs.append(f"{name} does not wait for programs: for {gpu.held[1]} of {gpu.submitted[0]} commands")
+        if gpu.capture is not None and not gpu.capture.forked:
+            self.wrongs.append(f"{name}: its stream is not part of the graph that is captured")
         call = name, addresses, rest, self.comms[handle], handle
         if self.group is None:
             return self.submitted([call])
@@ -151,15 +155,29 @@ class PlayedNccl:
         return 0
 
     def submitted(self, begun):
-        """Do it; the first time on a communicator it is in progress first, and not in the stream yet."""
+        """Do it. The first time on a communicator, and in a capture, it is in progress first, and not in the stream yet."""
         handle = begun[0][-1]
+        gpu = memory_of(0).gpu
+        if gpu.capture is not None:
+            capture, self.captures = gpu.capture, self.captures + 1
+            number = self.numbers[handle] = self.numbers.get(handle, 0) + 1
+            capture.open += 1
+            gpu.submitted[1] += 1
+            effect = partial(self.replayed, begun, number)
+            self.waiting[handle] = [0, lambda: capture.effects.append(effect)]
+            return IN_PROGRESS
         if handle in self.known or self.hangs:
             return self.done(begun)
         self.known.add(handle)
         self.waiting[handle] = [0, lambda: self.done(begun)]
         return IN_PROGRESS
 
-    def done(self, begun):
+    def replayed(self, begun, number, marks):
+        """Do what a graph holds; ranks have to launch graphs that they captured together."""
+        self.calls.append("replay " + ", ".join(f"{name} {rest[0]}" for name, _, rest, *_ in begun))
+        self.done(begun, number)
+
+    def done(self, begun, number=None):
         """Do what was begun, all sends first; nothing where it hangs."""
         if self.hangs:
             return 0
@@ -176,8 +194,9 @@ class PlayedNccl:
                 self.give(0, np.empty(0, np.uint8), memory(addresses[0], count * np.dtype(dtype).itemsize, np.uint8))
             else:
                 given = memory(addresses[0], count * (comm.size if name == "ReduceScatter" else 1), dtype)
-                known = comm.allgather(((name, *rest), given.copy()))
+                known = comm.allgather(((name, *rest, number), given.copy()))
                 if len({said for said, _ in known}) > 1:
+                    self.wrongs.append(f"ranks do other things: {[said for said, _ in known]}")
                     return INVALID
                 found = self.combined(name, more, comm, [values for _, values in known])
                 self.give(addresses[1], found if name != "Reduce" or comm.rank == more[1] else found[:0], given)

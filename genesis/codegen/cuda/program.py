@@ -28,7 +28,9 @@ from genesis.runtime import determinism
 from genesis.runtime.collectives import GROUPS, Collective
 from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.collective import AwaitingProgram, CollectiveProgram
+from genesis.runtime.cuda.communicating_program import CommunicatingProgram
 from genesis.runtime.cuda.gpu import Loaded
+from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import Communicator
 from genesis.runtime.cuda.program import FAULT, CudaLaunch, CudaProgram, CudaWord, Scalar
 from genesis.runtime.devices import Device
@@ -86,7 +88,40 @@ def assemble(
                 end()
                 segments.append(Segment(assembly.collective(nodes, call), None, (number,)))
     end()
-    return segments, schedule.arena_bytes + assembly.slots.workspace_bytes
+    return communicating(device.memory, segments), schedule.arena_bytes + assembly.slots.workspace_bytes
+
+
+def communicating(memory: GpuMemory, segments: Sequence[Segment]) -> list[Segment]:
+    """The segments, with a collective and what follows it as one: launches, and collectives of its group.
+
+    It ends before a host call, a message, another group's collective, and launches that report faults, for the host looks at
+    these before others begin.
+    """
+    found: list[Segment] = []
+    run: list[Segment] = []
+
+    def end() -> None:
+        programs = [segment.program for segment in run]
+        if any(isinstance(program, CudaProgram) for program in programs):
+            stages = tuple(number for segment in run for number in segment.stages)
+            found.append(Segment(CommunicatingProgram(memory, programs), None, stages))  # type: ignore[arg-type]
+        else:
+            found.extend(run)
+        run.clear()
+
+    for segment in segments:
+        program = segment.program
+        if isinstance(program, CollectiveProgram) and program.what.between is None:
+            if run and program.group is not run[0].program.group:  # type: ignore[union-attr]
+                end()
+            run.append(segment)
+        elif run and (isinstance(program, AwaitingProgram) or (isinstance(program, CudaProgram) and not program.can_fail)):
+            run.append(segment)
+        else:
+            end()
+            found.append(segment)
+    end()
+    return found
 
 
 class _Assembly:
@@ -174,7 +209,7 @@ class _Assembly:
         return [self._product_launch(each, pointers) for each in launches]
 
     def collective(self, nodes: Sequence[Node], call: HostCall) -> CollectiveProgram | AwaitingProgram:
-        """What other processes compute too: a program of its own, which no graph holds. So is the wait for it."""
+        """What other processes compute too, as a program. So is the wait for it."""
         if call.phase == "wait":
             return AwaitingProgram(self.memory, self.begun[call.node])
         [(value, layout)] = call.operands

@@ -12,6 +12,8 @@ from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import Communicator
 from genesis.runtime.native import Completion, Fault, Slot
 
+_PAIR = "a message is between two ranks, and a graph is all ranks'"
+
 
 class CollectiveProgram:
     """A collective of a group, on memory that slots say; `node` is what it reports a fault of.
@@ -21,16 +23,16 @@ class CollectiveProgram:
     programs go on, until an `AwaitingProgram` has them wait for it. `awaits` has that happen at once.
     """
 
-    refused = "NCCL wants the same calls captured on all ranks"
-
     def __init__(
         self, group: Group, engine: Communicator, what: Collective, dtype: DType, node: int, operand: Slot, result: Slot,
         nbytes: int, awaits: bool,
     ) -> None:
         self.sources = [f"# NCCL: {what.op} {what.said}\n"]
-        self._group, self._engine, self._what, self._dtype, self._node = group, engine, what, dtype, node
+        self.group, self.engine, self.what = group, engine, what
+        self.refused = _PAIR if what.between is not None else ""
+        self._dtype, self._node = dtype, node
         self._places, self._nbytes, self._awaits = (operand, result), nbytes, awaits
-        self._meet = group.meeting(what._replace(said=f"{what.said} on cuda"))
+        self.meet = group.meeting(what._replace(said=f"{what.said} on cuda"))
         # What other ranks than the root are left with is what they gave.
         self._copies = what.op in ("reduce_to", "gather_to") and group.rank != what.root
         self._marks: tuple[Mark, Mark] | None = None
@@ -38,55 +40,71 @@ class CollectiveProgram:
     def run(self, values: Sequence[int | float], completion: Completion | None = None) -> Fault | None:
         """Begin it, once all ranks are here; what went wrong, if something did. The group is of no use after an interrupt."""
         try:
-            flag, value = self._meet()
-            if not flag and not self._begin(values):
-                flag = ir.FAILED
+            flag, value, _ = self.meet()
+            fault = self.fault(flag, value) if flag else self.begin(values)
         except BaseException:
-            self._group.close(ir.UNUSABLE)
+            self.group.close(ir.UNUSABLE)
             raise
-        if flag:
-            return Fault(flag, self._node, value, 0)
-        if completion is not None:
+        if fault is None and completion is not None:
             completion.note()
-        return None
+        return fault
+
+    def fault(self, flag: int, value: int = 0) -> Fault:
+        """What to report where it failed."""
+        return Fault(flag, self._node, value, 0)
 
     def seconds(self) -> list[float]:
         """The seconds that the GPU took for it in the latest run."""
         if self._marks is None:
             return [0.0]
-        self._engine.memory.wait(self._marks[1])
-        return [self._engine.memory.gpu.seconds_between(*self._marks)]
+        self.engine.memory.wait(self._marks[1])
+        return [self.engine.memory.gpu.seconds_between(*self._marks)]
 
-    def _begin(self, values: Sequence[int | float]) -> bool:
-        memory, gpu = self._engine.memory, self._engine.memory.gpu
-        operand, result = [int(values[place.number]) + place.offset for place in self._places]
+    def begin(self, values: Sequence[int | float]) -> Fault | None:
+        """Begin it; all ranks are here."""
+        memory, gpu = self.engine.memory, self.engine.memory.gpu
         with memory.lock:
             gpu.hold(gpu.mark(), communicates=True)
             began = gpu.mark(timed=True, communicates=True)
-            if self._copies:
-                gpu.copy(result, operand, self._nbytes, communicates=True)
-            dtype = self._dtype
-            well = self._engine.submit(self._engine.commands(self._what, dtype.name, dtype.itemsize, operand, result))
+            is_begun = self._submit(values)
             self._marks = began, gpu.mark(timed=True, communicates=True)
-            self._engine.latest = self._what, self._marks[1]
+            self.engine.latest = self.what, self._marks[1]
             memory.under_way[self] = self._marks[1]
             if self._awaits:
                 memory.await_under_way(self)
-        return well
+        return None if is_begun else self.fault(ir.FAILED)
+
+    def capture(self, values: Sequence[int | float], under_way: dict[object, Mark]) -> None:
+        """As `begin`, into the graph that the stream of programs is captured to: `under_way` gets the mark behind it."""
+        gpu = self.engine.memory.gpu
+        gpu.hold(gpu.mark(), communicates=True)
+        if not self._submit(values):
+            raise RuntimeError(self.engine.problem)
+        under_way[self] = gpu.mark(communicates=True)
+        if self._awaits:
+            gpu.hold(under_way.pop(self))
+
+    def _submit(self, values: Sequence[int | float]) -> bool:
+        """Have the stream of what communicates do it; whether NCCL began it."""
+        engine, dtype = self.engine, self._dtype
+        operand, result = [int(values[place.number]) + place.offset for place in self._places]
+        if self._copies:
+            engine.memory.gpu.copy(result, operand, self._nbytes, communicates=True)
+        return engine.submit(engine.commands(self.what, dtype.name, dtype.itemsize, operand, result))
 
 
 class AwaitingProgram:
     """Has programs wait for a collective that is under way."""
 
-    refused = CollectiveProgram.refused
+    refused = ""
 
     def __init__(self, memory: GpuMemory, begun: CollectiveProgram) -> None:
-        self._memory, self._begun = memory, begun
+        self._memory, self.begun = memory, begun
         self.sources = [f"# wait for {source[2:]}" for source in begun.sources]
 
     def run(self, values: Sequence[int | float], completion: Completion | None = None) -> Fault | None:
         """Submit the wait; nothing goes wrong."""
-        self._memory.await_under_way(self._begun)
+        self._memory.await_under_way(self.begun)
         if completion is not None:
             completion.note()
         return None

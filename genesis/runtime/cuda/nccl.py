@@ -3,8 +3,9 @@
 Communicators do not block: a call that is not done at once returns `IN_PROGRESS`, and nothing else may be called before
 `CommGetAsyncError` says that it is. So nothing waits for other ranks for longer than the group's timeout.
 
-NCCL wants a call captured into a graph on all ranks or on none. Which addresses a program has seen before, and so has a graph
-for, is each rank's own matter: no call is captured, and programs are divided there.
+NCCL wants a call captured into a graph on all ranks or on none, and launches of graphs that were captured together. Which
+addresses a program has seen before, and so has a graph for, is each rank's own matter: ranks agree on it before each run. See
+`communicating_program.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import functools
 import importlib.util
 import operator
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -27,6 +29,7 @@ from genesis.runtime.installation import install_command
 
 LIBRARY = "libnccl.so.2"
 PATIENCE = 2.0
+GRAPHS = 4 * 62  # that the ranks of a communicator hold together
 PAUSE = 0.0002  # seconds between questions whether a call is done
 Call = tuple[str, tuple[int, ...]]  # a function and its arguments, without those that all calls have: communicator, stream
 Functions = Mapping[str, Callable[..., int]]
@@ -178,11 +181,19 @@ def _grouped(calls: list[Call]) -> list[Call]:
     return [("GroupStart", ()), *calls, ("GroupEnd", ())] if calls else []
 
 
+class SharedGraph:
+    """A graph that the ranks of a communicator captured together, under one number; `kept` is memory that it reads."""
+
+    def __init__(self, number: int, command: Command, kept: object) -> None:
+        self.number, self.command, self.kept = number, command, kept
+
+
 class Communicator:
     """Ranks that communicate from GPU to GPU; that of `memory` is this rank's.
 
     `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so; `patience` for
     how many seconds what was begun may go on to its end after a failure.
+    `graphs` are those that ranks hold together, by their numbers, as long as their programs live.
     It waits for other ranks for at most `timeout` seconds, also when it is made: UnavailableError says that they did not come,
     or why NCCL refuses.
     """
@@ -194,6 +205,8 @@ class Communicator:
         self._timeout = timeout
         self.patience = PATIENCE
         self.latest: tuple[Collective, Mark] | None = None  # what may be under way, and the mark behind it
+        self.graphs: weakref.WeakValueDictionary[int, SharedGraph] = weakref.WeakValueDictionary()
+        self._captures = 0
         self._functions, self._handle = functions, ctypes.c_void_p()
         status = memory.gpu.call(
             functions["CommInitRankConfig"], ctypes.byref(self._handle), size, UniqueId.from_buffer_copy(ident), rank,
@@ -213,6 +226,13 @@ class Communicator:
         end = self._handle, self.memory.gpu.communication_stream
         return [functools.partial(self._functions[name], *arguments, *(end if arguments else ()))
                 for name, arguments in calls_of(what, dtype, itemsize, self.rank, operand, result)]
+
+    def next_graph(self) -> int:
+        """The number of the graph that all ranks are about to capture; no rank holds another one under it any more."""
+        number = self._captures % GRAPHS
+        self._captures += 1
+        self.graphs.pop(number, None)
+        return number
 
     def submit(self, commands: Sequence[Command]) -> bool:
         """Have NCCL begin; whether it did. The memory's lock is held."""
@@ -261,6 +281,8 @@ class Communicator:
                 assert self.latest is not None
                 self.lost = (f"values on cuda:{self.memory.gpu.index} may be wrong: {self.latest[0].op} {self.latest[0].said} "
                              "was given up; begin the job again")
+        for graph in [*self.graphs.values()]:  # NCCL waits for the end of graphs that hold its calls
+            graph.command = _gone
         if not is_broken:  # all that was begun has to be over, and NCCL to have said so
             status = self.memory.gpu.call(self._functions["CommFinalize"], self._handle)
             is_broken = (self._settled() if status == IN_PROGRESS else status) != SUCCESS
@@ -269,6 +291,10 @@ class Communicator:
 
     def _is_under_way(self) -> bool:
         return self.latest is not None and not self.memory.gpu.has_passed(self.latest[1])
+
+
+def _gone() -> None:
+    raise RuntimeError("the graph's communicator was closed")
 
 
 def _all(commands: Sequence[Command]) -> list[int]:

@@ -87,7 +87,7 @@ class CudaLaunch(NamedTuple):
         return FAULT in self.words or any(FAULT in row for row in self.table)
 
 
-class _Bound:
+class Bound:
     """A program's launches at one set of addresses, in two parts: up to the last that can fail, and the rest.
 
     The host checks for faults between the parts, since the second may overwrite inputs. Each part becomes a graph once both
@@ -96,6 +96,7 @@ class _Bound:
 
     def __init__(self, parts: Sequence[list[Command]], tables: Sequence[_Table]) -> None:
         self.parts = parts
+        self.commands = [command for part in parts for command in part]
         self.tables = tables
         self.has_run = False
         self.graphs: Sequence[list[Command]] = ()
@@ -133,7 +134,7 @@ class CudaProgram:
         self.refused = ""
         self._clocks: Sequence[Callable[[], list[float]]] = ()
         self._is_watched = False
-        self._bound: OrderedDict[tuple[float, ...], _Bound] = OrderedDict()
+        self._bound: OrderedDict[tuple[float, ...], Bound] = OrderedDict()
 
     def run(self, values: Sequence[int | float], completion: Completion | None = None) -> Fault | None:
         """Run all launches with these slot values; the fault that a kernel reported, if one did.
@@ -141,21 +142,10 @@ class CudaProgram:
         Raises RuntimeError if a launch fails: UnfinishedError if inputs may have been written over before.
         """
         memory, gpu = self._memory, self._memory.gpu
-        # Bindings are kept by address: a pool of results hands out the same ones in turn.
         with memory.lock:
-            addresses = *values[: self._scalars_at], matmul.allow_tf32  # which library calls are bound to as well
-            bound = self._bound.get(addresses)
-            if bound is None:
-                bound = self._bind(addresses)
-            else:
-                self._bound.move_to_end(addresses)
-                if bound.has_run and not bound.graphs:
-                    bound.graphs = [self._captured(part) for part in bound.parts]
-            # Scalars go to the GPU only when they change: a learning rate mostly does not.
-            content = self._pack(*values[self._scalars_at :])
-            if content != self._sent:
-                memory.write(self._record.address + 8 * _FAULT_WORDS, np.frombuffer(content, np.uint8))
-                self._sent = content
+            bound = self.bound(values)
+            if bound.has_run and not bound.graphs:
+                bound.graphs = [self._captured(part) for part in bound.parts]
             count("native_calls")
             checked, rest = bound.graphs or bound.parts
             # The first run submits launches one by one anyhow, as libraries prepare themselves at their first call.
@@ -177,6 +167,36 @@ class CudaProgram:
             bound.has_run = True
         return None
 
+    @property
+    def can_fail(self) -> bool:
+        """Whether a kernel may report a fault."""
+        return self._checked > 0
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the next run is to submit the launches one by one, with marks between them."""
+        return self._is_watched
+
+    def addresses(self, values: Sequence[int | float]) -> tuple[float, ...]:
+        """What launches are bound to."""
+        return *values[: self._scalars_at], matmul.allow_tf32  # which library calls are bound to as well
+
+    def bound(self, values: Sequence[int | float]) -> Bound:
+        """The launches at the addresses of a run, whose scalars are on the GPU then. The memory's lock is held."""
+        # Bindings are kept by address: a pool of results hands out the same ones in turn.
+        addresses = self.addresses(values)
+        found = self._bound.get(addresses)
+        if found is None:
+            found = self._bind(addresses)
+        else:
+            self._bound.move_to_end(addresses)
+        # Scalars go to the GPU only when they change: a learning rate mostly does not.
+        content = self._pack(*values[self._scalars_at :])
+        if content != self._sent:
+            self._memory.write(self._record.address + 8 * _FAULT_WORDS, np.frombuffer(content, np.uint8))
+            self._sent = content
+        return found
+
     def seconds(self) -> list[float]:
         """The seconds of each launch in the latest run that submitted them one by one; the next run does so again."""
         with self._memory.lock:
@@ -196,7 +216,7 @@ class CudaProgram:
         count("graphs_captured")
         return [graph]
 
-    def _bind(self, addresses: tuple[float, ...]) -> _Bound:
+    def _bind(self, addresses: tuple[float, ...]) -> Bound:
         tables: list[_Table] = []
         commands = []
         for step in self._steps:
@@ -207,7 +227,7 @@ class CudaProgram:
             else:
                 words = [self._word(word, addresses) for word in step.words]
             commands.append(self._memory.gpu.command(step.function, step.blocks, step.threads, step.types, words))
-        bound = self._bound[addresses] = _Bound((commands[: self._checked], commands[self._checked :]), tables)
+        bound = self._bound[addresses] = Bound((commands[: self._checked], commands[self._checked :]), tables)
         if len(self._bound) > BOUND_LIMIT:
             self._bound.popitem(last=False)
         return bound

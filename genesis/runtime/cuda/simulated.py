@@ -1,7 +1,8 @@
 """A GPU simulated by the host, in its memory: kernels are Python functions.
 
 Commands run when they are submitted, so the stream of programs is always empty. What communicates may have effects that come
-later (`defer`): where somebody waits for a mark behind them, or finds it passed after a while.
+later (`defer`): where somebody waits for a mark behind them, or finds it passed after a while. While a graph is captured
+commands are noted, and run when it is launched.
 """
 
 from __future__ import annotations
@@ -25,11 +26,31 @@ _ALIGNMENT = 512
 
 
 class SimulatedMark(NamedTuple):
-    """A time, and how much had been submitted to a stream before it."""
+    """A time, and how much had been submitted to a stream before it. One that is captured has a number there."""
 
     seconds: float
     communicates: bool
     position: int
+    capture: SimulatedCapture | None = None
+    number: int = 0
+
+
+class SimulatedCapture:
+    """What a graph does, in order: each effect is told of the marks that were set before in the same launch.
+
+    `forked` says whether the stream of what communicates has come in, and `open` what it did that programs do not wait for.
+    """
+
+    def __init__(self) -> None:
+        self.effects: list[Callable[[list[Mark]], object]] = []
+        self.marks = 0
+        self.forked, self.open = False, 0
+
+    def launch(self) -> None:
+        """Do all of it."""
+        marks: list[Mark] = []
+        for effect in self.effects:
+            effect(marks)
 
 
 class SimulatedGpu(Gpu):
@@ -43,6 +64,7 @@ class SimulatedGpu(Gpu):
         self.total = total
         self.submitted = [0, 0]  # to the stream of programs, and to that of what communicates
         self.held = [0, 0]  # how much of the other one each waits for
+        self.capture: SimulatedCapture | None = None
         self._deferred: deque[tuple[int, Callable[[], None]]] = deque()
         self._memory: dict[int, np.ndarray] = {}
         self._addresses: list[int] = []
@@ -92,8 +114,8 @@ class SimulatedGpu(Gpu):
         values[:] = self._bytes(address, values.nbytes)
 
     def copy(self, address: int, source: int, nbytes: int, communicates: bool = False) -> None:
-        self.submitted[communicates] += 1
-        ctypes.memmove(self._bytes(address, nbytes).ctypes.data, self._bytes(source, nbytes).ctypes.data, nbytes)
+        places = self._bytes(address, nbytes).ctypes.data, self._bytes(source, nbytes).ctypes.data
+        self.do(partial(ctypes.memmove, *places, nbytes), communicates)
 
     def clear(self, address: int, nbytes: int) -> None:
         self.submitted[0] += 1
@@ -101,12 +123,42 @@ class SimulatedGpu(Gpu):
 
     # ---- order ----
 
+    def do(self, effect: Callable[[], object], communicates: bool = False) -> None:
+        """Have a stream do something: now, or whenever the graph that is being captured is launched.
+
+        Raises RuntimeError where a graph is captured and the stream is not part of it.
+        """
+        self.submitted[communicates] += 1
+        if self.capture is None:
+            effect()
+            return
+        if communicates and not self.capture.forked:
+            raise RuntimeError("the stream of what communicates is not being captured")
+        self.capture.open += communicates
+        self.capture.effects.append(lambda marks: self.do(effect, communicates))
+
     def mark(self, timed: bool = False, sleeping: bool = False, communicates: bool = False) -> Mark:
-        return SimulatedMark(time.perf_counter(), communicates, self.submitted[communicates])
+        capture = self.capture
+        made = SimulatedMark(time.perf_counter(), communicates, self.submitted[communicates], capture)
+        if capture is not None:
+            made = made._replace(number=capture.marks)
+            capture.marks += 1
+            capture.effects.append(lambda marks: marks.append(self.mark(communicates=communicates)))
+        return made
 
     def hold(self, mark: Mark, communicates: bool = False) -> None:
+        capture = self.capture
+        if mark.capture is not capture:
+            raise RuntimeError("a stream is to wait for what is not part of the graph that is captured")
         self.held[communicates] = max(self.held[communicates], mark.position)
-        self.wait(mark)
+        if capture is None:
+            self.wait(mark)
+            return
+        capture.effects.append(lambda marks: self.hold(marks[mark.number], communicates))
+        if communicates:
+            capture.forked = True
+        elif mark.communicates and mark.position == self.submitted[1]:
+            capture.open = 0
 
     def defer(self, effect: Callable[[], None]) -> None:
         """Submit to the stream of what communicates what has its effect once somebody waits for a mark behind it."""
@@ -148,10 +200,9 @@ class SimulatedGpu(Gpu):
     def command(
         self, function: Loaded, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
     ) -> Command:
-        return partial(function, blocks, threads, arguments)
+        return partial(self.do, partial(function, blocks, threads, arguments))
 
     def submit(self, commands: Sequence[Command], after: Command = int) -> None:
-        self.submitted[0] += 1
         for number, command in enumerate(commands):
             try:
                 command()
@@ -172,4 +223,11 @@ class SimulatedGpu(Gpu):
         return between, lambda: [after - before for before, after in pairwise(times)]
 
     def captured(self, commands: Sequence[Command]) -> Command:
-        return lambda: self.submit(commands)
+        capture = self.capture = SimulatedCapture()
+        try:
+            self.submit(commands)
+        finally:
+            self.capture = None
+        if capture.open:
+            raise RuntimeError("a graph ends while what communicates in it is under way")
+        return capture.launch
