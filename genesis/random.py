@@ -186,7 +186,8 @@ def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **s
 
 
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None
+    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, generator: Generator | None = None, **placing: Unpack[Placing],
 ) -> Tensor:
     """`randint` of the shape and dtype, and on the device, of `input`.
 
@@ -194,7 +195,8 @@ def randint_like(
     tensor([3., 3.])
     """
     low, high = (0, low) if high is None else (low, high)
-    return alike(lambda shape, **settings: randint(low, high, shape, **settings), input, {}, dtype, device)
+    settings: Any = {"generator": generator, "requires_grad": requires_grad}
+    return alike(lambda shape, **settings: randint(low, high, shape, **settings), input, placing, dtype, device, **settings)
 
 
 @takes_out

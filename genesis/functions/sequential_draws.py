@@ -1,7 +1,7 @@
 """The random numbers that PyTorch draws on the CPU, one after the other, from a Mersenne Twister's words.
 
-Each function takes the words that PyTorch's takes, in its order, so that one seed gives the same numbers. Normal numbers of
-float32, from 16 on, have the bits of PyTorch's code for AVX2.
+Each function takes the words that PyTorch's takes, in its order, so that one seed gives the same numbers. Uniform numbers,
+and normal ones of float32 from 16 on, have the bits of PyTorch's code for AVX2.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from genesis.ir.dtypes import DType, float64, int32
-from genesis.runtime.mersenne_twister import MersenneTwister, even_floats, normal_floats, shuffled
+from genesis.runtime.mersenne_twister import MersenneTwister, even_floats, normal_floats, shuffled, spread
 
 _BLOCK = 16  # normal numbers that PyTorch makes together of as many uniform ones
 _LONG = 1 << 28  # a range of integers from which on it takes 64 bits for each
@@ -29,11 +29,17 @@ def _uniform_floats(stream: MersenneTwister, count: int) -> np.ndarray:
 
 
 def uniform(stream: MersenneTwister, count: int, dtype: DType, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Numbers in [low, high)."""
+    """Numbers in [low, high). One that is rounded up to `high` in a shorter dtype becomes `low`, as in PyTorch."""
     even = (uniform_doubles if dtype is float64 else _uniform_floats)(stream, count)
-    if (low, high) == (0, 1):
-        return even.astype(dtype.numpy, copy=False)
-    return (even.astype(np.float64, copy=False) * (high - low) + low).astype(np.float32 if dtype is not float64 else np.float64)
+    if (low, high) != (0, 1):
+        start, end = np.asarray([low, high], even.dtype)
+        spread(even, float(start), float(end - start))
+    if dtype is dtype.compute:
+        return even
+    result = even.astype(dtype.numpy)
+    start, end = np.asarray([low, high], dtype.numpy)
+    result[result >= end] = start
+    return result
 
 
 def normal(stream: MersenneTwister, count: int, dtype: DType, mean: float = 0.0, std: float = 1.0) -> np.ndarray:

@@ -184,7 +184,8 @@ def as_values(*operands: Value | complex) -> list[Value]:
     graph = next((o.graph for o in operands if isinstance(o, Value)), None)
     for o in operands:
         if not isinstance(o, Value | bool | int | float | complex):
-            raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__} {o!r:.40}")
+            shown = f" {o!r:.40}" if isinstance(o, str) else ""  # the text of others may compute what is in them
+            raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__}{shown}")
     assert graph is not None, "one operand at least is a Value"
     return [o if isinstance(o, Value) else graph.constant(o, dtype_of_scalar(o), weak=True) for o in operands]
 

@@ -76,7 +76,7 @@ def _with_place(key: np.ndarray, place: int) -> np.ndarray:
     return state
 
 
-_POINTER, _COUNT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
+_POINTER, _COUNT, _FLOAT, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_double
 
 
 @functools.cache
@@ -100,6 +100,14 @@ def normal_floats(even: np.ndarray, mean: float, std: float) -> np.ndarray:
     """Normal numbers in the memory of so many even ones, a multiple of 16 float32. Their bits are those of PyTorch for AVX2."""
     call = _native("genesis_normal_floats", twister_ir.NORMAL_FLOATS, _POINTER, _COUNT, _FLOAT, _FLOAT)
     call(even.ctypes.data, even.size // 16, std, mean)
+    return even
+
+
+def spread(even: np.ndarray, low: float, width: float) -> np.ndarray:
+    """`even * width + low`, rounded once, in the memory of even numbers of float32 or float64: PyTorch's for AVX2 are fused."""
+    kind, number = ("float", _FLOAT) if even.dtype == np.float32 else ("double", _DOUBLE)
+    call = _native(f"genesis_spread_{kind}", twister_ir.SPREAD[kind], _POINTER, _COUNT, number, number)
+    call(even.ctypes.data, even.size, width, low)
     return even
 
 

@@ -3,6 +3,7 @@
     words(ptr key, ptr out, i64 count)                count words; the place in the key of the next one is behind the key
     even_floats(ptr words, i64 blocks)                words to multiples of 2^-24 in [0, 1), 8 a block, in place
     normal_floats(ptr even, i64 blocks, float, float) even numbers to normal ones of a deviation and a mean, 16 a block
+    spread_float(ptr even, i64 count, float, float)   even numbers times a width plus a start, fused; spread_double as well
     shuffle(ptr order, ptr words, i64 count)          Fisher's and Yates' shuffle of `count` integers by count - 1 words
 """
 
@@ -250,6 +251,35 @@ NORMAL_FLOATS = _loop(
     "\n".join(f"""  %{name}.one = insertelement {_F} poison, float %{name}, i32 0
   %{name}s = shufflevector {_F} %{name}.one, {_F} poison, {_I} zeroinitializer""" for name in ("std", "mean")),
     _normal(), 16)
+
+
+
+def _spread(kind: str) -> str:
+    """One number at a time: LLVM makes vectors of them."""
+    return f"""
+declare {kind} @llvm.fma.{"f32" if kind == "float" else "f64"}({kind}, {kind}, {kind})
+
+define void @genesis_spread_{kind}(ptr noalias %data, i64 %count, {kind} %width, {kind} %start) {{
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %one ]
+  %done = icmp eq i64 %i, %count
+  br i1 %done, label %finished, label %one
+one:
+  %at = getelementptr {kind}, ptr %data, i64 %i
+  %even = load {kind}, ptr %at
+  %spread = call {kind} @llvm.fma.{"f32" if kind == "float" else "f64"}({kind} %even, {kind} %width, {kind} %start)
+  store {kind} %spread, ptr %at
+  %i.next = add i64 %i, 1
+  br label %next
+finished:
+  ret void
+}}
+"""
+
+
+SPREAD = {kind: _spread(kind) for kind in ("float", "double")}
 
 # The partners of elements side by side lie anywhere: a stretch of them is asked for before the first is needed.
 SHUFFLE = f"""

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from genesis.functions import sequential_draws
-from genesis.ir.dtypes import float32
+from genesis.ir.dtypes import NAMED, float32
 from genesis.runtime.mersenne_twister import STATE_BYTES, MersenneTwister
 
 
@@ -46,6 +46,18 @@ def test_normal_numbers_have_pytorchs_bits(count):
     if torch.backends.cpu.get_cpu_capability() == "AVX2":  # other processors' are rounded otherwise
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-0.4330127, 0.4330127), (0.1, 0.9), (-2.0, 7.3)])
+def test_uniform_numbers_between_any_bounds_have_pytorchs_bits(dtype, low, high):
+    torch.manual_seed(5)
+    theirs = torch.empty(5003, dtype=getattr(torch, dtype)).uniform_(low, high).double().numpy()
+    ours = sequential_draws.uniform(MersenneTwister(5), 5003, NAMED[dtype], low, high).astype(np.float64)
+    if torch.backends.cpu.get_cpu_capability() == "AVX2":
+        np.testing.assert_array_equal(ours, theirs)
+    else:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-2 if "16" in dtype else 1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 65, 66, 1000])

@@ -118,6 +118,18 @@ def test_operands_are_tensors_or_numbers():
         assert (other == X) is False and (other != X) is True
 
 
+def test_operands_of_other_classes_are_not_printed():
+    class Together(tuple):
+        def __repr__(self):
+            raise AssertionError("what the tensors hold would be computed")
+
+        def __rmul__(self, factor):
+            return Together(factor * x for x in self)
+
+    doubled = genesis.tensor(2.0) * Together([genesis.ones(2), genesis.ones(3)])
+    assert [x.tolist() for x in doubled] == [[2, 2], [2, 2, 2]]
+
+
 @pytest.mark.parametrize("make", [
     lambda: genesis.zeros(2**62), lambda: genesis.zeros(2**16, 2**16, 2**16, 2**16), lambda: genesis.empty(2**62),
     lambda: genesis.ones(1).expand(2**62).clone(), lambda: genesis.stack([genesis.ones(1).expand(2**61)] * 8),

@@ -47,7 +47,7 @@ DRAWN = {
     "dropout": lambda x: F.dropout(x, 0.5) != 0,
     "uniform": torch.rand_like,
     "normal": torch.randn_like,
-    "choices": lambda x: torch.randint_like(x, 9),
+    "choices": lambda x: torch.randint_like(x, 9, memory_format=torch.preserve_format),
     "in place": lambda x: x.clone().uniform_(),
     "normal in place": lambda x: x.clone().normal_(2, 3),
     "trials": lambda x: x.clone().bernoulli_(0.3),
