@@ -36,15 +36,15 @@ class Convertible:
         for dtype in _dtypes(args, kwargs):
             if not dtype.is_floating_point:
                 raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
-        with recording(False) as again, again:
-            for tensor in (*self.parameters(), *self.buffers()):
-                if tensor.dtype.is_floating_point or not _dtypes(args, kwargs):
-                    moved = detach(tensor).to(*args, **kwargs)
-                    if moved.device is not tensor.device or moved.dtype is not tensor.dtype:
-                        move_storage(tensor, moved)
-                    if tensor.grad is not None:
-                        tensor.grad = tensor.grad.to(moved)
-        return self
+        places = [a for a in args if not isinstance(a, DType)]
+        options = {name: value for name, value in kwargs.items() if not isinstance(value, DType)}
+
+        def convert(tensor: Tensor) -> Tensor:
+            if tensor.dtype.is_floating_point:
+                return tensor.to(*args, **kwargs)
+            return tensor.to(*places, **options) if places or options else tensor
+
+        return self._apply(convert)
 
     def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Have all parameters and buffers on `device`, with elements of no particular value; those on "meta" have none to copy.
@@ -56,21 +56,25 @@ class Convertible:
         >>> layer.to_empty(device="cpu").weight.device
         device(type='cpu')
         """
-        with recording(False) as again, again:
-            for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
-                move_storage(tensor, empty(*tensor.shape, dtype=tensor.dtype, device=device))
-                if tensor.grad is not None:
-                    tensor.grad = None
-        return self
+        return self._apply(lambda tensor: empty(*tensor.shape, dtype=tensor.dtype, device=device), recurse)
+
+    def children(self) -> Iterator[Convertible]:
+        """The direct children."""
+        raise NotImplementedError(f"{type(self).__name__} has no children()")
 
     def share_memory(self) -> Self:
         """The module itself: threads see its memory anyway."""
-        return self
+        return self._apply(lambda tensor: tensor.share_memory_())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Have each parameter and buffer hold what `fn` makes of it."""
+        """Have each parameter and buffer hold what `fn` makes of it, those of children by their own `_apply`.
+
+        All conversions come here, so that a class that overrides it can convert what is no parameter or buffer too.
+        """
+        for child in self.children() if recurse else ():
+            child._apply(fn)
         with recording(False) as again, again:
-            for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
+            for tensor in (*self.parameters(False), *self.buffers(False)):
                 given = detach(tensor)
                 made = fn(given)
                 if made is not given:

@@ -308,11 +308,15 @@ class Module(Hooked, Convertible, Stateful):
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` here and below: it is what Dropout looks at. Raises ValueError for what is no bool."""
+        """Set `training` here, and by the children's own `train` below: it is what Dropout looks at.
+
+        Raises ValueError for what is no bool.
+        """
         if not isinstance(mode, bool):
             raise ValueError(f"train: mode is {mode!r}; want a bool: training mode is expected to be boolean")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def eval(self) -> Self:

@@ -195,3 +195,29 @@ def test_a_subclass_may_add_members_in_its_own_setattr():
     assert [name for name, _ in model.named_parameters()] == ["scale", "layer.weight", "layer.bias"]
     found = model._named_members(lambda module: module._parameters.items(), prefix="top")
     assert [name for name, _ in found] == ["top.scale", "top.layer.weight", "top.layer.bias"]
+
+
+def test_children_that_override_a_conversion_are_asked():
+    class Rotated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.frozen = genesis.ones(2), nn.BatchNorm1d(2)
+            self.register_buffer("steps", genesis.arange(2))
+
+        def _apply(self, fn, recurse=True):
+            super()._apply(fn, recurse)
+            self.table = fn(self.table)
+            return self
+
+        def train(self, mode=True):
+            super().train(mode)
+            self.frozen.eval()
+            return self
+
+    inner = Rotated()
+    model = nn.Sequential(nn.Sequential(inner), nn.Dropout())
+    assert model.to(genesis.float64)[0][0].table.dtype is genesis.float64 is inner.frozen.weight.dtype
+    assert inner.half().table.dtype is genesis.float16 and inner.steps.dtype is genesis.int64
+    assert model.to("meta", genesis.float32)[0][0].table.device.type == "meta" == inner.steps.device.type
+    assert model.train()[1].training and inner.training and not inner.frozen.training
+    assert not any(module.training for module in model.eval().modules())
