@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 from genesis.codegen.cpu import program
+from genesis.codegen.cpu.product.tile import VECTORS
+from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.codegen.segment import Segment
 from genesis.lower.target import Target
 from genesis.runtime.devices import Device
@@ -23,7 +25,8 @@ class Backend(NamedTuple):
     assemble: Callable[..., tuple[list[Segment], int]]
 
 
-_CPU = Backend(lambda threads, planned, device: Target(threads, planned_threads=planned), program.assemble)
+_CPU = Backend(
+    lambda threads, planned, device: Target(threads, strip=VECTORS * vector_bytes(), planned_threads=planned), program.assemble)
 
 
 def backend_of(device: Device) -> Backend:

@@ -25,6 +25,7 @@ from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
 from genesis.lower.share_decompositions import share_decompositions
+from genesis.lower.share_packing import share_packing
 from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
 from genesis.lower.winograd import winograd
@@ -69,7 +70,7 @@ def lower(
     graph = lower_concat(graph)
     graph = rematerialize(graph)
     if not target.strided:
-        graph = convolve(graph)
+        graph = share_packing(convolve(graph), target.strip)
     graph = sum_batches(graph)
     _check(graph)
     graph = legalize(graph, len(saved) + len(awaited), target.strided)

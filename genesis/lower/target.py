@@ -25,6 +25,7 @@ class Target(NamedTuple):
     crossing: bool = True  # whether a pass over rows sums columns too, kept beside it
     native: bool = True  # whether host operations that have a kernel run it
     speeds: Speeds | None = None  # if it is not this host
+    strip: int = 0  # bytes of a product's columns that it packs side by side; 0: unknown
     planned_threads: int = 0  # that what changes roundings is decided for; 0: as many as there are
 
     @property

@@ -94,6 +94,20 @@ def test_blocks_of_k_rows_and_columns_add_up_and_a_product_can_be_added_to_what_
     np.testing.assert_allclose(c, a @ b + 1, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("tile", TILES, indirect=True, ids=str)
+def test_right_operand_in_strips_is_read_in_place(tile):
+    random = np.random.default_rng(2)
+    for (m, strips, k), wanted in itertools.product(((20, 3, 33), (7, 2, 400)), (1, 2)):
+        n = strips * tile.columns
+        a = random.standard_normal((2, m, k)).astype(tile.dtype)
+        packed = random.standard_normal((2, strips, k, tile.columns)).astype(tile.dtype)
+        b, c = packed.swapaxes(1, 2), np.full((2, m, n), np.nan, tile.dtype)
+        assert launch._strips(matrix(1, b, (1, 2)), tile) == k * tile.columns
+        cut = launch.panels(tile.dtype, (m, n, k), wanted)
+        multiply(tile, a, b, c, cut, groups=(PLAIN, (1, 2)))
+        np.testing.assert_allclose(c, a @ b.reshape(2, k, n), rtol=TOLERANCE[tile.dtype], atol=k * TOLERANCE[tile.dtype])
+
+
 BELOW, ABOVE = np.tril, np.triu
 PROMISES = {  # which half of a, b and the result counts
     "n<=m": (None, None, BELOW), "m<=n": (None, None, ABOVE), "k<=m": (BELOW, None, None), "m<=k": (ABOVE, None, None),

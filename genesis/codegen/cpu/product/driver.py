@@ -8,7 +8,8 @@ prefetched meanwhile (see `packing.py`). Epilogues are kernels that run over a b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -27,12 +28,12 @@ from genesis.codegen.cpu.vectors import counted
 # `adds_from` on add to what is stored. `only` is the number of the promise in ONLY. `a_lies`: A is read in place. The workspace
 # is a `share` per worker: B's block, then A's `a_block` bytes further on. `a_ahead`, `b_ahead`: the next item's matrix may be
 # prefetched. The table has an entry for each follower (an epilogue): {kernel, words, items of a row}. An operand with a `run`
-# is read by tables of offsets (see `offsets.py`).
+# is read by tables of offsets (see `offsets.py`). B is not packed if it lies in strips, `b_strips` elements apart.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
     "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_lies",
     "rows", "columns", "depth", "workspace", "share", "a_block", "a_ahead", "b_ahead", "followers", "table",
-    "a_run", "a_lines", "a_terms", "b_run", "b_lines", "b_terms",
+    "a_run", "a_lines", "a_terms", "b_run", "b_lines", "b_terms", "b_strips",
 )
 _POINTERS = ("a", "b", "c", "workspace", "table", "a_lines", "a_terms", "b_lines", "b_terms")
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
@@ -241,15 +242,21 @@ class _Driver:
         b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
         right, place_b, fresh = strips
         b_strip = strip_elements(tile, tile.columns, k, b)
+        in_strips = b.icmp_signed("!=", self.word["b_strips"], I64(0))
+        fresh = b.and_(fresh, b.not_(in_strips))
+        strips_of_a = b.icmp_signed("!=", a_strip, b.mul(a_row, I64(tile.rows)))
         with counted(b, columns[0], columns[1], tile.columns) as column:
             strip_b = self._element(place_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
+            there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.word["b_strips"]), b.mul(k_first, I64(tile.columns)))
+            strip_b = b.select(in_strips, self._element(right.matrix, there), strip_b)
             n = b.sub(columns[1], column)
             with b.if_then(fresh):  # the first block of rows packs the strip, the others reuse it
                 self._right(right, column, columns[1], along, strip_b)
             ahead_right = self._ahead(right, (column, I64(tile.columns)), k_first, self._count(rows, tile.rows), fresh)
-            with counted(b, rows[0], rows[1], tile.rows) as row:
-                strip_a = self._element(a, b.mul(b.sdiv(b.sub(row, rows[0]), I64(tile.rows)), a_strip))
-                m = b.sub(rows[1], row)
+            with self._tiles_of_rows(rows, b.not_(strips_of_a)) as (row, m, shorter):
+                number = b.sub(row, rows[0])
+                in_strip = b.mul(b.udiv(number, I64(tile.rows)), a_strip)
+                strip_a = self._element(a, b.select(strips_of_a, in_strip, b.mul(number, a_row)))
                 place = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
                 # Between tiles: a line with each term was measured, and not kept.
                 for asking in (ahead, ahead_right):
@@ -259,7 +266,31 @@ class _Driver:
                 start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 # Without terms there is nothing to add, but the first to write still stores zeros.
                 with b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
-                    self._tile(m, n, [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add])
+                    self._tile(m, n, shorter, [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add])
+
+    @contextmanager
+    def _tiles_of_rows(self, rows: Sequence[ir.Value], anywhere: ir.Value) -> Iterator[tuple[ir.Value, ...]]:
+        """The first row of each tile, the rows from it on, and whether the tile is a shorter one, after which another follows.
+
+        A rest that fills two of the middle height is two of those, if tiles may begin `anywhere`: in the lowest one each sum
+        waits for its own last product.
+        """
+        b, (_, middle, high) = self.builder, self.tile.heights
+        before = b.block
+        header, body, after = (b.append_basic_block(name) for name in ("tiles", "tile", "after"))
+        b.branch(header)
+        b.position_at_end(header)
+        row = b.phi(I64)
+        row.add_incoming(rows[0], before)
+        left = b.sub(rows[1], row)
+        b.cbranch(b.icmp_signed(">", left, I64(0)), body, after)
+        b.position_at_end(body)
+        fit = b.and_(b.icmp_signed(">", left, I64(high)), b.icmp_signed("<=", left, I64(2 * middle)))
+        shorter = b.and_(fit, anywhere)
+        yield row, left, shorter
+        row.add_incoming(b.add(row, b.select(shorter, I64(middle), I64(high))), b.block)
+        b.branch(header)
+        b.position_at_end(after)
 
     def _terms(self, row: ir.Value, column: ir.Value, k_first: ir.Value, k: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The terms that count in the tile at (row, column), of the `k` from `k_first` on: the first, and how many."""
@@ -280,13 +311,13 @@ class _Driver:
         first = b.select(b.icmp_signed(">", first, I64(0)), first, I64(0))
         return first, b.sub(last, first)
 
-    def _tile(self, m: ir.Value, n: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        """Call the smallest tile that holds m rows and n columns, or the largest."""
+    def _tile(self, m: ir.Value, n: ir.Value, shorter: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        """Call the smallest tile that holds m rows and n columns, or the largest; the middle one if it is to be `shorter`."""
         b = self.builder
         low, middle, high = self.tile.heights
         with b.if_else(b.icmp_signed(">", n, I64(self.tile.lanes))) as sides:
             for side, vectors in zip(sides, (VECTORS, 1), strict=True):
-                with side, b.if_else(b.icmp_signed(">", m, I64(middle))) as (tall, rest):
+                with side, b.if_else(b.and_(b.icmp_signed(">", m, I64(middle)), b.not_(shorter))) as (tall, rest):
                     with tall:
                         b.call(self.tiles[high, vectors], arguments)
                     with rest, b.if_else(b.icmp_signed(">", m, I64(low))) as (medium, flat):

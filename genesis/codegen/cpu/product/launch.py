@@ -80,6 +80,9 @@ def block(
     batch = (1,) * lead + call.batch
     steps = ((0,) * lead + tuple(s * size for s in x.steps) for x in (call.a, call.b, call.c))
     a, b = _stored(call.a, left=True), _stored(call.b, left=False)
+    strips = _strips(call.b, tile)
+    if strips:
+        b = Stored(False, 0)
     depth = _evenly(k, DEPTH, tile.lanes)
     _, packed_b = packed(call, dtype, cut)
     values = (
@@ -91,6 +94,7 @@ def block(
         *(one and cut.panels == 1 for one in ahead),
         *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
+        strips,
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
@@ -162,6 +166,15 @@ def _stored(x: Matrix, left: bool) -> Stored:
     turned = runs[1] > runs[0]
     run = max(runs)
     return Stored(turned, 0, run if run >= LEAST_RUN else 1, lines, terms)
+
+
+def _strips(x: Matrix, tile: Tile) -> int:
+    """The elements from one strip of a right operand to the next, if it lies as it would be packed (see `share_packing.py`);
+    else 0."""
+    terms, columns = digits_of(x.layout, x.axis_groups)
+    if len(terms) != 1 or len(columns) != 2 or terms[0][1] != tile.columns or columns[1] != (tile.columns, 1):
+        return 0
+    return columns[0][1]
 
 
 def offsets(slots: SlotMap, digits: Digits) -> BlockWord:

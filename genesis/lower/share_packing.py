@@ -1,0 +1,58 @@
+"""Packed operands in common: a matrix that many products of few rows are multiplied with is packed once for all of them.
+
+Before: a simplified graph. After: such a right operand is a view of a copy in strips, as products on the CPU pack it. A strip
+has for each term the elements of its columns side by side. The recurrent weights of a layer are such matrices: each time step
+would pack them again, for as many rows as a batch has.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from genesis.ir.graph import Node, Value
+from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.ops.views import permute_value, reshape_value
+
+FEW_ROWS = 64  # for which packing takes more than a tenth of a product's time
+LEAST_PRODUCTS = 4  # that repay a copy written to memory
+
+
+def share_packing(graph: Simplified, strip: int) -> Simplified:
+    """The graph with right operands in common packed once, in strips of so many bytes of columns."""
+    nodes = graph.nodes
+    products: dict[int, list[int]] = defaultdict(list)  # right operand -> the products
+    for index, node in enumerate(nodes):
+        if node.op == "matmul" and strip and _packs(nodes, node, strip // node.dtype.itemsize):
+            products[node.inputs[1]].append(index)
+    shared = {index for each in products.values() if len(each) >= LEAST_PRODUCTS for index in each}
+    if not shared:
+        return graph
+    result = Rewriting(graph)
+    packed: dict[int, Value] = {}
+    for index, node in enumerate(nodes):
+        if index not in shared:
+            result.copy(node)
+            continue
+        right = node.inputs[1]
+        if right not in packed:
+            packed[right] = _in_strips(result.value(result.place[right]), strip // node.dtype.itemsize)
+        left = result.place[node.inputs[0]]
+        result.put(result.append(node.renumbered((left, packed[right].index))))
+    return result.finished()
+
+
+def _packs(nodes: Sequence[Node], node: Node, columns: int) -> bool:
+    """Whether a node is a product of few rows with one matrix, of whole strips of so many columns."""
+    left, right = (nodes[i] for i in node.inputs)
+    return (len(node.shape) == 2 and 1 < node.shape[0] <= FEW_ROWS and left.shape[1] > 1 and "only" not in node.attrs
+            and left.dtype is right.dtype is node.dtype is node.dtype.compute and node.dtype.category == 2
+            and node.shape[1] > columns and node.shape[1] % columns == 0)
+
+
+def _in_strips(x: Value, columns: int) -> Value:
+    """A view, as (terms, columns), of a copy as (strips, terms, columns of a strip)."""
+    terms, extent = x.shape
+    strips = permute_value(reshape_value(x, (terms, extent // columns, columns)), (1, 0, 2))
+    copy = x.graph.add("clone", (strips,), strips.shape, x.dtype, {"materialize": True, "reader": "product"})
+    return reshape_value(permute_value(copy, (1, 0, 2)), x.shape)
