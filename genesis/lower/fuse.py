@@ -5,6 +5,10 @@ Before: a legal graph. After: every node that is computed has a group, and group
 Nodes are taken in order, and a group's number is the order in which it was opened. A node may join a group only if all that
 it reads comes from groups numbered no higher. So groups stay convex, in linear time and without a search for cycles; and a
 node joins only at a level of the group's nest (see `group`) where it finds what it reads.
+
+Single numbers that begin a group are numbered right behind what they are computed from, so that any later group may read them:
+numbered in order, they would part what was computed before them from what reads both. Loops compute them once, before they
+begin, unless `materialize` keeps them in memory.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars:
     """The groups of a legal graph, in order, and the values that get memory."""
     fusion = _Fusion(nodes, outputs, target)
     fusion.run()
-    groups = [g for g in fusion.groups if g.members]
+    groups = sorted((g for g in fusion.groups if g.members), key=lambda g: g.number)
     for group in groups:
         group.members.sort()  # absorbed members came later, and were computed earlier
     # Memory is decided last: only now is it known which values another group reads.
@@ -46,6 +50,7 @@ class _Fusion:
         self.stored = frozenset(outputs)
         self.decisions = Decisions([], [])
         self.groups: list[Group] = []
+        self.singles: dict[float, Group] = {}  # number of a group -> the group of single numbers right behind it
         self.home: dict[int, Group] = {}
         self.readers: dict[int, Group] = {}  # base -> the last loop group that reads it
         self.bases = [base_of(nodes, i) if n.op == "view" else i for i, n in enumerate(nodes)]
@@ -82,8 +87,8 @@ class _Fusion:
             self._join(group, member, FULL)
         home.members, home.kind = [], "absorbed"
 
-    def _opened(self, kind: str, axes: tuple[Axis, ...]) -> Group:
-        group = Group(len(self.groups), kind, axes)
+    def _opened(self, kind: str, axes: tuple[Axis, ...], number: float | None = None) -> Group:
+        group = Group(len(self.groups) if number is None else number, kind, axes)
         self.groups.append(group)
         return group
 
@@ -136,15 +141,25 @@ class _Fusion:
             refusals.append(Refusal(index, group.members[-1], closed or self.levels.reason))
         # Refusals cost nothing to keep, and `genesis.debug.kernels` answers with them why two operations are two kernels.
         self.decisions.refusals.extend(refusals)
-        group, level = self._fresh(node, kind)
+        group, level = self._fresh(node, kind, floor)
         group.is_product = is_product
         self._join(group, index, level)
 
-    def _fresh(self, node: Node, kind: str) -> tuple[Group, str]:
+    def _fresh(self, node: Node, kind: str, floor: float) -> tuple[Group, str]:
+        if kind == "elementwise" and node.numel == 1:
+            return self._behind(floor), FULL
         if kind != "reduce":
             return self._opened("loop", pattern_of((numel(node.shape),), ())), FULL
         axes, level = self.levels.of_fresh(node, pattern_of(self.nodes[node.inputs[0]].shape, node.attrs["axes"]))
         return self._opened("loop", axes), level
+
+    def _behind(self, floor: float) -> Group:
+        """The group of single numbers between the one numbered `floor` and the next, or a new last group if it is full."""
+        number = floor if floor % 1 else floor + 0.5
+        group = self.singles.get(number)
+        if group is None:
+            group = self.singles[number] = self._opened("loop", (), number)
+        return self._opened("loop", ()) if _closed(group, None) else group
 
     def _absorb(self, group: Group, homes: Sequence[Group], source: Group | None, node: Node, level: str) -> None:
         """Move into `group` those groups that feed `node` and nothing else so far, where they fit; not that of its `source`."""

@@ -28,7 +28,7 @@ Axis = tuple[int, bool]  # extent, reduced
 class Group:
     """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
 
-    number: int  # groups run in this order
+    number: float  # groups run in this order; single numbers between two others have a number between theirs
     kind: str
     axes: tuple[Axis, ...]
     members: list[int] = field(default_factory=list)
@@ -36,8 +36,13 @@ class Group:
     passes: dict[int, int] = field(default_factory=dict)  # how many reductions come before a member: a pass over the row each
     loads: set[int] = field(default_factory=set)  # what it reads in memory
     operations: int = 0
-    first_reader: int | None = None  # the lowest number of another group that reads this one
+    first_reader: float | None = None  # the lowest number of another group that reads this one
     is_product: bool = False  # a matrix product as elementwise products: it sums these, and does nothing else of their size
+
+    @property
+    def totals(self) -> bool:
+        """Whether there are values here that wait until all rows of a kernel are done: its own, or the one right before."""
+        return self.has(FINAL) or (self.number > 0 and self.number % 1 != 0)
 
     @property
     def reduces(self) -> bool:
@@ -57,9 +62,8 @@ class Group:
         self.passes |= other.passes
         self.operations += other.operations
         self.loads |= other.loads
-        # No reader has number 0, for it comes after what it reads: `or` replaces None alone.
-        if self.first_reader is None or (other.first_reader or self.first_reader) < self.first_reader:
-            self.first_reader = other.first_reader
+        readers = [reader for reader in (self.first_reader, other.first_reader) if reader is not None]
+        self.first_reader = min(readers, default=None)
 
 
 # Fusion asks for each node and candidate, and layers repeat their nests: a node costs a microsecond a pass.

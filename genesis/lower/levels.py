@@ -59,7 +59,7 @@ class Levels:
     def _waits_for_totals(self, group: Group, node: Node) -> bool:
         """Whether `node` reads totals of other kernels, which are one launch if none waits for another."""
         homes = [self.home.get(self.bases[i]) for i in node.inputs]
-        return any([h is not None and h is not group and h.has(FINAL) for h in homes])
+        return any([h is not None and h is not group and h.totals for h in homes])
 
     def _reduction_level(self, group: Group, node: Node, axes: Sequence[int]) -> str | None:
         size = self.nodes[node.inputs[0]].numel

@@ -16,6 +16,7 @@ from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
 GENERATE_COST = 80  # of a value computed from nothing, such as a random number: it takes no memory traffic at all
+MOST_SINGLES = 8  # what a single number is computed from before each loop that reads it: each takes an address there
 # How much more an element costs that is computed alone for a row of others, which may be less than the row: attention of one
 # query takes 36 us with its weights in memory, and 75 with each exponential computed again beside 64 products.
 LANES = 12
@@ -59,7 +60,9 @@ def materialize(
             size = node.numel
             large = sum([nodes[s].numel >= size for s in sources])
             each = cost * LANES if cost * LANES >= alone.get(index, inf) else cost
-            kept = is_worth_keeping(each, node.nbytes, target, len(sources), large)
+            # A single number is computed once before a loop, which takes less than a launch; not a draw or a sum of many.
+            kept = (cost > GENERATE_COST or len(sources) > MOST_SINGLES if node.numel == 1 else
+                    is_worth_keeping(each, node.nbytes, target, len(sources), large))
             decisions.choices.append(Choice(index, kept, cost))
             found |= {index} if kept else {s for s in sources if s in home}
     return found

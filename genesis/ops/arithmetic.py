@@ -12,18 +12,7 @@ from genesis.ir.dtypes import bool_, complex128, float64, refuse_complex_number
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import complex_value, imag_value, log_add_exp, real_value
 from genesis.ops.elementwise import atan2, clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sin, trunc, where, zeros_like
-from genesis.ops.registry import (
-    Emitter,
-    Kernel,
-    Operation,
-    broadcast,
-    cast,
-    composite,
-    expand,
-    floating_dtype,
-    promoted,
-    widened,
-)
+from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.rows import binary, formula, from_scipy, unary
 
 
@@ -130,7 +119,7 @@ def lerp(input: Value, end: Value, weight: Value) -> Value:
     """
     x, y, w = promoted(input, end, weight)
     _floats("lerp", x)
-    a, b, t = broadcast("lerp", *[widened(v) for v in (x, y, w)])  # a weight of no axes would be of a kernel of its own
+    a, b, t = (widened(v) for v in (x, y, w))
     step = b - a
     return cast(where(abs(t) < 0.5, a + t * step, b - step * (1 - t)), x.dtype)
 

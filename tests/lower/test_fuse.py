@@ -37,6 +37,8 @@ FUSED = {
     "layer_norm": lambda x: genesis.layer_norm(x, (100,)),
     "rms_norm": lambda x: genesis.rms_norm(x, (100,)),
     "cross_entropy": lambda x: genesis.cross_entropy(x, genesis.tensor([3] * 200)),
+    "lerp": lambda x: genesis.lerp(x, normal(200, 100), 0.3),
+    "lerp by a tensor": lambda x: genesis.lerp(x, normal(200, 100), normal()),
     "transposed operand": lambda x: x + normal(100, 200).T,
 }
 
@@ -71,6 +73,25 @@ def test_a_group_stays_convex():
     last = first + through
     assert len(stages(last)) == 3
     np.testing.assert_allclose(last.numpy(), np.exp(x.numpy()) + np.exp(x.numpy()) @ np.exp(x.numpy()), rtol=1e-5)
+
+
+def test_single_numbers_part_no_kernel():
+    x, w = normal(200, 100), normal()
+    y = x * 2 + x.exp()
+    z = y * (w.abs().sqrt() + 1)  # computed from `w` alone, later than `y`
+    del y
+    assert [len(stage) for stage in stages(z)] == [1]
+    a, b = x.numpy(), w.numpy()
+    np.testing.assert_allclose(z.numpy(), (a * 2 + np.exp(a)) * (np.sqrt(abs(b)) + 1), rtol=1e-5, atol=1e-6)
+
+
+def test_single_numbers_of_a_total_wait_for_it():
+    x, y = normal(20, 10), normal(30, 10)
+    total = x.sum()
+    scale = total * total + 1
+    z = (y + scale) * (y * total).sum()
+    a, b = x.numpy().astype(np.float64), y.numpy().astype(np.float64)
+    np.testing.assert_allclose(z.numpy(), (b + a.sum() ** 2 + 1) * (b * a.sum()).sum(), rtol=1e-4)
 
 
 def test_kernels_do_not_grow_without_bound():

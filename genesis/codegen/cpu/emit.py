@@ -30,6 +30,7 @@ def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingP
     """The module of a kernel's main function, which has the kernel's name; `blocks`: kept axis -> neighbours per item."""
     nest = Nest(kernel, kernel.name, width, blocks)
     _leave_copies_in_place(nest)
+    hoist(nest, [n for n in kernel.needed(kernel.targets()) if "fault" not in _words_of(kernel, n)])
     if kernel.has_totals:
         # Shares, not workers, have partial results: which worker was late changes no bit.
         with nest.loop(nest.lo, nest.hi) as share:
@@ -40,6 +41,12 @@ def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingP
         nest.builder.fence("seq_cst")  # streaming stores are weakly ordered: visible before the launch is reported done
     nest.builder.ret_void()
     return str(nest.module)
+
+
+def _words_of(kernel: Kernel, n: int) -> set[str]:
+    """The kinds of words that instruction `n` reads: what may fail does so only where there are points."""
+    words = dict(kernel.instructions[n].attrs).get("words", "")
+    return {kernel.words[int(word[1:])].kind for word in words.split(",") if word}
 
 
 def _leave_copies_in_place(nest: Nest) -> None:
