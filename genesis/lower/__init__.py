@@ -16,6 +16,7 @@ from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.group import Decisions
 from genesis.lower.join_batches import join_batches
+from genesis.lower.join_concats import join_concats
 from genesis.lower.join_products import join_products
 from genesis.lower.legalize import force_materialized, layout_of, legalize
 from genesis.lower.lower_concat import lower_concat
@@ -67,7 +68,7 @@ def lower(
     graph = join_products(graph)
     if not target.strided:
         graph = join_batches(winograd(graph))
-    graph = lower_concat(graph)
+    graph = join_concats(lower_concat(graph))
     graph = rematerialize(graph)
     if not target.strided:
         graph = share_packing(convolve(graph), target.strip)

@@ -23,6 +23,7 @@ LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megab
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as it takes to make one number of its sum's lanes
 # What an access is worth along an axis, by its stride: one that runs backwards is a load and a shuffle.
 _LANE_SCORE = {1: 3, -1: 2, 0: 1}
+_COPIES = frozenset(("load", "store", "clone"))
 # What an access once a row weighs beside one at every point, when the lane axis is chosen. Weighed alike, mean and variance of
 # rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so.
 ROW_WEIGHT = 1 / 16
@@ -147,6 +148,9 @@ def _vectorized(
     lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
     if lane is not None and in_order and (unroll or "scan" in names) and all(strides[lane] != 1 for _, strides in accesses):
         return _Vectors(None)  # row by row: each reads and writes along itself
+    if lane is not None and unroll and names <= _COPIES and axes[lane][0] <= MOST_STRIDE and len(axes) > 1:
+        # Edges two columns wide, 18,432 of them: 150 to 25 us.
+        return _Vectors(None, {lane})  # one by one: a vector under a mask takes longer than these few
     return _Vectors(lane, {axis for of, axis in short if of == lane}, any(of == lane for of, _ in stepping))
 
 

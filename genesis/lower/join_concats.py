@@ -1,0 +1,167 @@
+"""Concatenations of concatenations are written once.
+
+Before: a graph. After: no `cat` reads boxes of another one that nothing else reads. What the inner one is made of goes to its
+places in the outer one at once, as `put`s. Pads by what lies across the edges of an image are boxes of it then: each is copied
+once, and those of one shape by one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from genesis.ir.graph import Node, Value
+from genesis.ir.shapes import Shape, contiguous_strides
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes
+from genesis.ops.layout import Layout
+from genesis.ops.registry import expand
+from genesis.ops.views import view_node
+
+MOST_BOXES = 27  # those of a volume with all its edges
+
+
+class _Box(NamedTuple):
+    """A part of a concatenation, at `place`: its element k is that of `value` at `starts` + `steps` * k."""
+
+    value: int
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+    place: tuple[int, ...]
+    shape: Shape
+
+
+def join_concats(graph: Simplified) -> Simplified:
+    """The graph with nested concatenations as one each."""
+    nodes = graph.nodes
+    if sum(node.op == "cat" for node in nodes) < 2:
+        return graph
+    readers = _readers(graph)
+    boxes: dict[int, list[_Box]] = {}
+    inner: set[int] = set()
+    for index, node in enumerate(nodes):
+        if node.op != "cat" or not node.numel:
+            continue
+        found, taken = _boxes(nodes, index, boxes, readers)
+        if len(found) <= MOST_BOXES:
+            boxes[index] = found
+            inner |= taken
+        else:
+            boxes[index], _ = _boxes(nodes, index, {}, readers)
+    outer = {i for i, found in boxes.items() if i not in inner and any(base_of(nodes, x) in inner for x in nodes[i].inputs)}
+    return _written(graph, {i: boxes[i] for i in outer}) if outer else graph
+
+
+def _readers(graph: Simplified) -> dict[int, set[int]]:
+    """Value -> the nodes that read it or its views; -1 is for outputs."""
+    readers: dict[int, set[int]] = {base_of(graph.nodes, o): {-1} for o in graph.outputs}
+    for index, node in enumerate(graph.nodes):
+        if node.op != "view":
+            for i in node.inputs:
+                readers.setdefault(base_of(graph.nodes, i), set()).add(index)
+    return readers
+
+
+def _boxes(
+    nodes: Sequence[Node], index: int, boxes: dict[int, list[_Box]], readers: dict[int, set[int]]
+) -> tuple[list[_Box], set[int]]:
+    """What a `cat` is made of, and the concatenations that it reads and nothing else does."""
+    node, start = nodes[index], 0
+    found: list[_Box] = []
+    taken: set[int] = set()
+    kept: set[int] = set()  # what is read in some way that is no box stays
+    for i in node.inputs:
+        base, shape = base_of(nodes, i), nodes[i].shape
+        parts = _through(nodes, i, boxes[base]) if base in boxes and readers[base] == {index} else None
+        if parts is None:
+            kept.add(base)
+            parts = [_Box(i, (0,) * len(shape), (1,) * len(shape), (0,) * len(shape), shape)]
+        else:
+            taken.add(base)
+        for part in parts:
+            place = tuple([p + start * (axis == node.attrs["dim"]) for axis, p in enumerate(part.place)])
+            found.append(part._replace(place=place))
+        start += shape[node.attrs["dim"]]
+    return found, taken - kept
+
+
+def _through(nodes: Sequence[Node], index: int, parts: list[_Box]) -> list[_Box] | None:
+    """The parts of a value as views of it show them; None where a view is no box of it, forwards or backwards."""
+    views = []
+    while nodes[index].op == "view":
+        views.append(nodes[index])
+        index = nodes[index].inputs[0]
+    shape = nodes[index].shape
+    for view in reversed(views):
+        window = _window(view, shape)
+        if window is None:
+            return None
+        parts = [*_seen(parts, *window, view.shape)]
+        shape = view.shape
+    return parts
+
+
+def _window(view: Node, shape: Shape) -> tuple[list[int], list[int]] | None:
+    """Where a view starts along each axis of `shape`, and its steps there: 1, -1 or 0."""
+    starts, steps, rest = [], [], view.attrs["offset"]
+    if len(view.shape) != len(shape) or not view.numel:
+        return None
+    for extent, whole, stride, own in zip(view.shape, shape, view.attrs["strides"], contiguous_strides(shape), strict=True):
+        start, rest = divmod(rest, own)
+        step = 0 if extent == 1 or not stride else 1 if stride == own else -1
+        if (step and stride != step * own) or not (0 <= start < whole and 0 <= start + step * (extent - 1) < whole):
+            return None
+        starts.append(start)
+        steps.append(step)
+    return starts, steps
+
+
+def _seen(parts: Sequence[_Box], starts: Sequence[int], steps: Sequence[int], shape: Shape) -> Iterator[_Box]:
+    """What a window shows of each part."""
+    for part in parts:
+        found = []
+        for at, own, low, extent, start, step, count in zip(
+            part.starts, part.steps, part.place, part.shape, starts, steps, shape, strict=True
+        ):
+            first, last = 0, count if low <= start < low + extent else 0
+            if step:
+                ends = (low - start, low + extent - start) if step > 0 else (start - low - extent + 1, start - low + 1)
+                first, last = max(0, ends[0]), min(count, ends[1])
+            found.append((at + own * (start + step * first - low), own * step, first, last - first))
+        if all(count > 0 for *_, count in found):
+            yield _Box(part.value, *zip(*found, strict=True))  # type: ignore[arg-type]
+
+
+def _written(graph: Simplified, joined: dict[int, list[_Box]]) -> Simplified:
+    """The graph with the concatenations `joined` as boxes that are put to their places."""
+    read = [*graph.nodes]
+    for index, boxes in joined.items():  # read the boxes alone: what lies between is dead
+        read[index] = Node("cat", tuple([box.value for box in boxes]), {}, read[index].shape, read[index].dtype)
+    live = live_nodes(read, graph.outputs)
+    result = Rewriting(graph)
+    for index, node in enumerate(graph.nodes):
+        if not live[index]:
+            result.put(-1)
+        elif index in joined:
+            y = expand(result.constant(0, node.dtype), node.shape)
+            for box in joined[index]:
+                y = result.add("put", (y, _shown(result, box)), node.shape, node.dtype, _place(node.shape, box))
+            result.put(y.index)
+        else:
+            result.copy(node)
+    return result.finished()
+
+
+def _shown(result: Rewriting, box: _Box) -> Value:
+    x = result.value(result.place[box.value])
+    own = contiguous_strides(x.shape)
+    if box.shape == x.shape and all(step == 1 or extent == 1 for step, extent in zip(box.steps, box.shape, strict=True)):
+        return x
+    offset = sum(start * stride for start, stride in zip(box.starts, own, strict=True))
+    strides = tuple([step * stride for step, stride in zip(box.steps, own, strict=True)])
+    return view_node(x, Layout(box.shape, strides, offset), "box")
+
+
+def _place(shape: Shape, box: _Box) -> dict[str, object]:
+    strides = contiguous_strides(shape)
+    offset = sum(place * stride for place, stride in zip(box.place, strides, strict=True))
+    return {**Layout(box.shape, strides, offset)._asdict(), "rest": "unread"}
