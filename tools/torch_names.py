@@ -1,6 +1,7 @@
 """PyTorch's public names: writes the door's list of them, and counts how many genesis has.
 
-    python tools/torch_names.py --write      the names of the installed PyTorch -> genesis/as_torch/names.txt
+    python tools/torch_names.py --write      the names of the installed PyTorch -> genesis/as_torch/names.txt, and where it
+                                             defines its classes -> genesis/as_torch/classes.txt
     python tools/torch_names.py              have / total of each namespace
     python tools/torch_names.py --missing    and what is missing
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "genesis" / "as_torch" / "names.txt"
+CLASSES = LIST.with_name("classes.txt")
 PRIVATE = (  # modules whose names are listed though PyTorch does not document them: public code imports them
     "torch._jit_internal", "torch.utils._pytree", "torch.utils._python_dispatch", "torch.utils.data._utils",
     "torch.utils.data._utils.collate", "torch.optim._functional", "torch.nn._reduction", "torch.fx.node", "torch.fx.graph",
@@ -99,6 +101,21 @@ def lines() -> list[str]:
     return made
 
 
+def classes() -> list[str]:
+    """A module and the classes that it defines on each line: of those that genesis has."""
+    sys.path.insert(0, str(ROOT))
+    from genesis.as_torch import finder
+
+    defined: dict[str, set[str]] = {}
+    for path in modules():
+        module = sys.modules.get(path)
+        for kind in [*vars(module).values()] if module is not None else ():
+            home, name = (kind.__module__, kind.__qualname__) if isinstance(kind, type) else ("", "")
+            if home.startswith("torch") and not home.startswith("torch.jit") and isinstance(finder.look_up(home, name), type):
+                defined.setdefault(home, set()).add(name)
+    return [f"{home} {' '.join(sorted(names))}" for home, names in sorted(defined.items())]
+
+
 def count(list_missing: bool) -> None:
     sys.path.insert(0, str(ROOT))
     from genesis.as_torch import finder, names
@@ -124,5 +141,6 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.write:
         LIST.write_text("\n".join(lines()) + "\n")
+        CLASSES.write_text("\n".join(classes()) + "\n")
     else:
         count(given.missing)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 
+from genesis.as_torch.classes import name_classes
 from genesis.as_torch.constructor import ask_other_classes, derive_classes, take_sizes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
@@ -47,6 +48,7 @@ def install() -> None:
         derive_classes()
         ask_other_classes()
         compile_modules()
+        name_classes()
         install_in_children()
 
 

@@ -18,7 +18,7 @@ def is_torch_state(state: Attributes) -> bool:
 def take_torch_state(module: Any, state: Attributes) -> None:
     """Give `module`, which has no attributes yet, those of PyTorch's; its hooks and private attributes are left out."""
     settings = {name: value for name, value in state.items() if not name.startswith("_")}
-    made = _as_built(type(module), settings) if type(module).__module__.startswith("genesis.nn.") else {}
+    made = _as_built(type(module), settings) if type(module).__module__.startswith(("genesis.nn.", "torch.nn.")) else {}
     hidden = state["_non_persistent_buffers_set"]
     attributes = settings | {name: value for table in TABLES for name, value in state[table].items()}
     own = {name: value for name, value in made.items() if name.startswith("_")}

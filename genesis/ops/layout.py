@@ -12,6 +12,7 @@ import numpy as np
 
 from genesis.ir.annotations import Extents
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.library import Library
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
 
@@ -21,6 +22,11 @@ class Layout(NamedTuple):
     shape: Shape
     strides: Shape
     offset: int
+
+    def __repr__(self) -> str:
+        if Library.strict:  # what a user reads of `x.layout` in PyTorch's place
+            return f"{Library.name}.strided"
+        return f"Layout(shape={self.shape}, strides={self.strides}, offset={self.offset})"
 
     @property
     def is_contiguous(self) -> bool:

@@ -69,7 +69,7 @@ class Tracer:
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a module becomes one node: those of `nn`, but for Sequential."""
-        return type(m).__module__.startswith("genesis.nn") and type(m).__name__ != "Sequential"
+        return type(m).__module__.startswith(("genesis.nn", "torch.nn")) and type(m).__name__ != "Sequential"
 
     def path_of_module(self, mod: Module) -> str:
         """The path of a module in the root. Raises NameError for one that is not in it."""

@@ -23,6 +23,7 @@ import weakref
 import numpy as np
 
 from genesis.ir.dtypes import DType
+from genesis.ir.library import Library
 from genesis.runtime.devices import Device
 
 # What a class of `abc` keeps for itself: it changes, but code of `abc` alone reads it, and whoever runs that is guarded by the
@@ -85,5 +86,5 @@ def is_of_python(kind: type) -> bool:
 
 
 def is_librarys(module: object) -> bool:
-    """Whether a module of that name is the library's own."""
-    return isinstance(module, str) and (module == "genesis" or module.startswith("genesis."))
+    """Whether a module of that name is the library's own; its classes are named as those of the library that it stands for."""
+    return isinstance(module, str) and module.partition(".")[0] in ("genesis", Library.name)

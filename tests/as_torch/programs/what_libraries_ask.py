@@ -2,6 +2,7 @@
 
 import operator
 import os
+import pickle
 import random
 from collections import OrderedDict
 
@@ -247,3 +248,13 @@ with FlopCounterMode(display=False) as counter:
     result.sum().backward()
 print(counts(counter))
 print(isinstance(counted, torch.jit.ScriptModule), torch._C._is_tracing())
+
+# The names of classes, which libraries choose by.
+layer = torch.nn.Linear(2, 1)
+optimizer = torch.optim.Adam(layer.parameters())
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+for thing in (x := torch.ones(2), layer.weight, x.shape, x.dtype, x.device, layer, torch.nn.LSTM(2, 2), optimizer, schedule,
+              torch.distributions.Normal(0.0, 1.0), torch.utils.data.TensorDataset(x)):
+    kind = type(thing)
+    print(kind, kind.__module__, kind.__qualname__, pickle.loads(pickle.dumps(kind)) is kind)
+print(torch.nn.Module, torch.autograd.Function, x.layout, x.layout == torch.strided)
