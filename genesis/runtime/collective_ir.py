@@ -44,7 +44,7 @@ FAILED = 5  # that of what a GPU's library refused, or found failed
 # blocking wait of MPI's takes a processor for as long as it lasts.) It does not yield: on a machine that does other things too,
 # the processor comes back after milliseconds (an all_reduce of 64 MB in pieces took 300 ms so).
 LONG_SPIN, SHORT_SPIN, NAP, SLICE = 1_000_000, 10_000, 50_000, 20_000_000
-PAUSE = 200_000  # nanoseconds that the attendant sleeps
+PAUSE = 100_000  # nanoseconds that the attendant sleeps: MPICH takes several looks for the messages of a piece
 
 _SHARED = """
 %arguments = type { ptr, [ARGUMENTS x i64] }
