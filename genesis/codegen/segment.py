@@ -46,6 +46,8 @@ class Segment(NamedTuple):
 class SlotMap:
     """From a value to the argument word with its address: a slot that each run fills in, and an offset."""
 
+    is_portable = False  # the program is to run in other processes, which have no addresses of this one
+
     def __init__(
         self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
     ) -> None:

@@ -1,4 +1,4 @@
-"""Orthogonal factors of matrices: QR, eigenvalues of symmetric matrices, singular values; by LAPACK as NumPy calls it.
+"""Orthogonal factors of matrices: QR, eigenvalues of symmetric matrices, singular values; by LAPACK.
 
 Gradients are formulas (J. Townsend, "Differentiating the Singular Value Decomposition", 2016; S. Walter, L. Lehmann,
 "Algorithmic Differentiation of Linear Algebra Functions", 2010).
@@ -18,7 +18,7 @@ from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.definite import triangular_value
 from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
-from genesis.ops.lapack import lapack, orthogonal
+from genesis.ops.lapack import EIGENVALUES, SINGULAR_VALUES, failing, lapack, orthogonal
 from genesis.ops.registry import cast, composite, primitive
 from genesis.ops.results import QR, SVD, Eigen, Transposed
 from genesis.ops.rows import formula
@@ -68,7 +68,7 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
     return left if wide is None else cat([left, matmul(q, beyond)], axis)
 
 
-primitive("qr", "host", grad=_qr_grad,
+primitive("qr", "host", grad=_qr_grad, contiguous=True,
           reference=lambda node, a: packed(orthogonal(a, node.attrs["complete"]), a.ndim - 2))
 
 
@@ -113,7 +113,7 @@ def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
     return (whole + adjoint(whole)) * 0.5
 
 
-primitive("eigh", "host", grad=_eigh_grad, reference=lambda node, a: packed(
+primitive("eigh", "host", grad=_eigh_grad, contiguous=True, fault=failing(EIGENVALUES), reference=lambda node, a: packed(
     lapack("eigh_up" if node.attrs["UPLO"] == "U" else "eigh_lo", a), a.ndim - 2))
 
 
@@ -156,8 +156,8 @@ def _eigenvalues(whole: Value) -> Value:
     return factors(whole, _eigh_shapes(whole.graph.value(a)))[0]
 
 
-primitive("eigvalsh", "host", grad=_eigvalsh_grad, part_of=("eigh", _eigenvalues), reference=lambda node, a: lapack(
-    "eigvalsh_up" if node.attrs["UPLO"] == "U" else "eigvalsh_lo", a)[0])
+primitive("eigvalsh", "host", grad=_eigvalsh_grad, part_of=("eigh", _eigenvalues), contiguous=True, fault=failing(EIGENVALUES),
+          reference=lambda node, a: lapack("eigvalsh_up" if node.attrs["UPLO"] == "U" else "eigvalsh_lo", a)[0])
 
 
 def _eig_grad(g: Value, y: Value, a: Value) -> Value:
@@ -225,7 +225,7 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     return whole
 
 
-primitive("svd", "host", grad=_svd_grad, reference=lambda node, a: packed(
+primitive("svd", "host", grad=_svd_grad, contiguous=True, fault=failing(SINGULAR_VALUES), reference=lambda node, a: packed(
     lapack("svd_f" if node.attrs["full"] else "svd_s", a), a.ndim - 2))
 
 
@@ -278,5 +278,5 @@ def _singular_values(whole: Value) -> Value:
     return factors(whole, _svd_shapes(m, n, full=False))[1]
 
 
-primitive("svdvals", "host", grad=_svdvals_grad, part_of=("svd", _singular_values),
-          reference=lambda node, a: lapack("svd", a)[0])
+primitive("svdvals", "host", grad=_svdvals_grad, part_of=("svd", _singular_values), contiguous=True,
+          fault=failing(SINGULAR_VALUES), reference=lambda node, a: lapack("svd", a)[0])

@@ -9,7 +9,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import adjoint, matmul, swapped
-from genesis.ops.lapack import blas_for, lapack
+from genesis.ops.lapack import INDEFINITE, failing, lapack
 from genesis.ops.registry import cast, composite, primitive, promoted, widened
 from genesis.ops.results import Cholesky, Triangular
 from genesis.ops.single_matrix import routine, triangular_solution
@@ -37,13 +37,12 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
 def _solve_reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     found = np.empty_like(b)
     upper, unit = node.attrs["upper"], node.attrs["unit"]
-    with blas_for(a):
-        for place in np.ndindex(a.shape[:-2]) if b.size else ():
-            found[place] = triangular_solution(a[place], b[place], upper, unit)
+    for place in np.ndindex(a.shape[:-2]) if b.size else ():
+        found[place] = triangular_solution(a[place], b[place], upper, unit)
     return found
 
 
-primitive("solve_triangular", "host", grad=_solve_grad, reference=_solve_reference)
+primitive("solve_triangular", "host", grad=_solve_grad, reference=_solve_reference, contiguous=True)
 
 
 @composite("solve_triangular", 2, method=False, namespace="linalg", takes_complex=True)
@@ -105,7 +104,7 @@ def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
     return packed([found, places], len(lead))
 
 
-primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_reference)
+primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_reference, contiguous=True, fault=failing(INDEFINITE))
 
 
 @composite("cholesky_ex", method=False, namespace="linalg", takes_complex=True)

@@ -75,12 +75,16 @@ def _pivoting(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lu, pivots
 
 
+def _singular(node: Node, code: int, matrix: int) -> Exception:
+    return np.linalg.LinAlgError(f"Singular matrix: element {code} of the diagonal of U is zero")
+
+
 def _reference(node: Node, a: np.ndarray) -> np.ndarray:
     lu, pivots = (_pivoting if node.attrs["pivot"] else _in_order)(a)
     zero = np.diagonal(lu, axis1=-2, axis2=-1) == 0
     info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(a.shape[:-2])
     if node.attrs["check"] and info.any():
-        raise np.linalg.LinAlgError(f"Singular matrix: element {info.max()} of the diagonal of U is zero")
+        raise _singular(node, info.max(), 0)
     return packed([lu, pivots + 1, info], a.ndim - 2).astype(a.dtype)
 
 
@@ -121,7 +125,7 @@ def _triangles(lu: Value) -> tuple[Value, Value]:
     return lower + ones, triu(slice_value(lu, row, 0, k))
 
 
-primitive("lu_factor_ex", "host", grad=_grad, reference=_reference)
+primitive("lu_factor_ex", "host", grad=_grad, reference=_reference, contiguous=True, fault=_singular)
 
 
 @composite("lu_factor_ex", method=False, namespace="linalg", takes_complex=True)

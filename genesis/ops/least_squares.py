@@ -7,7 +7,6 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes
 from genesis.ops.contraction import adjoint, matmul
-from genesis.ops.lapack import blas_for
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.single_matrix import BLOCK, routine
 from genesis.ops.solving import matrices, pinv
@@ -21,13 +20,12 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     solver, rows = routine("gelsy", a), max(m, n)
     least = min(m, n)
     room = 2 * least + max(BLOCK * (2 * n + 1), least + BLOCK * max(n + 1, width))
-    with blas_for(a):
-        for place in np.ndindex(lead):
-            right = np.zeros((rows, width), a.dtype, "F")
-            right[:m] = b[place]
-            # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
-            found = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)[1]
-            result[place] = found[:n]
+    for place in np.ndindex(lead):
+        right = np.zeros((rows, width), a.dtype, "F")
+        right[:m] = b[place]
+        # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
+        found = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)[1]
+        result[place] = found[:n]
     return result
 
 
@@ -42,7 +40,7 @@ def _grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
     return outside - matmul(to_b, adjoint(x)) + shortest - matmul(matmul(shortest, p), a), to_b
 
 
-primitive("least_squares", "host", grad=_grad, reference=_reference)
+primitive("least_squares", "host", grad=_grad, reference=_reference, contiguous=True)
 
 
 @composite("least_squares", 2, method=False, public=False, takes_complex=True)

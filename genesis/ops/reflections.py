@@ -33,7 +33,7 @@ def _reference(node: Node, a: np.ndarray) -> np.ndarray:
     return packed([data, tau], a.ndim - 2)
 
 
-primitive("geqrf", "host", reference=_reference)
+primitive("geqrf", "host", reference=_reference, contiguous=True)
 
 
 @composite("geqrf", takes_complex=True)

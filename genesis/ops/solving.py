@@ -1,4 +1,4 @@
-"""Systems of equations, inverses and determinants, by LAPACK as NumPy calls it; gradients are products of the same.
+"""Systems of equations, inverses and determinants, by LAPACK; gradients are products of the same.
 
 The primitives are host operations; their attribute `dim` is the number of leading axes. Decompositions are one such node:
 the factors lie one after the other along its last axis, and are views. Small ints among them (pivots, places) are exact in
@@ -21,7 +21,7 @@ from genesis.ops.contraction import adjoint, matmul, swapped
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import log, where
 from genesis.ops.joining import cat
-from genesis.ops.lapack import lapack
+from genesis.ops.lapack import SINGULAR, failing, lapack
 from genesis.ops.reduction import amax
 from genesis.ops.reduction import sum as summed
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
@@ -84,7 +84,8 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
     return -matmul(to_b, swapped(x)), to_b
 
 
-primitive("solve", "host", grad=_solve_grad, reference=lambda node, a, b: lapack("solve", a, b)[0])
+primitive("solve", "host", grad=_solve_grad, reference=lambda node, a, b: lapack("solve", a, b)[0], contiguous=True,
+          fault=failing(SINGULAR))
 
 
 @composite("solve", 2, method=False, namespace="linalg", takes_complex=True)
@@ -123,7 +124,7 @@ def aligned(name: str, a: Value, b: Value) -> tuple[Value, Value]:
 # ---- inverses ----
 primitive(
     "inv", "host", grad=lambda g, y, a: -matmul(matmul(swapped(y), g), swapped(y)),
-    reference=lambda node, a: lapack("inv", a)[0],
+    reference=lambda node, a: lapack("inv", a)[0], contiguous=True, fault=failing(SINGULAR),
 )
 
 
@@ -216,9 +217,10 @@ def _slogdet_grad(g: Value, y: Value, a: Value) -> Value:
 
 
 primitive("cofactors", "host", grad=_cofactors_grad, reference=_cofactors_reference)
-primitive("det", "host", grad=_det_grad, reference=lambda node, a: lapack("det", a)[0])
+primitive("det", "host", grad=_det_grad, reference=lambda node, a: lapack("det", a)[0], contiguous=True)
 primitive(
     "slogdet", "host", grad=_slogdet_grad, reference=lambda node, a: np.stack(lapack("slogdet", a), -1),
+    contiguous=True,
 )
 
 

@@ -5,8 +5,9 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.codegen.cpu.lapack import launch
 from genesis.nn import functional as F
-from genesis.ops import lapack
+from genesis.runtime.native import Block
 
 RANDOM = np.random.default_rng(0)
 ROWS, IMAGES = (RANDOM.standard_normal(shape).astype(np.float32) for shape in ((700, 400), (8, 16, 20, 20)))
@@ -84,14 +85,12 @@ def test_a_compiled_step_is_recorded_for_each_setting(any_threads):
 
 def test_blas_takes_the_same_threads_whatever_there_are(any_threads, monkeypatch):
     taken = []
-    library = lapack._Library(lambda: 4, taken.append)
-    monkeypatch.setattr(lapack, "_BY_BLAS", 0)
-    monkeypatch.setattr(lapack, "_ALONE", 0)
-    monkeypatch.setattr(lapack, "_openblas", lambda: (library,))
+    monkeypatch.setattr(launch, "BY_BLAS", 0)
+    monkeypatch.setattr(launch, "Block", lambda words, items: taken.append(words[2]) or Block(words, items))
     for threads in (1, 3):
         genesis.set_num_threads(threads)
-        lapack.lapack("inv", np.eye(4))
-    assert taken == [lapack._FIXED, 4] * 2
+        genesis.linalg.inv(genesis.tensor(np.eye(4) * (threads + 1))).numpy()
+    assert taken == [launch.FIXED] * 2
 
 
 def test_the_setting_has_the_names_of_pytorch():

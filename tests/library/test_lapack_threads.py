@@ -1,10 +1,19 @@
-"""Loops over matrices: in the matrices' dtype, in several threads, and BLAS has as many threads afterwards as before."""
+"""Batches of matrices: in their dtype, by several threads, and BLAS has as many threads afterwards as before."""
+
+import contextlib
+import ctypes
+from array import array
 
 import numpy as np
 import pytest
 
 import genesis
+from genesis.codegen.cpu.lapack import kernel, launch
+from genesis.codegen.cpu.lapack.routines import ARGUMENTS, blas_threads
+from genesis.lower.stages import PARALLEL_COST
 from genesis.ops import lapack
+from genesis.runtime.kernel_cache import get_or_compile
+from genesis.runtime.native import FAULT, Block, NativeLaunch, NativeProgram
 
 
 def batch(count, size, dtype="float64", seed=0):
@@ -16,8 +25,7 @@ def batch(count, size, dtype="float64", seed=0):
 def threaded(monkeypatch):
     """Every batch is worth a second thread."""
     before = genesis.get_num_threads()
-    monkeypatch.setattr(lapack, "_THREADED", 0)
-    monkeypatch.setattr(lapack, "_ALONE", 0)
+    monkeypatch.setattr(launch, "OVERHEAD", PARALLEL_COST)
     genesis.set_num_threads(3)
     yield
     genesis.set_num_threads(before)
@@ -44,15 +52,6 @@ def test_a_matrix_that_fails_in_any_part_is_told(threaded, at):
         genesis.linalg.cholesky(genesis.tensor(-a)).numpy()
 
 
-def test_where_no_thread_starts_one_computes_all(threaded, monkeypatch):
-    def refuse(run, arguments):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(lapack._thread, "start_new_thread", refuse)
-    a = batch(7, 5)
-    np.testing.assert_allclose(genesis.linalg.inv(genesis.tensor(a)).numpy(), np.linalg.inv(a), rtol=1e-10)
-
-
 @pytest.mark.parametrize("count", [1, 2])
 def test_float32_is_computed_in_float32(count):
     a = batch(count, 30, "float32")
@@ -61,16 +60,44 @@ def test_float32_is_computed_in_float32(count):
     assert found.dtype == np.float32 and 0 < np.abs(found - exact).max() < 1e-4
 
 
-def test_blas_keeps_its_threads():
-    genesis.linalg.inv(genesis.tensor(batch(1, 4)[0])).numpy()  # SciPy's is loaded
-    libraries = lapack._openblas()
-    if not libraries:
-        pytest.skip("neither NumPy's nor SciPy's BLAS is OpenBLAS")
-    before = [library.get() for library in libraries]
-    with lapack._BlasThreads(1), lapack._BlasThreads(1):
-        assert {library.get() for library in libraries} == {1}
-    genesis.linalg.inv(genesis.tensor(batch(2, 4))).numpy()
-    assert [library.get() for library in libraries] == before
+def openblas():
+    """The functions that tell and set how many threads SciPy's BLAS has."""
+    limits = blas_threads()
+    if not limits.set:
+        pytest.skip("SciPy's BLAS is not OpenBLAS")
+    return ctypes.CFUNCTYPE(ctypes.c_int)(limits.get), ctypes.CFUNCTYPE(None, ctypes.c_int)(limits.set)
+
+
+@pytest.mark.parametrize("a", [batch(1, 4)[0], batch(2, 4), 0 * batch(2, 4)])
+def test_blas_keeps_its_threads(a):
+    get, set_threads = openblas()
+    before = get()
+    set_threads(2)
+    try:
+        with contextlib.suppress(np.linalg.LinAlgError):
+            genesis.linalg.inv(genesis.tensor(a)).numpy()
+        assert get() == 2
+    finally:
+        set_threads(before)
+
+
+@pytest.mark.parametrize("chosen", [1, 4])
+def test_blas_has_the_threads_that_a_launch_says(chosen):
+    """Of steps that ask for their number, before, within and after."""
+    get, set_threads = openblas()
+    before, seen = get(), []
+    state = array("q", [0, 0, 0])
+    told = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * ARGUMENTS)(lambda *arguments: seen.append(get()))
+    step = (kernel.STEPS.index("call"), ctypes.cast(told, ctypes.c_void_p).value, *[0] * (ARGUMENTS * kernel.PLACE))
+    limits = blas_threads()
+    [code] = get_or_compile([kernel.source("float64")])
+    words = ((step,), 1, 3, limits.get, limits.set, state.buffer_info()[0], FAULT, 0)
+    set_threads(chosen)
+    try:
+        NativeProgram([NativeLaunch(code, [Block(words, 2)])]).run()
+        assert (seen, get()) == ([1 if chosen == 1 else 3] * 2, chosen)
+    finally:
+        set_threads(before)
 
 
 @pytest.mark.parametrize("shape", [(60, 50), (50, 60), (3, 64, 64)])

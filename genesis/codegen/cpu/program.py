@@ -10,6 +10,7 @@ from genesis.codegen.cpu import collective, int8_product, sparse_product
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
+from genesis.codegen.cpu.lapack import launch as lapack
 from genesis.codegen.cpu.loops import LOOP, combine_source, loop_launches
 from genesis.codegen.cpu.ordering.argsort import Argsort
 from genesis.codegen.cpu.ordering.kth import Kth
@@ -48,7 +49,7 @@ class Native(Protocol):
 NATIVE: dict[str, Native] = {
     "argsort": Argsort, "kth_place": Kth, "mode_place": Mode, "nonzero_places": Nonzero, "topk_places": TopK,
     "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
-    "linear_dynamic": int8_product,
+    "linear_dynamic": int8_product, **dict.fromkeys(lapack.RECIPES, lapack),
 }
 BLOCK_QUANTUM = 64
 SHARES = 4  # of a launch for each worker: with one share each all wait for the slowest worker

@@ -31,6 +31,8 @@ class HostCallError(ValueError):
 class _StaticSlots(SlotMap):
     """Memory of the program's own as data of the object file."""
 
+    is_portable = True
+
     def __init__(self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int) -> None:
         super().__init__(schedule, arena_slot, output_slot, scalar_slot)
         self.data: list[str] = []

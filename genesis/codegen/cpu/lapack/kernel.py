@@ -1,0 +1,254 @@
+"""The kernel of LAPACK's stages, one for each dtype: it runs a table of steps for each matrix.
+
+    words       {steps, their number, threads, get, set, {lock, users, threads before}, fault, site}
+    step        {kind, its words ..}
+    place       {base, bytes to the next matrix's, bytes to the next worker's}: three words of a step
+
+A routine's arguments are places. Copies take rows and columns with the bytes between them on both sides, and write zeros where
+a triangle is not to be kept. While a launch runs, BLAS uses as many threads as `threads` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lapack.routines import ARGUMENTS
+from genesis.codegen.cpu.ordering.code import Code
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART, POINTER, FunctionPointer
+from genesis.runtime.kernel_cache import KernelSource
+
+PLACE = 3  # words
+STEPS = "call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy"
+ALL, LOWER, UPPER = range(3)  # what a copy keeps
+TILE = 16
+SINGULAR = 1  # the flag of a fault
+VERSION = 1
+WORDS = "steps", "count", "threads", "get", "set", "state", "fault", "site"
+
+
+def source(dtype: str) -> KernelSource:
+    """The kernel for matrices of a dtype."""
+    name = f"genesis_lapack_{dtype}"
+    return KernelSource(name, f"{name} {VERSION}", lambda: _Kernel(name, dtype).text())
+
+
+class _Kernel(Code):
+    """Emits the kernel: a method `_STEP` emits a step of that name."""
+
+    def __init__(self, name: str, dtype: str) -> None:
+        self.module = ir.Module(name)
+        super().__init__(self.module, name, [I64, I64, POINTER, I64], 4, internal=False)
+        self.part = PART.get(dtype, dtype)
+        self.is_complex = dtype in PART
+        self.real, self.part_bytes = (FLOAT, 4) if self.part == "float32" else (DOUBLE, 8)
+        self.bytes = self.part_bytes * (1 + self.is_complex)
+        self.first, self.end, block, self.worker = self.args
+        self.given = {word: self.get(block, n) for n, word in enumerate(WORDS)}
+
+    def text(self) -> str:
+        """The module's text."""
+        builder, given = self.builder, self.given
+        steps = self._pointer(given["steps"])
+        self._limit(I64(1))
+        with self.count(self.first, self.end) as item:
+            self.item, self.goes_on = item, self.variable(I1(1))
+            number = self.variable(0)
+            with self.loop(lambda: builder.and_(builder.icmp_signed("<", number.get(), given["count"]), self.goes_on.get())):
+                self._step(self.get(steps, number.get(), POINTER))
+                number.set(builder.add(number.get(), I64(1)))
+        self._limit(I64(-1))
+        self.finish()
+        return str(self.module)
+
+    def _pointer(self, word: ir.Value) -> ir.Value:
+        return self.builder.inttoptr(word, POINTER)
+
+    def _place(self, step: ir.Value, at: int | ir.Value) -> ir.Value:
+        """The address that a place at word `at` of a step stands for."""
+        at = I64(at) if isinstance(at, int) else at
+        base, by_item, by_worker = (self.get(step, self.builder.add(at, I64(n))) for n in range(PLACE))
+        moved = self.builder.add(self.builder.mul(by_item, self.item), self.builder.mul(by_worker, self.worker))
+        return self._pointer(self.builder.add(base, moved))
+
+    # ---- the threads of BLAS ----
+
+    def _limit(self, change: ir.Constant) -> None:
+        """Begin or end the limit on them: the first user sets it, the last one what was before."""
+        builder, given = self.builder, self.given
+        begins = change.constant > 0
+        state = self._pointer(given["state"])
+        with builder.if_then(builder.icmp_signed("!=", given["set"], I64(0))):
+            with self.loop(lambda: builder.icmp_signed("!=", builder.atomic_rmw("xchg", state, I64(1), "acquire"), I64(0))):
+                pass
+            users = builder.add(self.get(state, 1), change)
+            self.put(users, state, 1)
+            with builder.if_then(builder.icmp_signed("==", users, I64(1 if begins else 0))):
+                if begins:
+                    asks = builder.inttoptr(given["get"], FunctionPointer(ir.FunctionType(I32, [])))
+                    self.put(builder.sext(builder.call(asks, []), I64), state, 2)
+                before = self.get(state, 2)
+                wanted = given["threads"] if begins else before
+                with builder.if_then(builder.icmp_signed(">", before, I64(1))):  # where somebody has chosen one, it stays one
+                    sets = builder.inttoptr(given["set"], FunctionPointer(ir.FunctionType(ir.VoidType(), [I32])))
+                    builder.call(sets, [builder.trunc(wanted, I32)])
+            builder.atomic_rmw("xchg", state, I64(0), "release")
+
+    # ---- steps ----
+
+    def _step(self, step: ir.Value) -> None:
+        builder = self.builder
+        done = builder.append_basic_block("step.done")
+        choice = builder.switch(self.get(step), done)
+        for number, name in enumerate(STEPS):
+            block = builder.append_basic_block(name)
+            choice.add_case(I64(number), block)
+            builder.position_at_end(block)
+            getattr(self, "_" + name)(step)
+            builder.branch(done)
+        builder.position_at_end(done)
+
+    def _call(self, step: ir.Value) -> None:
+        """{function, places}"""
+        type_ = ir.FunctionType(ir.VoidType(), [POINTER] * ARGUMENTS)
+        function = self.builder.inttoptr(self.get(step, 1), FunctionPointer(type_))
+        self.builder.call(function, [self._place(step, 2 + PLACE * n) for n in range(ARGUMENTS)])
+
+    def _check(self, step: ir.Value) -> None:
+        """{place of a code}: other codes than 0 end the work on the matrix, and are a fault."""
+        builder = self.builder
+        code = builder.sext(self.get(self._place(step, 1), 0, I32), I64)
+        with builder.if_then(builder.icmp_signed("!=", code, I64(0))):
+            fault = self._pointer(self.given["fault"])
+            for n, word in enumerate((I64(SINGULAR), self.given["site"], code, self.item)):
+                self.put(word, fault, n)
+            self.goes_on.set(I1(0))
+
+    def _zero(self, step: ir.Value) -> None:
+        """{place, bytes}"""
+        arguments = [self._place(step, 1), I8(0), self.get(step, 1 + PLACE), I1(0)]
+        self.intrinsic("memset", ir.VoidType(), arguments, overloads=(POINTER, I64))
+
+    def _copy(self, step: ir.Value) -> None:
+        """{from, to, rows, columns, bytes from row to row and column to column of each, what is kept}"""
+        builder, size = self.builder, I64(self.bytes)
+        here, there = self._place(step, 1), self._place(step, 1 + PLACE)
+        rows, columns, *between, keep = (self.get(step, 1 + 2 * PLACE + n) for n in range(7))
+        (down, right), (to_down, to_right) = between[:2], between[2:]
+        in_rows = builder.and_(builder.icmp_signed("==", right, size), builder.icmp_signed("==", to_right, size))
+        with builder.if_else(in_rows) as (then, otherwise):
+            with then, self.count(0, rows) as row:
+                self._row(row, self.at(here, builder.mul(row, down)), self.at(there, builder.mul(row, to_down)), columns, keep)
+            with otherwise, self.count(0, rows, TILE) as top, self.count(0, columns, TILE) as left:
+                bottom, end = (self.least(builder.add(at, I64(TILE)), limit) for at, limit in ((top, rows), (left, columns)))
+                with self.count(top, bottom) as row, self.count(left, end) as column:
+                    x = builder.add(builder.mul(row, down), builder.mul(column, right))
+                    y = builder.add(builder.mul(row, to_down), builder.mul(column, to_right))
+                    kept = self._is_kept(row, column, keep)
+                    for part in range(1 + self.is_complex):
+                        number = builder.load(self._part(self.at(here, x), part), typ=self.real)
+                        builder.store(builder.select(kept, number, self.real(0.0)), self._part(self.at(there, y), part))
+
+    def _part(self, pointer: ir.Value, part: int) -> ir.Value:
+        return self.at(pointer, part * self.part_bytes)
+
+    def _is_kept(self, row: ir.Value, column: ir.Value, keep: ir.Value) -> ir.Value:
+        builder = self.builder
+        lower, upper = builder.icmp_signed("<=", column, row), builder.icmp_signed(">=", column, row)
+        chosen = builder.select(builder.icmp_signed("==", keep, I64(LOWER)), lower, upper)
+        return builder.or_(builder.icmp_signed("==", keep, I64(ALL)), chosen)
+
+    def _row(self, row: ir.Value, here: ir.Value, there: ir.Value, columns: ir.Value, keep: ir.Value) -> None:
+        """A row of neighbours: zeros, what is kept, and zeros."""
+        builder, size = self.builder, I64(self.bytes)
+        is_lower, is_upper = (builder.icmp_signed("==", keep, I64(kind)) for kind in (LOWER, UPPER))
+        start = self.least(builder.select(is_upper, row, I64(0)), columns)
+        end = self.least(builder.select(is_lower, builder.add(row, I64(1)), columns), columns)
+        first, length, rest = (builder.mul(n, size) for n in (start, builder.sub(end, start), builder.sub(columns, end)))
+        self.copy(self.at(here, first), self.at(there, first), length)
+        for pointer, nbytes in ((there, first), (self.at(there, builder.mul(end, size)), rest)):
+            self.intrinsic("memset", ir.VoidType(), [pointer, I8(0), nbytes, I1(0)], overloads=(POINTER, I64))
+
+    def _numbers(self, step: ir.Value) -> None:
+        """{from, to, count}: int32 as numbers."""
+        self._converted(step, lambda here, i: self.builder.sitofp(self.get(here, i, I32), self.real))
+
+    def _reals(self, step: ir.Value) -> None:
+        """{from, to, count}: real numbers as numbers of the dtype."""
+        self._converted(step, lambda here, i: self.builder.load(self.at(here, i, self.part_bytes), typ=self.real))
+
+    def _converted(self, step: ir.Value, read: Callable[[ir.Value, ir.Value], ir.Value]) -> None:
+        here, there = self._place(step, 1), self._place(step, 1 + PLACE)
+        with self.count(0, self.get(step, 1 + 2 * PLACE)) as i:
+            self._put_number(there, i, [read(here, i), *[self.real(0.0)] * self.is_complex])
+
+    def _tidy(self, step: ir.Value) -> None:
+        """{place, count}: -0 becomes 0."""
+        place = self._place(step, 1)
+        with self.count(0, self.get(step, 1 + PLACE)) as i:
+            self._put_number(place, i, [self.builder.fadd(x, self.real(0.0)) for x in self._number(place, i)])
+
+    def _number(self, pointer: ir.Value, index: ir.Value | int) -> list[ir.Value]:
+        """The parts of a number."""
+        at = self.at(pointer, index, self.bytes)
+        return [self.builder.load(self._part(at, part), typ=self.real) for part in range(1 + self.is_complex)]
+
+    def _put_number(self, pointer: ir.Value, index: ir.Value, parts: Sequence[ir.Value]) -> None:
+        at = self.at(pointer, index, self.bytes)
+        for part, value in enumerate(parts):
+            self.builder.store(value, self._part(at, part))
+
+    # ---- determinants ----
+
+    def _product(self, step: ir.Value) -> None:
+        """{diagonal, exchanges, to, count, bytes between}: the product of pivots, with the sign of their exchanges."""
+        total = self._over_pivots(step, lambda x: x)
+        self._put_number(self._place(step, 1 + 2 * PLACE), I64(0), total)
+
+    def _logarithm(self, step: ir.Value) -> None:
+        """The same with the pivots' directions, and behind it the sum of the logarithms of their sizes."""
+        builder = self.builder
+        logs = self.variable(self.real(0.0))
+
+        def direction(x: Sequence[ir.Value]) -> list[ir.Value]:
+            size = self._size(x)
+            logs.set(builder.fadd(logs.get(), self.intrinsic("log", self.real, [size])))
+            is_zero = builder.fcmp_ordered("==", size, self.real(0.0))
+            return [builder.select(is_zero, self.real(0.0), builder.fdiv(part, size)) for part in x]
+
+        total, there = self._over_pivots(step, direction), self._place(step, 1 + 2 * PLACE)
+        self._put_number(there, I64(0), total)
+        self._put_number(there, I64(1), [logs.get(), *[self.real(0.0)] * self.is_complex])
+
+    def _size(self, x: Sequence[ir.Value]) -> ir.Value:
+        """The absolute value: by the larger part, whose square might overflow."""
+        builder = self.builder
+        parts = [self.intrinsic("fabs", self.real, [part]) for part in x]
+        if not self.is_complex:
+            return parts[0]
+        first = builder.fcmp_ordered(">", *parts)
+        large, small = builder.select(first, *parts), builder.select(first, *reversed(parts))
+        ratio = builder.fdiv(small, large)
+        square = builder.fadd(builder.fmul(ratio, ratio), self.real(1.0))
+        length = builder.fmul(large, self.intrinsic("sqrt", self.real, [square]))
+        return builder.select(builder.fcmp_ordered("==", large, self.real(0.0)), large, length)
+
+    def _over_pivots(self, step: ir.Value, what: Callable[[list[ir.Value]], list[ir.Value]]) -> list[ir.Value]:
+        builder = self.builder
+        diagonal, exchanges = self._place(step, 1), self._place(step, 1 + PLACE)
+        count, between = (self.get(step, 1 + 3 * PLACE + n) for n in range(2))
+        total = [self.variable(self.real(value)) for value in (1.0, 0.0)[: 1 + self.is_complex]]
+        with self.count(0, count) as i:
+            x = what(self._number(self.at(diagonal, builder.mul(i, between)), 0))
+            stays = builder.icmp_signed("==", builder.sext(self.get(exchanges, i, I32), I64), builder.add(i, I64(1)))
+            product = self._times([v.get() for v in total], x)
+            for variable, part in zip(total, product, strict=True):
+                variable.set(builder.select(stays, part, builder.fneg(part)))
+        return [v.get() for v in total]
+
+    def _times(self, x: Sequence[ir.Value], y: Sequence[ir.Value]) -> list[ir.Value]:
+        b = self.builder
+        if not self.is_complex:
+            return [b.fmul(x[0], y[0])]
+        return [b.fsub(b.fmul(x[0], y[0]), b.fmul(x[1], y[1])), b.fadd(b.fmul(x[0], y[1]), b.fmul(x[1], y[0]))]

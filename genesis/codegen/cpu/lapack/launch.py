@@ -1,0 +1,223 @@
+"""The launches of operations on matrices: one for a call, whose items are the matrices of its batch.
+
+A matrix in row-major order is its transpose to LAPACK. Where a routine can work on that, nothing is copied but what it
+overwrites; elsewhere rows become columns on the way, and results rows again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from genesis.codegen.cpu.lapack import kernel
+from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
+from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, Place, Recipe
+from genesis.codegen.cpu.lapack.routines import LETTERS, blas_threads
+from genesis.codegen.segment import SlotMap
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.stages import PARALLEL_COST, HostCall
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.determinism import are_deterministic_algorithms_enabled
+from genesis.runtime.native import FAULT, Addresses, Block, NativeLaunch
+
+OVERHEAD = 4096  # operations: what calls cost beside the arithmetic
+BY_BLAS = 1 << 30  # from here on BLAS' own threads pay for one matrix: of 512 x 512 they gain nothing, and spin on
+FIXED = 2  # threads of BLAS while results may not depend on how many there are: it divides its sums among them
+
+
+def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
+    """The kernel of the call, if there is one for it."""
+    return [kernel.source(nodes[call.operands[0][0]].dtype.name)] if _is_taken(nodes, call) else []
+
+
+def launches(
+    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
+) -> list[NativeLaunch] | None:
+    """The launch of a call; None for one that is left to Python."""
+    if not _is_taken(nodes, call) or slots.is_portable:
+        return None
+    node, (value, layout) = nodes[call.node], call.operands[0]
+    rows, columns = layout.shape[-2:]
+    batch, work = numel(layout.shape[:-2]), rows * columns * min(rows, columns)
+    workers = min(threads, batch) if batch * (work + OVERHEAD) > PARALLEL_COST else 1
+    recipe = Recipe(nodes, call, slots, workers)
+    RECIPES[node.op](recipe, rows, columns)
+    limits = blas_threads()
+    several = FIXED if are_deterministic_algorithms_enabled() else threads
+    blas = several if workers == 1 and work >= BY_BLAS else 1
+    words = (tuple(recipe.steps), len(recipe.steps), blas, *limits, FAULT, call.node)
+    symbol = kernel.source(nodes[value].dtype.name).symbol
+    return [NativeLaunch(addresses[symbol], [Block(words, batch)], workers)]
+
+
+def _is_taken(nodes: Sequence[Node], call: HostCall) -> bool:
+    node, (value, _) = nodes[call.node], call.operands[0]
+    sizes = [numel(layout.shape) for _, layout in call.operands]
+    pivots = node.attrs.get("pivot", True)
+    return bool(pivots and all(sizes) and node.nbytes) and nodes[value].dtype.name in LETTERS
+
+
+# ---- elimination ----
+
+
+def _eliminated(r: Recipe, lu: Place, n: int) -> Place:
+    """The factors of the transpose of the first operand, in `lu`; the pivots."""
+    pivots = r.integers(n)
+    r.copy(r.operands[0], lu, (n, n))
+    info = r.call("getrf", n, n, lu, n, pivots)
+    if r.node.op in ("inv", "solve"):
+        r.check(info)
+    return pivots
+
+
+def _inv(r: Recipe, n: int, _: int) -> None:
+    pivots = _eliminated(r, r.out, n)
+    r.call("getri", n, r.out, n, pivots, WORK, LWORK)
+    r.tidy(r.out, n * n)
+
+
+def _solve(r: Recipe, n: int, _: int) -> None:
+    lu, width = r.scratch(n * n), r.node.shape[-1]
+    right = r.out if width == 1 else r.scratch(n * width)
+    pivots = _eliminated(r, lu, n)
+    r.copy(r.operands[1], right, (n, width), transposes=True)
+    r.call("getrs", "T", n, width, lu, n, pivots, right, n)
+    if width > 1:
+        r.copy_columns(right, r.out, (n, width))
+
+
+def _determinant(r: Recipe, n: int, _: int) -> None:
+    lu = r.scratch(n * n)
+    r.determinant(lu, _eliminated(r, lu, n), n, logarithm=r.node.op == "slogdet")
+
+
+def _lu_factor(r: Recipe, m: int, n: int) -> None:
+    data, pivots, k = r.scratch(m * n), r.integers(min(m, n)), min(m, n)
+    r.copy(r.operands[0], data, (m, n), transposes=True)
+    info = r.call("getrf", m, n, data, m, pivots)
+    if r.node.attrs["check"]:
+        r.check(info)
+    r.copy_columns(data, r.out, (m, n))
+    r.numbers(pivots, r.out.at(m * n * r.size), k)
+    r.numbers(info, r.out.at((m * n + k) * r.size), 1)
+
+
+# ---- triangles ----
+
+
+def _solve_triangular(r: Recipe, n: int, _: int) -> None:
+    """The transpose of b^T times the inverse of T^T."""
+    a, b = r.operands
+    width, attrs = r.node.shape[-1], r.node.attrs
+    r.copy(b, r.out, (n, width))
+    triangle, diagonal = "L" if attrs["upper"] else "U", "U" if attrs["unit"] else "N"
+    r.blas("trsm", "R", triangle, "N", diagonal, width, n, 1.0, a, n, r.out, width)
+
+
+def _cholesky(r: Recipe, n: int, _: int) -> None:
+    """The lower factor: the transpose of the upper one of the transpose."""
+    r.copy(r.operands[0], r.out, (n, n), LOWER)
+    info = r.call("potrf", "U", n, r.out, n)
+    if r.node.attrs["check"]:
+        r.check(info)
+    r.numbers(info, r.out.at(n * n * r.size), 1)
+
+
+# ---- orthogonal factors ----
+
+
+def _qr(r: Recipe, m: int, n: int) -> None:
+    k = min(m, n)
+    inner = m if r.node.attrs["complete"] else k
+    data, scales = r.scratch(m * max(n, inner)), r.scratch(k)
+    r.copy(r.operands[0], data, (m, n), transposes=True)
+    r.call("geqrf", m, n, data, m, scales, WORK, LWORK)
+    r.copy_columns(data, r.out.at(m * inner * r.size), (inner, n), UPPER, column=m)
+    r.call("ungqr" if r.dtype.is_complex else "orgqr", m, inner, k, data, m, scales, WORK, LWORK)
+    r.copy_columns(data, r.out, (m, inner))
+
+
+def _geqrf(r: Recipe, m: int, n: int) -> None:
+    data, scales = r.scratch(m * n), r.out.at(m * n * r.size)
+    r.copy(r.operands[0], data, (m, n), transposes=True)
+    r.call("geqrf", m, n, data, m, scales, WORK, LWORK)
+    r.copy_columns(data, r.out, (m, n))
+
+
+def _least_squares(r: Recipe, m: int, n: int) -> None:
+    a, b = r.operands
+    width, rows = r.node.shape[-1], max(m, n)
+    data, right, order = r.scratch(m * n), r.scratch(rows * width), r.integers(n)
+    r.copy(a, data, (m, n), transposes=True)
+    if rows > m:
+        r.zero(right, rows * width * r.size)
+    r.copy(b, right, (m, width), transposes=True, row=rows)
+    r.zero(order, 4 * n)  # a place of it that is not 0 keeps its column at the front
+    reals = [r.reals(2 * n)] if r.dtype.is_complex else []
+    bound: float = r.node.attrs["rcond"]
+    r.call("gelsy", m, n, width, data, m, right, rows, order, float(bound), r.integers(), WORK, LWORK, *reals)
+    r.copy_columns(right, r.out, (n, width), column=rows)
+
+
+# ---- eigenvalues, singular values ----
+
+
+def _values(r: Recipe, count: int, at: int = 0) -> tuple[Place, Callable[[], None]]:
+    """Where a routine may write real values that the result is to have from number `at` on; what moves them there."""
+    there = r.out.at(at * r.size)
+    if not r.dtype.is_complex:
+        return there, lambda: None
+    reals = r.reals(count)
+    return reals, lambda: r.widen(reals, there, count)
+
+
+def _eigh(r: Recipe, n: int, _: int) -> None:
+    data, vectors = r.scratch(n * n), r.node.op == "eigh"
+    triangle: str = r.node.attrs["UPLO"]
+    values, move = _values(r, n)
+    r.copy(r.operands[0], data, (n, n), transposes=vectors)
+    if not vectors:  # the transpose has the same
+        triangle = "U" if triangle == "L" else "L"
+    work: list[Argument] = [WORK, LWORK, *([RWORK, LRWORK] if r.dtype.is_complex else []), IWORK, LIWORK]
+    name = "heevd" if r.dtype.is_complex else "syevd"
+    r.check(r.call(name, "V" if vectors else "N", triangle, n, data, n, values, *work))
+    move()
+    if vectors:
+        r.copy_columns(data, r.out.at(n * r.size), (n, n))
+
+
+def _svd(r: Recipe, m: int, n: int) -> None:
+    k, full = min(m, n), r.node.attrs["full"]
+    rows, columns = (m, n) if full else (k, k)  # vectors on the left, and on the right
+    data, left, right = r.scratch(m * n), r.scratch(m * rows), r.scratch(columns * n)
+    values, move = _values(r, k, m * rows)
+    r.copy(r.operands[0], data, (m, n), transposes=True)
+    _singular(r, "A" if full else "S", (m, n), data, values, left, right, columns)
+    move()
+    r.copy_columns(left, r.out, (m, rows))
+    r.copy_columns(right, r.out.at((m * rows + k) * r.size), (columns, n))
+
+
+def _svdvals(r: Recipe, m: int, n: int) -> None:
+    """Those of the transpose."""
+    data, none = r.scratch(m * n), r.scratch(1)
+    values, move = _values(r, min(m, n))
+    r.copy(r.operands[0], data, (m, n))
+    _singular(r, "N", (n, m), data, values, none, none, 1)
+    move()
+
+
+def _singular(
+    r: Recipe, job: str, shape: tuple[int, int], data: Place, values: Place, left: Place, right: Place, columns: int
+) -> None:
+    (m, n), k = shape, min(shape)
+    reals = [r.reals(max(5 * k * k + 7 * k, 2 * max(m, n) * k + 2 * k * k + k))] if r.dtype.is_complex else []
+    vectors = (left, 1, right, 1) if job == "N" else (left, m, right, columns)
+    r.check(r.call("gesdd", job, m, n, data, m, values, *vectors, WORK, LWORK, *reals, r.integers(8 * k)))
+
+
+RECIPES: dict[str, Callable[[Recipe, int, int], None]] = {
+    "inv": _inv, "solve": _solve, "det": _determinant, "slogdet": _determinant, "lu_factor_ex": _lu_factor,
+    "solve_triangular": _solve_triangular, "cholesky_ex": _cholesky, "qr": _qr, "geqrf": _geqrf,
+    "least_squares": _least_squares, "eigh": _eigh, "eigvalsh": _eigh, "svd": _svd, "svdvals": _svdvals,
+}
