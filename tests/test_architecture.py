@@ -30,7 +30,7 @@ DEFERRED = {
     ("genesis/runtime/numba_compiler.py", "numba.core"), ("genesis/runtime/logs.py", "logging"),
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
-    ("genesis/ops/single_matrix.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg.cython_lapack"),
+    ("genesis/ops/single_matrix.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg."),
     ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/distributed/mpi.py", "mpi4py"), ("genesis/utils/tensorboard.py", "tensorboard"),
     ("genesis/as_torch/stand_ins/boards.py", "genesis.utils.tensorboard"),

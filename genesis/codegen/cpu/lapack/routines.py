@@ -11,23 +11,18 @@ from typing import NamedTuple
 
 ARGUMENTS = 16  # the most that any routine here takes: a callee reads no more than it has
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_LAPACK, _BLAS, _LINKED = "scipy.linalg.cython_lapack", "scipy.linalg.cython_blas", "scipy.linalg._flapack"
 _NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for suffix in ("64_", "") for prefix in ("scipy_", "")]
 
 
 @cache
 def address(name: str) -> int:
     """The address of a routine, whose arguments are pointers."""
-    capsule = next(exported[name] for exported in map(_exported, (_LAPACK, _BLAS)) if name in exported)
+    modules = importlib.import_module("scipy.linalg.cython_lapack"), importlib.import_module("scipy.linalg.cython_blas")
+    capsule = next(module.__pyx_capi__[name] for module in modules if name in module.__pyx_capi__)
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     found: int = pointer_of(capsule, name_of(capsule))
-    return found
-
-
-def _exported(module: str) -> dict[str, object]:
-    found: dict[str, object] = importlib.import_module(module).__pyx_capi__
     return found
 
 
@@ -59,7 +54,7 @@ _state = array("q", [0, 0, 0])
 @cache
 def blas_threads() -> BlasThreads:
     """Those of this process."""
-    linked = ctypes.PyDLL(str(importlib.import_module(_LINKED).__file__))  # symbols of what it is linked to are found, too
+    linked = ctypes.PyDLL(str(importlib.import_module("scipy.linalg._flapack").__file__))  # and what it is linked to
     name = next((name for name in _NAMES if hasattr(linked, name.format("set"))), None)
     found = [name and ctypes.cast(getattr(linked, name.format(what)), ctypes.c_void_p).value for what in ("get", "set")]
     return BlasThreads(found[0] or 0, found[1] or 0, _state.buffer_info()[0])
