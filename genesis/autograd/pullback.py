@@ -90,14 +90,17 @@ def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[li
     return seeds, pull(outputs, seeds, points, True)
 
 
-def jacobian_of(output: Tensor, points: Sequence[Tensor], create_graph: bool, vectorize: bool = False) -> list[Tensor | None]:
+def jacobian_of(
+    output: Tensor, points: Sequence[Tensor], create_graph: bool, vectorize: bool = False, chunk_size: int | None = None
+) -> list[Tensor | None]:
     """For each point the derivatives (*output.shape, *point.shape), or None; all rows belong to one program.
 
-    To `vectorize` is to pull back once and to batch what that recorded; if it looked at a value, rows are pulled one by one.
+    To `vectorize` is to pull back once and to batch what that recorded, or once for each `chunk_size` rows; if it looked at
+    a value, rows are pulled one by one.
     """
     size = output.numel() if output.requires_grad else 0
     basis = from_data(np.eye(size), output.dtype, device=array_of(output).device).reshape(size, *output.shape)
-    rows = _rows_at_once(output, basis, points, create_graph) if vectorize and size else None
+    rows = _rows_in_chunks(output, basis, points, create_graph, chunk_size or size) if vectorize and size else None
     if rows is None:
         each = [pull([output], [basis[row]], points, create_graph) for row in range(size)]
         rows = [None if column[0] is None else call(OPERATIONS["stack"], (column,)) for column in zip(*each, strict=True)]
@@ -105,6 +108,20 @@ def jacobian_of(output: Tensor, points: Sequence[Tensor], create_graph: bool, ve
         None if row is None else row.reshape(*output.shape, *point.shape)
         for row, point in zip(rows or [None] * len(points), points, strict=True)
     ]
+
+
+def _rows_in_chunks(
+    output: Tensor, basis: Tensor, points: Sequence[Tensor], create_graph: bool, chunk_size: int
+) -> list[Tensor | None] | None:
+    chunks = []
+    for part in basis.split(chunk_size):
+        rows = _rows_at_once(output, part, points, create_graph)
+        if rows is None:
+            return None
+        chunks.append(rows)
+    if len(chunks) == 1:
+        return chunks[0]
+    return [None if column[0] is None else call(OPERATIONS["cat"], (column,)) for column in zip(*chunks, strict=True)]
 
 
 def _rows_at_once(output: Tensor, basis: Tensor, points: Sequence[Tensor], create_graph: bool) -> list[Tensor | None] | None:
@@ -145,11 +162,13 @@ def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool
     return any([not reached.isdisjoint(trace.variables) for trace, reached in found.items()])
 
 
-def batched(results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]], grad: bool = True) -> list[Tensor] | None:
+def batched(
+    results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]], grad: bool = True, draws_differ: bool = False
+) -> list[Tensor] | None:
     """The results for many examples at once, along a new first axis, where they were recorded for one.
 
     `examples` has pairs (one example, all of them). None if the open trace does not hold the recording, for some value was
-    looked at. With `grad` off, results are not differentiable.
+    looked at. With `grad` off, results are not differentiable. For `draws_differ` see `batch`.
     """
     with LOCK:
         if not results:
@@ -158,11 +177,11 @@ def batched(results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]]
         positions = [array.index for array in arrays]
         ends, pairs = tuple(positions[: len(results)]), tuple(positions[len(results) :])
         extent = examples[0][1].shape[0]
-        key = ("batch", extent, pairs, ends, grad)
+        key = ("batch", extent, pairs, ends, grad, draws_differ)
 
         def build(graph: Graph) -> Any:
             given = {one: graph.value(many) for one, many in zip(pairs[::2], pairs[1::2], strict=True)}
-            return batch(graph, given, ends, extent)
+            return batch(graph, given, ends, extent, draws_differ)
 
         def record(trace: Trace) -> list[Array] | None:
             if any([array.trace is not trace for array in arrays]):

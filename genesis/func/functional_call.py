@@ -15,41 +15,57 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 
 def functional_call(
-    module: Module, parameters_and_buffers: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]], args: Tree = (),
-    kwargs: Options | None = None,
+    module: Module, parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]], args: Tree = None,
+    kwargs: Options | None = None, *, tie_weights: bool = True, strict: bool = False,
 ) -> Tree:
     """What `module` computes with other tensors in place of the parameters and buffers at the given paths.
 
     Args:
         module: is as it was afterwards.
-        parameters_and_buffers: path, as in `named_parameters`, -> tensor, or several such dicts. What is not named stays;
-            a parameter that is shared is replaced wherever it stands.
-        args: the positional arguments of the call, a tuple, or the only one.
+        parameter_and_buffer_dicts: path, as in `named_parameters`, -> tensor, or several such dicts. What is not named stays.
+        args: the positional arguments of the call, a tuple, or the only one; None is none.
         kwargs: the named ones.
+        tie_weights: a tensor that stands at several paths is replaced at all of them; else at the given ones alone.
+        strict: all parameters and buffers have to be named, those at several paths once.
 
-    Raises KeyError for a path at which the module has no tensor, ValueError for one that several dicts have.
+    Raises KeyError for a path at which the module has no tensor, ValueError for one that several dicts have, or for two tensors
+    in place of a tied one, RuntimeError for what `strict` misses.
 
     >>> layer = genesis.nn.Linear(2, 1)
     >>> weights = {"weight": genesis.ones(1, 2), "bias": genesis.zeros(1)}
     >>> genesis.func.functional_call(layer, weights, genesis.tensor([3.0, 4.0]))
     tensor([7.])
     """
-    modules = dict(module.named_modules())
-    replaced: dict[int, Tensor] = {}
-    for path, tensor in _joined(parameters_and_buffers).items():
-        owner, _, name = path.rpartition(".")
-        held = vars(modules[owner]).get(name) if owner in modules else None
-        if not isinstance(held, Tensor):
-            raise KeyError(f"functional_call: {type(module).__name__} has no parameter or buffer {path!r}")
-        replaced[id(held)] = tensor
-    before = [(m, name, held) for m in modules.values() for name, held in vars(m).items() if id(held) in replaced]
+    given = _joined(parameter_and_buffer_dicts)
+    places = _places(module)
+    if unknown := given.keys() - places.keys():
+        raise KeyError(f"functional_call: {type(module).__name__} has no parameter or buffer {min(unknown)!r}")
+    replaced = {id(places[path][2]): (path, tensor) for path, tensor in given.items()}
+    if tie_weights:
+        for path, tensor in given.items():
+            first, other = replaced[id(places[path][2])]
+            if other is not tensor:
+                raise ValueError(f"functional_call: {first!r} and {path!r} are one tensor; want one, or tie_weights=False")
+        given = {path: replaced[id(held)][1] for path, (_, _, held) in places.items() if id(held) in replaced}
+    members = [*module.named_parameters(), *module.named_buffers()]
+    if strict and (missing := [path for path, held in members if id(held) not in replaced]):
+        raise RuntimeError(f"functional_call: {type(module).__name__} has {', '.join(missing)} as well; strict wants all")
     try:
-        for m, name, held in before:
-            vars(m)[name] = replaced[id(held)]
-        return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+        for path, tensor in given.items():
+            owner, name, _ = places[path]
+            vars(owner)[name] = tensor
+        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
     finally:
-        for m, name, held in before:
-            vars(m)[name] = held
+        for path in given:
+            owner, name, held = places[path]
+            vars(owner)[name] = held
+
+
+def _places(module: Module) -> dict[str, tuple[Module, str, Tensor]]:
+    """The module, the name and the tensor at each path."""
+    return {f"{path}.{name}" if path else name: (owner, name, held)
+            for path, owner in module.named_modules(remove_duplicate=False)
+            for name, held in vars(owner).items() if isinstance(held, Tensor)}
 
 
 def _joined(given: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]]) -> Mapping[str, Tensor]:

@@ -23,6 +23,7 @@ from genesis.autograd.pullback import (
     pull_linear,
 )
 from genesis.functions.from_data import tensor
+from genesis.functions.random_draws import mapped
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -143,15 +144,19 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     return turned
 
 
-def jvp(func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_aux: bool = False) -> Tree:
+def jvp(
+    func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], *, strict: bool = False, has_aux: bool = False
+) -> Tree:
     """(the result of `func(*primals)`, its change as the primals move along the tangents); then aux, with `has_aux`.
 
-    It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
+    With `strict`, a result that does not depend on the primals raises RuntimeError. It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
 
     >>> genesis.func.jvp(lambda x: x * x, (genesis.tensor([1.0, 3.0]),), (genesis.tensor([1.0, 10.0]),))
     (tensor([1., 9.]), tensor([ 2., 60.]))
     """
     call = _Call("jvp", func, tuple(primals), {}, tuple(range(len(primals))), has_aux)
+    if strict and not all([y.requires_grad for y in call.outputs]):
+        raise RuntimeError("jvp: a result does not depend on the primals; strict=True wants all to")
     along = _fitting("jvp", "tangents", list(tangents), call.points)
     moving = [y for y in call.outputs if y.dtype.category >= 2]  # positions and the like do not change
     seeds, slopes = pull_linear(moving, call.points)
@@ -162,32 +167,40 @@ def jvp(func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_a
     return (value, change, call.leave(call.aux)) if has_aux else (value, change)
 
 
-def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
     """The Jacobian of a function, row by row: derivatives of shape (*result.shape, *argument.shape).
 
     For trees: the tree of the results, in each leaf the tree of the argument (a tuple, for several `argnums`). All rows are
-    computed by one program. With `has_aux`, the transformed function gives (Jacobian, aux).
+    computed by one program, `chunk_size` of them at a time if given, which takes less memory. With `has_aux`, the transformed
+    function gives (Jacobian, aux). Raises ValueError for a `chunk_size` below 1.
 
     >>> genesis.func.jacrev(lambda x: x * x)(genesis.tensor([1.0, 3.0]))
     tensor([[2., 0.],
             [0., 6.]])
     """
-
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"jacrev: chunk_size is {chunk_size}; want 1 or more, or None")
     return _jacobian("jacrev", func, argnums, has_aux, lambda ys, xs, records: [
-        jacobian_of(y, xs, records, vectorize=True) for y in ys])
+        jacobian_of(y, xs, records, vectorize=True, chunk_size=chunk_size) for y in ys])
 
 
-def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
     """As `jacrev`, column by column: less work where the result has more elements than the arguments.
 
-    As in `jvp`, columns are rows of the transposed linear function v -> v J.
+    As in `jvp`, columns are rows of the transposed linear function v -> v J. Raises RuntimeError if `func` draws random
+    numbers while `randomness` is "error"; with "same" or "different", all columns are those of one draw.
 
     >>> genesis.func.jacfwd(lambda x: x * x)(genesis.tensor([1.0, 3.0]))
     tensor([[2., 0.],
             [0., 6.]])
     """
 
-    return _jacobian("jacfwd", func, argnums, has_aux, functools.partial(columns_of, vectorize=True))
+    @functools.wraps(func, updated=())
+    def of_one_draw(*args: Tree, **kwargs: Tree) -> Tree:
+        with mapped(randomness, 1):
+            return func(*args, **kwargs)
+
+    return _jacobian("jacfwd", of_one_draw, argnums, has_aux, functools.partial(columns_of, vectorize=True))
 
 
 def _jacobian(name: str, func: Function, argnums: Argnums, has_aux: bool, blocks: AnyFunction) -> Function:

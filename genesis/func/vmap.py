@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 
 from genesis.autograd.pullback import batched, lies_as
 from genesis.execution.eager import together
+from genesis.functions.random_draws import mapped
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.errors import ArgumentError, DataError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
+from genesis.runtime import rng
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.modes import is_grad_enabled
@@ -18,53 +21,94 @@ from genesis.tensor.modes import is_grad_enabled
 __all__ = ["vmap"]
 
 
-def vmap(func: AnyFunction, in_dims: Tree = 0, out_dims: Tree = 0) -> AnyFunction:
+def vmap(
+    func: AnyFunction, in_dims: Tree = 0, out_dims: Tree = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> AnyFunction:
     """`func` of each example along an axis of its arguments, computed for all at once.
 
-    The function is traced for the first example, and the trace is batched: it may branch on shapes, not on values. Random
-    numbers and writes to outer tensors are those of one example.
+    The function is traced for the first example, and the trace is batched: it may branch on shapes, not on values. Writes to
+    outer tensors are those of one example.
 
     Args:
         func: from tensors, or nested tuples, lists and dicts of them, to such.
         in_dims: the axis of the examples: of all arguments, of each one (a tuple), or of their leaves (trees like the
             arguments). None for what is the same for all.
         out_dims: where the axis goes in the results, for all of them or as a tree.
+        randomness: what random numbers in `func` are: "error", "different" for each example, or the "same" for all.
+        chunk_size: how many examples are computed at once, all if None.
 
-    Named arguments are the same for all. Raises, when called, ValueError where the extents of the axes differ or there is
-    none, and RuntimeError if the function looks at a value.
+    Named arguments are the same for all. Raises RuntimeError for another `randomness`, ValueError for a `chunk_size` below 1
+    and, when called, where the extents of the axes differ or there is none; RuntimeError if the function looks at a value, or
+    draws random numbers where that is an error.
 
     >>> x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.func.vmap(genesis.func.grad(lambda x: (x**2).sum()))(x)
     tensor([[2., 4.],
             [6., 8.]])
+    >>> noise = genesis.func.vmap(lambda x: x + genesis.rand(2), randomness="same")(x) - x
+    >>> (noise[0] - noise[1]).abs().max() < 1e-6
+    tensor(True)
     """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"vmap: randomness must be 'error', 'different' or 'same', got {randomness!r}")
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"vmap: chunk_size is {chunk_size}; want 1 or more, or None")
 
     @functools.wraps(func, updated=())
-    def mapped(*args: Tree, **kwargs: Tree) -> Tree:
-        with together():
-            return _mapped(func, in_dims, out_dims, args, kwargs)
+    def of_all(*args: Tree, **kwargs: Tree) -> Tree:
+        leaves, dims = leaves_of(args), _spread(in_dims, args, "in_dims")
+        extent = _extent(leaves, dims)
+        size = chunk_size or extent
+        state, results = rng.get_state(), []
+        for first in range(0, extent, size):
+            chunk = [x if dim is None else x.narrow(dim, first, min(size, extent - first))
+                     for x, dim in zip(leaves, dims, strict=True)] if size < extent else leaves
+            with together(), rng.drawing_from(state if randomness == "same" and first else None):
+                results.append(_mapped(func, with_leaves(args, iter(chunk)), dims, out_dims, randomness, kwargs))
+        return results[0] if len(results) == 1 else _joined(results, _spread(out_dims, results[0], "out_dims"))
 
-    return mapped
+    return of_all
 
 
-def _mapped(func: AnyFunction, in_dims: Tree, out_dims: Tree, args: Tree, kwargs: Tree) -> Tree:
-    leaves = leaves_of(args)
-    dims = _spread(in_dims, args, "in_dims")
-    stacked = [None if dim is None else _stacked(x, dim) for x, dim in zip(leaves, dims, strict=True)]
-    extents = {x.shape[0] for x in stacked if x is not None}
+def _extent(leaves: Sequence[Tree], dims: Sequence[int | None]) -> int:
+    """The number of examples."""
+    extents = set()
+    for x, dim in zip(leaves, dims, strict=True):
+        if dim is not None:
+            x = _tensor(x, "mapped over")
+            if not -x.ndim <= dim < x.ndim:
+                raise ArgumentError(f"vmap: in_dims has {dim}, but the tensor has shape {x.shape}")
+            extents.add(x.shape[dim])
     if len(extents) != 1 or 0 in extents:
         raise ValueError(f"vmap: the mapped axes have the extents {sorted(extents)}; want a single one, not 0")
+    return extents.pop()
+
+
+def _mapped(
+    func: AnyFunction, args: Tree, dims: Sequence[int | None], out_dims: Tree, randomness: str, kwargs: Mapping[str, Tree]
+) -> Tree:
+    leaves = leaves_of(args)
+    stacked = [None if dim is None else call(OPERATIONS["clone"], (x.movedim(dim, 0),))  # a result of the open trace
+               for x, dim in zip(leaves, dims, strict=True)]
     pairs = [(call(OPERATIONS["clone"], (x[0],)), x) for x in stacked if x is not None]
-    mapped = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
-    first = iter([_example(one, x, dim) for (one, _), (x, dim) in zip(pairs, mapped, strict=True)])
-    result = func(*with_leaves(args, iter([x if s is None else next(first) for x, s in zip(leaves, stacked, strict=True)])),
-                  **kwargs)
+    examples = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
+    first = iter([_example(one, x, dim) for (one, _), (x, dim) in zip(pairs, examples, strict=True)])
+    given = with_leaves(args, iter([x if s is None else next(first) for x, s in zip(leaves, stacked, strict=True)]))
+    with mapped(randomness, pairs[0][1].shape[0]):
+        result = func(*given, **kwargs)
     outputs = [call(OPERATIONS["clone"], (_tensor(y, "returned"),)) for y in leaves_of(result)]
-    found = batched(outputs, pairs, is_grad_enabled())
+    found = batched(outputs, pairs, is_grad_enabled(), randomness == "different")
     if found is None:
         raise RuntimeError("vmap: the function looked at a value, but it runs once for all examples; use genesis.where")
     places = _spread(out_dims, result, "out_dims")
     return with_leaves(result, iter([y.movedim(0, place) for y, place in zip(found, places, strict=True)]))
+
+
+def _joined(results: Sequence[Tree], places: Sequence[int]) -> Tree:
+    """The results of consecutive examples as those of all."""
+    columns = zip(*map(leaves_of, results), strict=True)
+    whole = [call(OPERATIONS["cat"], (column, place)) for column, place in zip(columns, places, strict=True)]
+    return with_leaves(results[0], iter(whole))
 
 
 def _example(one: Tensor, x: Tensor, dim: int) -> Tensor:
@@ -72,14 +116,6 @@ def _example(one: Tensor, x: Tensor, dim: int) -> Tensor:
     result = tensor_of(array_of(one), one.requires_grad)
     result._lay_as = lies_as(x.select(dim, 0))
     return result
-
-
-def _stacked(x: Tree, dim: int) -> Tensor:
-    """`x` with the examples first, as a result of the open trace."""
-    x = _tensor(x, "mapped over")
-    if not -x.ndim <= dim < x.ndim:
-        raise ArgumentError(f"vmap: in_dims has {dim}, but the tensor has shape {x.shape}")
-    return call(OPERATIONS["clone"], (x.movedim(dim, 0),))
 
 
 def _tensor(x: Tree, what: str) -> Tensor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from genesis.functions import sequential_draws
@@ -31,11 +33,42 @@ def stream(device: Device = CPU, generator: Generator | None = None) -> Mersenne
     """
     if not Generator.in_pytorchs_order or device.type != "cpu" or unseen():
         return None
+    _of_all_examples(0)  # draws may be refused
     return (generator or rng.default_generator).twister()
+
+
+class _Mapped(threading.local):
+    """The functions of one example that run now, outermost first: what each allows of random numbers, and of how many it is."""
+
+    levels: tuple[tuple[str, int], ...] = ()
+
+
+_mapped = _Mapped()
+
+
+@contextlib.contextmanager
+def mapped(randomness: str, extent: int) -> Iterator[None]:
+    """While a function of one of `extent` examples runs: "error" refuses draws, "different" reserves those of all examples."""
+    before, _mapped.levels = _mapped.levels, (*_mapped.levels, (randomness, extent))
+    try:
+        yield
+    finally:
+        _mapped.levels = before
+
+
+def _of_all_examples(count: int) -> int:
+    for randomness, extent in _mapped.levels:
+        if randomness == "error":
+            raise RuntimeError(
+                "vmap: the function draws random numbers; want randomness='different' for each example's own, or 'same'"
+            )
+        count *= extent if randomness == "different" else 1
+    return count
 
 
 def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
     """(seed, first place) of `count` fresh numbers, as signed 64-bit integers; of a generator of one's own, if given."""
+    count = _of_all_examples(count)
     if generator is not None:
         refuse("numbers are drawn from a generator of the call's own")
         return _signed(generator.initial_seed()), _signed(generator.reserve(count))

@@ -78,10 +78,14 @@ def batch_norm(
     """(x - mean) / sqrt(var + eps) for each channel, then `weight` and `bias` (Ioffe and Szegedy, 2015)."""
 def bilinear(input1: Operand, input2: Operand, weight: Operand, bias: Operand | None = None) -> Tensor:
     """input1 @ weight[k] @ input2 + bias[k]: (.., a), (.., b) and `weight` (out, a, b) -> (.., out)."""
-def binary_cross_entropy(input: Operand, target: Operand, weight: Tensor | None = None, reduction: str = 'mean') -> Tensor:
+def binary_cross_entropy(
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
+) -> Tensor:
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
 def binary_cross_entropy_with_logits(
-    input: Operand, target: Operand, weight: Tensor | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None,
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None,
 ) -> Tensor:
     """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` is a factor of the first term."""
 def celu(input: Tensor, alpha: Float = 1.0, inplace: Bool = False) -> Tensor:
@@ -121,14 +125,15 @@ def conv_transpose3d(
 ) -> Tensor:
     """The gradient of `conv3d` by its input, as an operation of its own: windows laid over each other."""
 def cosine_embedding_loss(
-    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, reduction: str = 'mean',
+    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
 def cosine_similarity(x1: Operand, x2: Operand, dim: Int = 1, eps: Float = 1e-08) -> Tensor:
     """x1 . x2 / (|x1| |x2|) along `dim`, where norms count as `eps` at least."""
 def cross_entropy(
-    input: Operand, target: Operand, weight: Tensor | None = None, ignore_index: Int = -100, reduction: str = 'mean',
-    label_smoothing: Float = 0.0,
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None, ignore_index: Int = -100,
+    reduce: Bool | None = None, reduction: str = 'mean', label_smoothing: Float = 0.0,
 ) -> Tensor:
     """-log softmax(input)[target] with classes on axis 1 (axis 0 of a 1-d input)."""
 def elu(input: Tensor, alpha: Float = 1.0, inplace: Bool = False) -> Tensor:
@@ -165,9 +170,14 @@ def hardtanh(input: Tensor, min_val: Float = -1.0, max_val: Float = 1.0, inplace
     """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
 def hardtanh_(input: Tensor, min_val: Float = -1.0, max_val: Float = 1.0) -> Tensor:
     """`hardtanh`, in place."""
-def hinge_embedding_loss(input: Operand, target: Operand, margin: Float = 1.0, reduction: str = 'mean') -> Tensor:
+def hinge_embedding_loss(
+    input: Operand, target: Operand, margin: Float = 1.0, size_average: Bool | None = None, reduce: Bool | None = None,
+    reduction: str = 'mean',
+) -> Tensor:
     """x where t is 1, max(0, margin - x) where it is -1."""
-def huber_loss(input: Operand, target: Operand, reduction: str = 'mean', delta: Float = 1.0) -> Tensor:
+def huber_loss(
+    input: Operand, target: Operand, reduction: str = 'mean', delta: Float = 1.0, weight: Tensor | None = None,
+) -> Tensor:
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964)."""
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
@@ -180,10 +190,16 @@ def interpolate(
     antialias: Bool = False,
 ) -> Tensor:
     """`input` (n, c, ..) at another size: `size`, or `scale_factor` times its own, for all axes after c or for each."""
-def kl_div(input: Operand, target: Operand, reduction: str = 'mean', log_target: Bool = False) -> Tensor:
+def kl_div(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    log_target: Bool = False,
+) -> Tensor:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too."""
-def l1_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
-    """|input - target|."""
+def l1_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|input - target|, times `weight`; see `mse_loss`."""
 def layer_norm(
     input: Tensor, normalized_shape: tuple[Int, ...], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: Float = 1e-05,
@@ -214,7 +230,8 @@ def lp_pool3d(
 ) -> Tensor:
     """(sum of x^p)^(1/p) of each window over the last 3 axes."""
 def margin_ranking_loss(
-    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, reduction: str = 'mean',
+    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1."""
 @overload
@@ -252,20 +269,28 @@ def max_pool3d(
     """The greatest element of each window over the last 3 axes; NaN wins."""
 def mish(input: Tensor, inplace: Bool = False) -> Tensor:
     """x * tanh(softplus(x)) (Misra, 2020)."""
-def mse_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
-    """(input - target)^2."""
+def mse_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    weight: Tensor | None = None,
+) -> Tensor:
+    """(input - target)^2, times `weight` of the same shape."""
 def multi_margin_loss(
-    input: Operand, target: Operand, p: Int = 1, margin: Float = 1.0, weight: Tensor | None = None, reduction: str = 'mean',
+    input: Operand, target: Operand, p: Int = 1, margin: Float = 1.0, weight: Tensor | None = None,
+    size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out."""
-def multilabel_margin_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
+def multilabel_margin_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+) -> Tensor:
     """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' .."""
 def multilabel_soft_margin_loss(
-    input: Operand, target: Operand, weight: Tensor | None = None, reduction: str = 'mean',
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`."""
 def nll_loss(
-    input: Operand, target: Operand, weight: Tensor | None = None, ignore_index: Int = -100, reduction: str = 'mean',
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None, ignore_index: Int = -100,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
 def normalize(input: Tensor, p: Float = 2.0, dim: Int | Sequence[Int] | None = 1, eps: Float = 1e-12) -> Tensor:
@@ -281,7 +306,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
     """(.., c, h * r, w * r) -> (.., c * r^2, h, w): what `pixel_shuffle` does, undone."""
 def poisson_nll_loss(
-    input: Operand, target: Operand, log_input: Bool = True, full: Bool = False, eps: Float = 1e-08, reduction: str = 'mean',
+    input: Operand, target: Operand, log_input: Bool = True, full: Bool = False, size_average: Bool | None = None,
+    eps: Float = 1e-08, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
 def prelu(input: Operand, weight: Operand) -> Tensor:
@@ -304,9 +330,14 @@ def sigmoid(input: Tensor, inplace: Bool = False) -> Tensor:
     """1 / (1 + exp(-x))."""
 def silu(input: Tensor, inplace: Bool = False) -> Tensor:
     """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
-def smooth_l1_loss(input: Operand, target: Operand, reduction: str = 'mean', beta: Float = 1.0) -> Tensor:
+def smooth_l1_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    beta: Float = 1.0,
+) -> Tensor:
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
-def soft_margin_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
+def soft_margin_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+) -> Tensor:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
 def softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`."""
@@ -328,7 +359,7 @@ def threshold_(input: Tensor, threshold: Float, value: Float) -> Tensor:
     """`threshold`, in place."""
 def triplet_margin_loss(
     anchor: Operand, positive: Operand, negative: Operand, margin: Float = 1.0, p: Float = 2.0, eps: Float = 1e-06,
-    swap: Bool = False, reduction: str = 'mean',
+    swap: Bool = False, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms."""
 def triplet_margin_with_distance_loss(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
+from genesis.ir.size_average import takes_size_average
 from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY, Layer
 from genesis.nn.linear import Linear
@@ -19,9 +22,18 @@ __all__ = [
 
 
 class Loss(Layer):
-    """The base of losses: `reduction` is "mean", "sum" or "none"."""
+    """The base of losses: `reduction` is "mean", "sum" or "none".
+
+    Those of old versions of PyTorch take `size_average` and `reduce` as well, at the places that their functions have them.
+    """
 
     _printed = ()  # as PyTorch's
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "function" in vars(cls) and "size_average" in (names := [*signature(cls.function).parameters]):
+            following = names[names.index("size_average") + 1]
+            cls.__init__ = takes_size_average("reduction" if following == "reduce" else following)(cls.__init__)  # type: ignore[method-assign]
 
 
 class WeightedLoss(Loss):
@@ -228,7 +240,7 @@ class PoissonNLLLoss(Loss):
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.poisson_nll_loss`."""
-        return functional.poisson_nll_loss(log_input, target, self.log_input, self.full, self.eps, self.reduction)
+        return functional.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
 
 
 class GaussianNLLLoss(Loss):

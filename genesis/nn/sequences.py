@@ -102,12 +102,12 @@ def linear_cross_entropy(
                             f"inputs (n, {input.shape[0]}), got {input.shape}")
     ignored = -100 if ignore_index is None else ignore_index
     whole = options is None or input.ndim == 1
-    settings = (ignored, reduction if whole else "none", label_smoothing)
+    settings = {"ignore_index": ignored, "reduction": reduction if whole else "none", "label_smoothing": label_smoothing}
 
     def losses_of(x: Tensor, target: Tensor, table: Tensor, bias: Tensor | None, weight: Tensor | None) -> Any:
         flat = call(OPERATIONS["linear"], (x, table.flatten(0, -2), None if bias is None else bias.flatten()))
         logits = flat.reshape(*x.shape[:-1], *table.shape[:-1])
-        return call(OPERATIONS["cross_entropy"], (logits, target, weight, *settings))
+        return call(OPERATIONS["cross_entropy"], (logits, target, weight), settings)
 
     others = (linear_weight, linear_bias, weight)
     if whole:

@@ -259,10 +259,14 @@ def bessel_y1(input: Tensor) -> Tensor:
     """The Bessel function Y1."""
 def bilinear(input1: Operand, input2: Operand, weight: Operand, bias: Operand | None = None) -> Tensor:
     """input1 @ weight[k] @ input2 + bias[k]: (.., a), (.., b) and `weight` (out, a, b) -> (.., out)."""
-def binary_cross_entropy(input: Operand, target: Operand, weight: Tensor | None = None, reduction: str = 'mean') -> Tensor:
+def binary_cross_entropy(
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
+) -> Tensor:
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
 def binary_cross_entropy_with_logits(
-    input: Operand, target: Operand, weight: Tensor | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None,
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None,
 ) -> Tensor:
     """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` is a factor of the first term."""
 def bitwise_and(input: Operand, other: Operand) -> Tensor:
@@ -400,7 +404,8 @@ def cosh(input: Tensor) -> Tensor:
 def cosh_(input: Tensor) -> Tensor:
     """`cosh`, in place."""
 def cosine_embedding_loss(
-    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, reduction: str = 'mean',
+    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
 def cosine_similarity(x1: Operand, x2: Operand, dim: Int = 1, eps: Float = 1e-08) -> Tensor:
@@ -412,8 +417,8 @@ def cov(input: Operand, *, correction: Int = 1, fweights: Operand | None = None,
 def cross(input: Operand, other: Operand, dim: Int | None = None) -> Tensor:
     """The cross products of vectors of three elements along `dim` (the first axis with three, if None)."""
 def cross_entropy(
-    input: Operand, target: Operand, weight: Tensor | None = None, ignore_index: Int = -100, reduction: str = 'mean',
-    label_smoothing: Float = 0.0,
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None, ignore_index: Int = -100,
+    reduce: Bool | None = None, reduction: str = 'mean', label_smoothing: Float = 0.0,
 ) -> Tensor:
     """-log softmax(input)[target] with classes on axis 1 (axis 0 of a 1-d input)."""
 def cummax(input: Tensor, dim: Int) -> Sorted:
@@ -632,11 +637,16 @@ def hermite_polynomial_h(input: Operand, n: Operand) -> Tensor:
     """Hermite's H, of physics: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
 def hermite_polynomial_he(input: Operand, n: Operand) -> Tensor:
     """Hermite's He, of probability: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
-def hinge_embedding_loss(input: Operand, target: Operand, margin: Float = 1.0, reduction: str = 'mean') -> Tensor:
+def hinge_embedding_loss(
+    input: Operand, target: Operand, margin: Float = 1.0, size_average: Bool | None = None, reduce: Bool | None = None,
+    reduction: str = 'mean',
+) -> Tensor:
     """x where t is 1, max(0, margin - x) where it is -1."""
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side: vectors one after the other, others along axis 1."""
-def huber_loss(input: Operand, target: Operand, reduction: str = 'mean', delta: Float = 1.0) -> Tensor:
+def huber_loss(
+    input: Operand, target: Operand, reduction: str = 'mean', delta: Float = 1.0, weight: Tensor | None = None,
+) -> Tensor:
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964)."""
 def hypot(input: Operand, other: Operand) -> Tensor:
     """As `numpy.hypot`."""
@@ -716,14 +726,20 @@ def istft(
     return_complex: Bool = False,
 ) -> Tensor:
     """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of .."""
-def kl_div(input: Operand, target: Operand, reduction: str = 'mean', log_target: Bool = False) -> Tensor:
+def kl_div(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    log_target: Bool = False,
+) -> Tensor:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too."""
 def kron(input: Operand, other: Operand) -> Tensor:
     """The Kronecker product: each element of `input` times all of `other`, in its place."""
 def kthvalue(input: Tensor, k: Int, dim: Int = -1, keepdim: Bool = False) -> Sorted:
     """(value, index) of the `k`-th least element along `dim`, counted from 1."""
-def l1_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
-    """|input - target|."""
+def l1_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|input - target|, times `weight`; see `mse_loss`."""
 def laguerre_polynomial_l(input: Operand, n: Operand) -> Tensor:
     """Laguerre's L: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
 def layer_norm(
@@ -859,7 +875,8 @@ def lu_solve(b: Operand, LU_data: Operand, LU_pivots: Tensor) -> Tensor:
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Bool = True, unpack_pivots: Bool = True) -> PLU:
     """(P, L, U) of what `lu_factor` gives: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n)."""
 def margin_ranking_loss(
-    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, reduction: str = 'mean',
+    input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1."""
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -942,8 +959,11 @@ def modified_bessel_k1(input: Tensor) -> Tensor:
     """The modified Bessel function K1."""
 def moveaxis(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the places `destination`, the others in their order."""
-def mse_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
-    """(input - target)^2."""
+def mse_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    weight: Tensor | None = None,
+) -> Tensor:
+    """(input - target)^2, times `weight` of the same shape."""
 def msort(input: Tensor) -> Tensor:
     """The elements in order along axis 0."""
 def mul(input: Operand, other: Operand) -> Tensor:
@@ -951,13 +971,17 @@ def mul(input: Operand, other: Operand) -> Tensor:
 def mul_(input: Tensor, other: Operand) -> Tensor:
     """`mul`, in place."""
 def multi_margin_loss(
-    input: Operand, target: Operand, p: Int = 1, margin: Float = 1.0, weight: Tensor | None = None, reduction: str = 'mean',
+    input: Operand, target: Operand, p: Int = 1, margin: Float = 1.0, weight: Tensor | None = None,
+    size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out."""
-def multilabel_margin_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
+def multilabel_margin_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+) -> Tensor:
     """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' .."""
 def multilabel_soft_margin_loss(
-    input: Operand, target: Operand, weight: Tensor | None = None, reduction: str = 'mean',
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`."""
 def multiply(input: Operand, other: Operand) -> Tensor:
@@ -1018,7 +1042,8 @@ def nextafter(input: Operand, other: Operand) -> Tensor:
 def nextafter_(input: Tensor, other: Operand) -> Tensor:
     """`nextafter`, in place."""
 def nll_loss(
-    input: Operand, target: Operand, weight: Tensor | None = None, ignore_index: Int = -100, reduction: str = 'mean',
+    input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None, ignore_index: Int = -100,
+    reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
 @overload
@@ -1060,7 +1085,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
     """(.., c, h * r, w * r) -> (.., c * r^2, h, w): what `pixel_shuffle` does, undone."""
 def poisson_nll_loss(
-    input: Operand, target: Operand, log_input: Bool = True, full: Bool = False, eps: Float = 1e-08, reduction: str = 'mean',
+    input: Operand, target: Operand, log_input: Bool = True, full: Bool = False, size_average: Bool | None = None,
+    eps: Float = 1e-08, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
 def polar(abs: Operand, angle: Operand) -> Tensor:
@@ -1232,9 +1258,14 @@ def slice_scatter(
     """`input` with `src` at `start:end:step` along `dim`."""
 def slogdet(A: Tensor) -> SignAndLog:
     """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
-def smooth_l1_loss(input: Operand, target: Operand, reduction: str = 'mean', beta: Float = 1.0) -> Tensor:
+def smooth_l1_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+    beta: Float = 1.0,
+) -> Tensor:
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
-def soft_margin_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
+def soft_margin_loss(
+    input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
+) -> Tensor:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
 def softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`."""
@@ -1362,7 +1393,7 @@ def tril_(input: Tensor, diagonal: Int = 0) -> Tensor:
     """`tril`, in place."""
 def triplet_margin_loss(
     anchor: Operand, positive: Operand, negative: Operand, margin: Float = 1.0, p: Float = 2.0, eps: Float = 1e-06,
-    swap: Bool = False, reduction: str = 'mean',
+    swap: Bool = False, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms."""
 def triu(input: Tensor, diagonal: Int = 0) -> Tensor:

@@ -18,7 +18,9 @@ class NotBatchedError(NotImplementedError):
     """A computation of one example is not that of many along a further axis."""
 
 
-def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], extent: int) -> list[Value]:
+def batch(
+    graph: Graph, examples: Mapping[int, Value], results: Sequence[int], extent: int, draws_differ: bool = False
+) -> list[Value]:
     """The results for `extent` examples at once, of shape (extent, *shape each).
 
     Args:
@@ -26,15 +28,27 @@ def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], e
         examples: positions of what one example is, which nothing but that computation reads -> all of them, stacked.
         results: positions of what is wanted. One that no example enters is repeated.
         extent: the number of examples.
+        draws_differ: random numbers are each example's own, of places that are reserved for all; else all share them.
 
     Raises NotBatchedError for a primitive of a kind without a rule, and for a custom Function that has to be derived.
     """
     lifted = dict(examples)
     for index in range(min(examples), max(results) + 1):
         node = graph.nodes[index]
-        if index not in lifted and any([i in lifted for i in node.inputs]):
+        if index in lifted:
+            continue
+        if draws_differ and PRIMITIVES[node.op].draws:
+            lifted[index] = _draw_of_all(graph, node, lifted, extent)
+        elif any([i in lifted for i in node.inputs]):
             lifted[index] = _lift(graph, node, lifted, extent)
     return [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in results]
+
+
+def _draw_of_all(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:
+    """The numbers of all examples by one draw, the first example's first."""
+    *parameters, seed, start = node.inputs
+    given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in parameters]
+    return graph.add(node.op, (*given, graph.value(seed), graph.value(start)), (extent, *node.shape), node.dtype, dict(node.attrs))
 
 
 def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.ir.graph import Value
+from genesis.ir.size_average import takes_size_average
 from genesis.ops.activation import logsigmoid
 from genesis.ops.complex_values import squared_modulus
 from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, pow, relu, rsqrt, sqrt, where
@@ -45,6 +46,7 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
 
 # ---- losses of numbers ----
 @composite("smooth_l1_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
     if beta < 0:
@@ -57,18 +59,28 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
 
 
 @composite("huber_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0) -> Value:
-    """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964)."""
+def huber_loss(
+    input: Value, target: Value, reduction: str = "mean", delta: float = 1.0, weight: Value | None = None
+) -> Value:
+    """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964).
+
+    `weight`, of the input's shape, is a factor of each; their number counts in the mean, not their weights.
+    """
     if delta <= 0:
         raise ValueError(f"huber_loss: delta is {delta}; want it above 0")
     x, y = promoted(input, target)
     d = widened(x) - widened(y)
     size = abs(d)
     losses = where(size < delta, 0.5 * d * d, delta * (size - 0.5 * delta))
+    if weight is not None:
+        if weight.shape != x.shape:
+            raise ValueError(f"huber_loss: weight has shape {weight.shape}; want the input's {x.shape}")
+        losses = losses * weight
     return cast(reduced("huber_loss", losses, reduction), x.dtype)
 
 
 @composite("kl_div", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too.
 
@@ -87,6 +99,7 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 
 # ---- losses of probabilities ----
 @composite("binary_cross_entropy", 2, method=False, namespace="nn.functional")
+@takes_size_average()
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
     if input.shape != target.shape:
@@ -110,6 +123,7 @@ def _bounded_log(x: Value) -> Value:
 
 
 @composite("binary_cross_entropy_with_logits", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 def binary_cross_entropy_with_logits(
     input: Value, target: Value, weight: Value | None = None, reduction: str = "mean", pos_weight: Value | None = None
 ) -> Value:
@@ -127,12 +141,14 @@ def binary_cross_entropy_with_logits(
 
 # ---- losses of comparisons ----
 @composite("margin_ranking_loss", 3, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean") -> Value:
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1."""
     return reduced("margin_ranking_loss", relu(-target * (input1 - input2) + margin), reduction)
 
 
 @composite("hinge_embedding_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: str = "mean") -> Value:
     """x where t is 1, max(0, margin - x) where it is -1."""
     room = margin if input.dtype.is_floating_point else int(margin)
@@ -141,6 +157,7 @@ def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduc
 
 
 @composite("soft_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
     x, t = promoted(input, target)
@@ -149,6 +166,7 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
 
 
 @composite("cosine_embedding_loss", 3, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean") -> Value:
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
     x, y = promoted(input1, input2)
@@ -159,6 +177,7 @@ def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: f
 
 
 @composite("triplet_margin_loss", 3, method=False, autocast="float32", namespace="nn.functional", takes_complex=True)
+@takes_size_average()
 def triplet_margin_loss(
     anchor: Value, positive: Value, negative: Value, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",

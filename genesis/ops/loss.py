@@ -11,6 +11,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, numel
+from genesis.ir.size_average import takes_size_average
 from genesis.ops.activation import log_softmax, logsigmoid
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import exp, log, relu, where
@@ -18,7 +19,6 @@ from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.ordering import cumsum
 from genesis.ops.reduction import any, mean, sum
 from genesis.ops.registry import cast, composite, expand, floating_dtype, promoted, widened
-from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
@@ -33,27 +33,39 @@ def reduced(name: str, losses: Value, reduction: str) -> Value:
     return losses
 
 
-@composite("mse_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
-    """(input - target)^2.
+def reduced_by(name: str, losses: Value, weight: Value | None, reduction: str) -> Value:
+    """`reduced` of losses times weights, whose mean is over the weights. Raises ValueError for weights of another shape."""
+    if weight is None:
+        return reduced(name, losses, reduction)
+    if weight.shape != losses.shape:
+        raise ValueError(f"{name}: weight has shape {weight.shape}; want the input's {losses.shape}")
+    return sum(losses * weight) / sum(weight) if reduction == "mean" else reduced(name, losses * weight, reduction)
 
-    The two broadcast; `reduction` is "mean", "sum" or "none". Raises ValueError for another.
+
+@composite("mse_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
+def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
+    """(input - target)^2, times `weight` of the same shape.
+
+    The two broadcast; `reduction` is "mean" (over the weights, if given), "sum" or "none". Raises ValueError for another.
 
     >>> genesis.nn.functional.mse_loss(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(2.)
     """
     x, y = promoted(input, target)
     difference = widened(x) - widened(y)
-    return cast(reduced("mse_loss", difference * difference, reduction), x.dtype)
+    return cast(reduced_by("mse_loss", difference * difference, weight, reduction), x.dtype)
 
 
-l1_loss = formula(
-    "l1_loss", lambda input, target, reduction="mean": reduced("l1_loss", abs(input - target), reduction),
-    "|input - target|.", 2, method=False, autocast="float32", namespace="nn.functional", takes_complex=True,
-)
+@composite("l1_loss", 2, method=False, autocast="float32", namespace="nn.functional", takes_complex=True)
+@takes_size_average()
+def l1_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
+    """|input - target|, times `weight`; see `mse_loss`."""
+    return reduced_by("l1_loss", abs(input - target), weight, reduction)
 
 
 @composite("cross_entropy", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average("ignore_index")
 def cross_entropy(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
@@ -145,6 +157,7 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
 
 
 @composite("nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average("ignore_index")
 def nll_loss(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Value:
@@ -157,6 +170,7 @@ def nll_loss(
 
 # ---- likelihoods ----
 @composite("poisson_nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average("eps")
 def poisson_nll_loss(
     input: Value, target: Value, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Value:
@@ -219,6 +233,7 @@ def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Valu
 
 
 @composite("multi_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 @_vectors
 def multi_margin_loss(
     input: Value, target: Value, p: int = 1, margin: float = 1.0, weight: Value | None = None, reduction: str = "mean"
@@ -244,6 +259,7 @@ def multi_margin_loss(
 
 
 @composite("multilabel_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@takes_size_average()
 @_vectors
 def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' number.
@@ -263,6 +279,7 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
 
 
 @composite("multilabel_soft_margin_loss", 2, method=False, namespace="nn.functional")
+@takes_size_average()
 def multilabel_soft_margin_loss(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`."""
     x, t = promoted(input, target)

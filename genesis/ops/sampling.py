@@ -21,26 +21,34 @@ Draw = Callable[..., np.ndarray]
 
 
 def generator_at(seed: np.ndarray, start: np.ndarray) -> np.random.Generator:
-    """The generator of a draw; batched examples share one draw's place."""
-    key, place = (int(np.ravel(word)[0]) & (1 << 64) - 1 for word in (seed, start))
+    """The generator of a draw."""
+    key, place = (int(word) & (1 << 64) - 1 for word in (seed, start))
     return np.random.Generator(np.random.Philox(key=key, counter=[0, place, 0, 0]))
 
 
 def _reference(draw: Draw) -> Draw:
-    """`draw(random, *parameters)` in float64, as the reference of a primitive of (*parameters, seed, start)."""
+    """`draw(random, *parameters)` in float64, as the reference of a primitive of (*parameters, seed, start).
+
+    Examples that were batched with a seed each share the numbers of one draw.
+    """
 
     def drawn(node: Node, *arrays: np.ndarray) -> np.ndarray:
+        if arrays[-2].dtype.kind == "f":
+            return arrays[-2].astype(node.dtype.numpy)
+        return of(*arrays).astype(node.dtype.numpy)
+
+    def of(*arrays: np.ndarray) -> np.ndarray:
         *parameters, seed, start = arrays
-        if seed.dtype.kind == "f":
-            return seed.astype(node.dtype.numpy)
-        return draw(generator_at(seed, start), *[p.astype(np.float64) for p in parameters]).astype(node.dtype.numpy)
+        if seed.ndim:
+            return np.stack([of(*example) for example in zip(*arrays, strict=True)])
+        return draw(generator_at(seed, start), *[p.astype(np.float64) for p in parameters])
 
     return drawn
 
 
 def _row(name: str, draw: Draw, grad: Callable[..., tuple[Value | None, ...]] | None, doc: str, count: int) -> None:
     """A primitive of `count` parameters, a seed and a place, and the operation that promotes and broadcasts them."""
-    primitive(name, "host", grad=grad, reference=_reference(draw))
+    primitive(name, "host", grad=grad, reference=_reference(draw), draws=True)
 
     def drawn(*operands: Value) -> Value:
         *parameters, seed, start = as_values(*operands)

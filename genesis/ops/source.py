@@ -72,8 +72,8 @@ def _normal_reference(node: Node, seed: np.ndarray, start: np.ndarray) -> np.nda
     return (np.sqrt(t(-2) * np.log(t(1) - radius)) * np.cos(t(2 * np.pi) * angle)).astype(t)
 
 
-primitive("uniform", "source", reference=_uniform_reference, cost=20)
-primitive("normal", "source", reference=_normal_reference, cost=50)
+primitive("uniform", "source", reference=_uniform_reference, cost=20, draws=True)
+primitive("normal", "source", reference=_normal_reference, cost=50, draws=True)
 
 
 def _draw(kind: str, seed: Value, start: Value, shape: Shape, dtype: DType) -> Value:

@@ -7,7 +7,9 @@ a Mersenne Twister of the same seed instead.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+from collections.abc import Iterator
 from typing import Any, ClassVar, Protocol, Self
 
 from genesis.ir.errors import ArgumentTypeError
@@ -118,3 +120,17 @@ reserve = default_generator.reserve
 get_state = default_generator.state
 stored = default_generator.stored
 set_state = default_generator.set_state
+
+
+@contextlib.contextmanager
+def drawing_from(state: tuple[int, int] | bytes | None) -> Iterator[None]:
+    """With the random numbers from `state` on, unless it is None; those that come after are not disturbed."""
+    if state is None:
+        yield
+        return
+    now = get_state() if isinstance(state, tuple) else stored()
+    set_state(state)
+    try:
+        yield
+    finally:
+        set_state(now)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from genesis.autograd.backward_pass import BackwardPass
@@ -76,7 +75,7 @@ def checkpoint(
         tensors = iter(saved)
         again_args, again_kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
         cast_as_then = autocast(dtype=dtype, enabled=dtype is not None)(function)
-        with _drawing_from(state if preserve_rng_state else None), second_run:
+        with rng.drawing_from(state if preserve_rng_state else None), second_run:
             return leaves_of(cast_as_then(*again_args, **again_kwargs))
 
     def backward(context: Context, *gradients: Tensor | None) -> Deferred:
@@ -107,19 +106,6 @@ def _recomputed(
         return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
 
     return Deferred(inner, answers)
-
-
-@contextlib.contextmanager
-def _drawing_from(state: bytes | None) -> Iterator[None]:
-    """With the random numbers from `state` on; those that come after are not disturbed."""
-    now = rng.stored()
-    if state is not None:
-        rng.set_state(state)
-    try:
-        yield
-    finally:
-        if state is not None:
-            rng.set_state(now)
 
 
 def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input: Tree, **options: Any) -> Tree:
