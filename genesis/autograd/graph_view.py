@@ -75,16 +75,16 @@ class GradientNode:
 
     # ---- hooks ----
 
-    def register_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(grad_inputs, grad_outputs)` after this step of backward: the gradients passed on, and those that came.
+    def register_hook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after this step of backward: the gradients passed on, and those that came.
 
         What it returns, unless None, replaces the gradients passed on.
         """
-        return RemovableHandle(self._hooks().post, hook)
+        return RemovableHandle(self._hooks().post, fn)
 
-    def register_prehook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(grad_outputs)` before this step of backward; what it returns, unless None, replaces them."""
-        return RemovableHandle(self._hooks().pre, hook)
+    def register_prehook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before this step of backward; what it returns, unless None, replaces them."""
+        return RemovableHandle(self._hooks().pre, fn)
 
     def _hooks(self) -> NodeHooks:
         leaf = self.variable

@@ -69,8 +69,8 @@ class HalfCauchy(Folded):
     def cdf(self, value: Tensor) -> Tensor:
         return (self._checked(value) / self.scale).atan() * (2 / pi)
 
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.scale * tangent(value / 2, (1 - value) / 2)
+    def icdf(self, prob: Tensor) -> Tensor:
+        return self.scale * tangent(prob / 2, (1 - prob) / 2)
 
 
 class StudentT(Distribution):

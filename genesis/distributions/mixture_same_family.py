@@ -76,12 +76,12 @@ class MixtureSameFamily(Distribution):
         deviation = self._component_distribution.mean - self.mean.unsqueeze(axis)
         return (self._weights() * (self._component_distribution.variance + deviation.square())).sum(axis)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        below = self._component_distribution.cdf(self._padded(value))
+    def cdf(self, x: Tensor) -> Tensor:
+        below = self._component_distribution.cdf(self._padded(x))
         return (below * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        density = self._component_distribution.log_prob(self._padded(self._checked(value)))
+    def log_prob(self, x: Tensor) -> Tensor:
+        density = self._component_distribution.log_prob(self._padded(self._checked(x)))
         return (density + self._mixture_distribution.logits).logsumexp(-1)
 
     def _padded(self, value: Tensor) -> Tensor:

@@ -97,8 +97,8 @@ class HalfNormal(Folded):
     def cdf(self, value: Tensor) -> Tensor:
         return (self._checked(value) / (self.scale * 2**0.5)).erf()
 
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.scale * value.erfinv() * 2**0.5
+    def icdf(self, prob: Tensor) -> Tensor:
+        return self.scale * prob.erfinv() * 2**0.5
 
 
 replayable_module(__name__)

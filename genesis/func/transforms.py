@@ -149,7 +149,8 @@ def jvp(
 ) -> Tree:
     """(the result of `func(*primals)`, its change as the primals move along the tangents); then aux, with `has_aux`.
 
-    With `strict`, a result that does not depend on the primals raises RuntimeError. It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
+    It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
+    With `strict`, a result that does not depend on the primals raises RuntimeError.
 
     >>> genesis.func.jvp(lambda x: x * x, (genesis.tensor([1.0, 3.0]),), (genesis.tensor([1.0, 10.0]),))
     (tensor([1., 9.]), tensor([ 2., 60.]))

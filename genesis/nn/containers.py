@@ -46,10 +46,10 @@ class _Positional(Module):
         held.insert(index, self._admitted(module))
         return self._hold(held)
 
-    def pop(self, index: int = -1) -> Any:
-        """Remove and return the module at `index`."""
-        module = self[index]
-        del self[index]
+    def pop(self, key: int = -1) -> Any:
+        """Remove and return the module at the position `key`."""
+        module = self[key]
+        del self[key]
         return module
 
     def _hold(self, modules: list[Any]) -> Self:
@@ -261,10 +261,10 @@ class _Named(Module, Generic[Held]):
         for name in self.keys():
             del self[name]
 
-    def pop(self, name: str) -> Held:
-        """Remove and return the value of `name`. Raises KeyError if there is none."""
-        value = self[name]
-        del self[name]
+    def pop(self, key: str) -> Held:
+        """Remove and return the value of the name `key`. Raises KeyError if there is none."""
+        value = self[key]
+        del self[key]
         return value
 
 
@@ -333,15 +333,15 @@ class ParameterDict(_Named[Parameter]):
     def _admitted(self, value: Any) -> Any:
         return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Any = None) -> Any:
         """The parameter of that name; `default` if there is none."""
-        return self._held().get(name, default)
+        return self._held().get(key, default)
 
-    def setdefault(self, name: str, default: Any = None) -> Parameter:
+    def setdefault(self, key: str, default: Any = None) -> Parameter:
         """The parameter of that name, which is made of `default` if there is none."""
-        if name not in self:
-            self[name] = default
-        return self[name]
+        if key not in self:
+            self[key] = default
+        return self[key]
 
     def popitem(self) -> tuple[str, Parameter]:
         """Remove and return the last (name, parameter). Raises KeyError if there is none."""

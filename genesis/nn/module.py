@@ -136,12 +136,12 @@ class Module(Hooked, Convertible, Stateful):
         names = members_of(self, "_buffers").names
         names.update({name: name not in hidden for name in names})
 
-    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
-        """Hold `parameter` as the attribute `name`; None reserves the name."""
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Hold `param` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "parameter", Parameter)
-        if not isinstance(parameter, Parameter | None):
-            raise TypeError(f"register_parameter: {name!r} is a {type(parameter).__name__}; want a Parameter or None")
-        make_member(self, "_parameters", name, parameter)
+        if not isinstance(param, Parameter | None):
+            raise TypeError(f"register_parameter: {name!r} is a {type(param).__name__}; want a Parameter or None")
+        make_member(self, "_parameters", name, param)
 
     def _hold_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Assign a layer's parameter; None reserves the name."""
@@ -243,9 +243,9 @@ class Module(Hooked, Convertible, Stateful):
                 seen.add(id(module))
                 yield path, module
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it, each once."""
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it, each once unless told otherwise."""
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def _paths(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """(path, module) for every way to reach a module. A module is not below itself: some keep who owns them."""
@@ -300,11 +300,11 @@ class Module(Hooked, Convertible, Stateful):
 
     # ---- changing everything below ----
 
-    def apply(self, function: Callable[[Module], Any]) -> Self:
-        """Call `function` on every module below, children first and in order, and on this one."""
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` on every module below, children first and in order, and on this one."""
         for _, child in self.named_children():
-            child.apply(function)
-        function(self)
+            child.apply(fn)
+        fn(self)
         return self
 
     def train(self, mode: bool = True) -> Self:

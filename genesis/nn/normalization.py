@@ -247,9 +247,9 @@ class RMSNorm(Module):
         if self.weight is not None:
             init.ones_(self.weight)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (.., *normalized_shape), the same shape."""
-        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+    def forward(self, x: Tensor) -> Tensor:
+        """`x` (.., *normalized_shape), the same shape."""
+        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
 
 class GroupNorm(_Affine):

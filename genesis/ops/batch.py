@@ -48,7 +48,8 @@ def _draw_of_all(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: 
     """The numbers of all examples by one draw, the first example's first."""
     *parameters, seed, start = node.inputs
     given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in parameters]
-    return graph.add(node.op, (*given, graph.value(seed), graph.value(start)), (extent, *node.shape), node.dtype, dict(node.attrs))
+    given += [graph.value(seed), graph.value(start)]
+    return graph.add(node.op, given, (extent, *node.shape), node.dtype, dict(node.attrs))
 
 
 def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:

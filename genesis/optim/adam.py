@@ -54,9 +54,9 @@ class Adam(DeclaredOptimizer):
     is_elementwise = True
     example = "lr=0.1", "[0.9000, 1.9000]"
     hints = ("foreach", "capturable", "differentiable", "fused")
-    fixed: ClassVar[Options] = {"decoupled_weight_decay": False}
+    decoupled_weight_decay: bool = setting(
+        default=False, kw_only=True, doc="have weight decay shrink the parameter itself, as AdamW does")
     instead = ", please consider SparseAdam instead"
-    decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
 
     def check(self, group: Group) -> None:
         betas = [beta for beta in group["betas"] if isinstance(beta, Tensor)]
@@ -72,7 +72,7 @@ class Adam(DeclaredOptimizer):
         beta1, beta2 = group["betas"]
         unbiased = math.sqrt(1 - beta2**age)  # the averages' bias towards their first zeros is undone in the numbers
         step_size = float(group["lr"]) * unbiased / (1 - beta1**age)
-        return step_size, group["eps"] * unbiased, *averaging(group, self.decoupled)
+        return step_size, group["eps"] * unbiased, *averaging(group, group["decoupled_weight_decay"])
 
 
 class AdamW(Adam):
@@ -80,8 +80,8 @@ class AdamW(Adam):
 
     weight_decay: float = setting(default=1e-2, least=0, doc="times the step size, what a step shrinks the parameter by")
     example = "lr=0.1", "[0.8990, 1.8980]"
+    lacks = ("decoupled_weight_decay",)
     fixed: ClassVar[Options] = {"decoupled_weight_decay": True}
-    decoupled = True
 
 
 replayable_module(__name__)

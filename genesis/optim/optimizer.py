@@ -74,7 +74,7 @@ class Optimizer:
         if "step" in vars(cls):
             cls.keeps_own_state = cls.has_stepped = not cls.__module__.startswith("genesis.")
 
-    def __init__(self, parameters: Members, defaults: Group, hints: Options | None = None) -> None:
+    def __init__(self, params: Members, defaults: Group, hints: Options | None = None) -> None:
         if unknown := (hints or {}).keys() - {*HINTS}:
             raise TypeError(f"{type(self).__name__}: got unexpected settings {', '.join(sorted(unknown))}")
         if hints and hints.get("differentiable"):
@@ -82,20 +82,20 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = defaultdict(dict)
-        if isinstance(parameters, Tensor):
+        if isinstance(params, Tensor):
             raise TypeError(
                 f"{type(self).__name__}: params argument given to the optimizer should be an iterable of Tensors or dicts, but "
-                f"got a Tensor of shape {parameters.shape}; want [tensor]")
-        listed: list[Tree] = list(parameters)
+                f"got a Tensor of shape {params.shape}; want [tensor]")
+        listed: list[Tree] = list(params)
         if not listed:
             raise ValueError(f"{type(self).__name__}: got no parameters")
         groups: list[Group] = listed if isinstance(listed[0], dict) else [{"params": listed}]
         for group in groups:
             self.add_param_group(group)
 
-    def add_param_group(self, group: Group) -> None:
-        """Update the tensors of `group["params"]` too, with the group's own settings where it has some."""
-        name = type(self).__name__
+    def add_param_group(self, param_group: Group) -> None:
+        """Update the tensors of `param_group["params"]` too, with the group's own settings where it has some."""
+        name, group = type(self).__name__, param_group
         members = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         members, names = _named(members)
         if names or "param_names" in group:

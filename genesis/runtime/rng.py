@@ -90,8 +90,9 @@ class Generator:
             return self.twister().state(*self.state())
         return b"".join(word.to_bytes(8, "little") for word in self.state())
 
-    def set_state(self, state: tuple[int, int] | bytes | SupportsList) -> None:
+    def set_state(self, new_state: tuple[int, int] | bytes | SupportsList) -> None:
         """Continue from a state that `state`, `stored` or `get_state` returned; the first does not move a Mersenne Twister."""
+        state = new_state
         if not isinstance(state, tuple):
             words = state if isinstance(state, bytes) else bytes(state.tolist())
             if len(words) not in (16, STATE_BYTES):

@@ -178,10 +178,10 @@ def clear_safe_globals() -> None:
 
 
 @contextmanager
-def safe_globals(allowed: Sequence[AnyFunction | tuple[AnyFunction, str]]) -> Iterator[None]:
-    """A context in which `load` may build what is `allowed`."""
+def safe_globals(safe_globals: Sequence[AnyFunction | tuple[AnyFunction, str]]) -> Iterator[None]:
+    """A context in which `load` may build what `safe_globals` lists."""
     before = {**allowed_by_users}
-    add_safe_globals(allowed)
+    add_safe_globals(safe_globals)
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
+from genesis.functions.creation import Placing, check_placing
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
@@ -31,15 +32,17 @@ class WindowOptions(TypedDict, total=False):
 
     sym: bool
     dtype: DType | None
+    layout: object
     device: DeviceLike
     requires_grad: bool
 
 
 def _window(
-    name: str, M: int, sym: bool, shape: Callable[[np.ndarray, int], np.ndarray], dtype: DType | None, device: DeviceLike,
-    requires_grad: bool,
+    name: str, M: int, shape: Callable[[np.ndarray, int], np.ndarray], *, sym: bool = True, dtype: DType | None = None,
+    device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
 ) -> Tensor:
     """`shape(k, last)` for k of 0 to M - 1, of a symmetric window that ends at `last`."""
+    check_placing(name, placing)
     if M < 0:
         raise ValueError(f"{name}: M is {M}; want 0 or more")
     kind = as_dtype(name, dtype or get_default_dtype())
@@ -49,28 +52,23 @@ def _window(
     return from_data(values, kind, requires_grad, device)
 
 
-def exponential(
-    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False,
-) -> Tensor:
+def exponential(M: int, *, center: float | None = None, tau: float = 1.0, **options: Unpack[WindowOptions]) -> Tensor:
     """exp(-|k - center| / tau); the middle is the center of a symmetric one.
 
     >>> exponential(3)
     tensor([0.3679, 1.0000, 0.3679])
     """
+    sym = options.get("sym", True)
     if tau <= 0 or (sym and center is not None):
         raise ValueError(f"exponential: tau {tau}, center {center}, sym {sym}; want tau above 0, a center with sym=False")
 
     def shape(k: np.ndarray, last: int) -> np.ndarray:
         return np.exp(-np.abs(k - (last / 2 if center is None else center)) / tau)
 
-    return _window("exponential", M, sym, shape, dtype, device, requires_grad)
+    return _window("exponential", M, shape, **options)
 
 
-def gaussian(
-    M: int, *, std: float = 1.0, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def gaussian(M: int, *, std: float = 1.0, **options: Unpack[WindowOptions]) -> Tensor:
     """exp(-((k - middle) / std)^2 / 2)."""
     if std <= 0:
         raise ValueError(f"gaussian: std is {std}; want it above 0")
@@ -78,13 +76,10 @@ def gaussian(
     def shape(k: np.ndarray, last: int) -> np.ndarray:
         return np.exp(-(((k - last / 2) / std) ** 2) / 2)
 
-    return _window("gaussian", M, sym, shape, dtype, device, requires_grad)
+    return _window("gaussian", M, shape, **options)
 
 
-def kaiser(
-    M: int, *, beta: float = 12.0, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def kaiser(M: int, *, beta: float = 12.0, **options: Unpack[WindowOptions]) -> Tensor:
     """I0(beta * sqrt(1 - x^2)) / I0(beta), of the modified Bessel function and x from -1 to 1."""
     if beta < 0:
         raise ValueError(f"kaiser: beta is {beta}; want 0 or more")
@@ -93,31 +88,24 @@ def kaiser(
         inner: np.ndarray = np.i0(beta * np.sqrt(np.maximum(1 - (2 * k / last - 1) ** 2, 0)))
         return inner / np.i0(beta)
 
-    return _window("kaiser", M, sym, shape, dtype, device, requires_grad)
+    return _window("kaiser", M, shape, **options)
 
 
-def cosine(
-    M: int, *, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
-) -> Tensor:
+def cosine(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """sin(pi * (k + 1/2) / M), half a period."""
-    return _window("cosine", M, sym, lambda k, last: np.sin(math.pi * (k + 0.5) / (last + 1)), dtype, device, requires_grad)
+    return _window("cosine", M, lambda k, last: np.sin(math.pi * (k + 0.5) / (last + 1)), **options)
 
 
-def bartlett(
-    M: int, *, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
-) -> Tensor:
+def bartlett(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """A triangle from 0 to 1 and back.
 
     >>> bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _window("bartlett", M, sym, lambda k, last: 1 - np.abs(2 * k / last - 1), dtype, device, requires_grad)
+    return _window("bartlett", M, lambda k, last: 1 - np.abs(2 * k / last - 1), **options)
 
 
-def general_cosine(
-    M: int, *, a: Sequence[float], sym: bool = True, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def general_cosine(M: int, *, a: Sequence[float], **options: Unpack[WindowOptions]) -> Tensor:
     """a[0] - a[1] * cos(x) + a[2] * cos(2 x) - .., of x from 0 to 2 pi."""
     if not len(a):
         raise ValueError("general_cosine: a is empty; want a factor at least")
@@ -125,7 +113,7 @@ def general_cosine(
     def shape(k: np.ndarray, last: int) -> np.ndarray:
         return sum((-1) ** i * factor * np.cos(2 * math.pi * i * k / last) for i, factor in enumerate(a))
 
-    return _window("general_cosine", M, sym, shape, dtype, device, requires_grad)
+    return _window("general_cosine", M, shape, **options)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, **options: Unpack[WindowOptions]) -> Tensor:

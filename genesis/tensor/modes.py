@@ -101,8 +101,8 @@ class no_grad(_GradMode):
 
     _enabled = False
 
-    def __new__(cls, function: AnyFunction | None = None) -> Any:
-        return _decorating(cls, function)
+    def __new__(cls, orig_func: AnyFunction | None = None) -> Any:
+        return _decorating(cls, orig_func)
 
 
 class enable_grad(_GradMode):
@@ -116,8 +116,8 @@ class enable_grad(_GradMode):
 
     _enabled = True
 
-    def __new__(cls, function: AnyFunction | None = None) -> Any:
-        return _decorating(cls, function)
+    def __new__(cls, orig_func: AnyFunction | None = None) -> Any:
+        return _decorating(cls, orig_func)
 
 
 class set_grad_enabled(_GradMode):

@@ -17,9 +17,11 @@ SIGNS, LABELS, SEVERAL = np.float32([1, -1, 1]), np.array([0, 1, 2]), np.array([
 ROW = W[0]
 # What precedes `size_average` in PyTorch's order.
 CASES = {
-    "mse_loss": (X, Y), "l1_loss": (X, Y), "smooth_l1_loss": (X, Y), "kl_div": (np.log(X), Y), "soft_margin_loss": (X, np.sign(Y)),
-    "multilabel_margin_loss": (X, SEVERAL), "cross_entropy": (X, LABELS, ROW), "nll_loss": (X, LABELS, ROW),
-    "binary_cross_entropy": (X, Y, ROW), "binary_cross_entropy_with_logits": (X, Y, ROW), "poisson_nll_loss": (X, Y, True, False),
+    "mse_loss": (X, Y), "l1_loss": (X, Y), "smooth_l1_loss": (X, Y), "kl_div": (np.log(X), Y),
+    "soft_margin_loss": (X, np.sign(Y)), "multilabel_margin_loss": (X, SEVERAL), "cross_entropy": (X, LABELS, ROW),
+    "nll_loss": (X, LABELS, ROW),
+    "binary_cross_entropy": (X, Y, ROW), "binary_cross_entropy_with_logits": (X, Y, ROW),
+    "poisson_nll_loss": (X, Y, True, False),
     "hinge_embedding_loss": (X, np.sign(Y), 0.5), "cosine_embedding_loss": (X, Y, SIGNS, 0.1),
     "margin_ranking_loss": (X[:, 0], Y[:, 0], SIGNS, 0.1), "multi_margin_loss": (X, LABELS, 1, 1.0, ROW),
     "multilabel_soft_margin_loss": (X, Y.round(), ROW), "triplet_margin_loss": (X, Y, X * 2, 1.0, 2.0, 1e-6, False),

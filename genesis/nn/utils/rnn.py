@@ -10,7 +10,7 @@ import numpy as np
 from genesis.functions.creation import full
 from genesis.functions.from_data import tensor
 from genesis.functions.selection import where
-from genesis.ir.dtypes import float32, float64
+from genesis.ir.dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -58,6 +58,42 @@ class PackedSequence(NamedTuple):
     def double(self) -> PackedSequence:
         """The sequences as float64."""
         return self.to(float64)
+
+    def cuda(self, device: Any = None) -> PackedSequence:
+        """The sequences on a GPU, a device or its number."""
+        return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+
+    def half(self) -> PackedSequence:
+        """The sequences as float16."""
+        return self.to(float16)
+
+    def long(self) -> PackedSequence:
+        """The sequences as int64."""
+        return self.to(int64)
+
+    def int(self) -> PackedSequence:
+        """The sequences as int32."""
+        return self.to(int32)
+
+    def short(self) -> PackedSequence:
+        """The sequences as int16."""
+        return self.to(int16)
+
+    def char(self) -> PackedSequence:
+        """The sequences as int8."""
+        return self.to(int8)
+
+    def byte(self) -> PackedSequence:
+        """The sequences as uint8."""
+        return self.to(uint8)
+
+    def pin_memory(self) -> PackedSequence:
+        """The sequences: no memory is pinned."""
+        return self
+
+    def is_pinned(self) -> bool:
+        """Whether the data's memory is pinned: no."""
+        return False
 
     @property
     def is_cuda(self) -> bool:

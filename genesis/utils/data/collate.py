@@ -49,18 +49,18 @@ def default_collate(batch: Sequence[Tree]) -> Tree:
     return _by_parts(first, lambda read: default_collate([read(sample) for sample in batch]), "default_collate")
 
 
-def default_convert(sample: Tree) -> Tree:
+def default_convert(data: Tree) -> Tree:
     """A sample as it is, but for arrays, which become tensors, and tuples, lists: what a loader does without batches.
 
     >>> default_convert((np.array([1.0, 2.0]), "name"))
     [tensor([1., 2.], dtype=genesis.float64), 'name']
     """
-    if isinstance(sample, np.ndarray | np.generic) and sample.dtype.kind in "biufV":
-        return from_data(sample)
+    if isinstance(data, np.ndarray | np.generic) and data.dtype.kind in "biufV":
+        return from_data(data)
     try:
-        return _by_parts(sample, lambda read: default_convert(read(sample)), "default_convert")
+        return _by_parts(data, lambda read: default_convert(read(data)), "default_convert")
     except TypeError:
-        return sample
+        return data
 
 
 def _by_parts(first: Tree, part: Callable[[AnyFunction], Tree], name: str) -> Tree:
