@@ -54,6 +54,7 @@ class Adam(DeclaredOptimizer):
     is_elementwise = True
     example = "lr=0.1", "[0.9000, 1.9000]"
     hints = ("foreach", "capturable", "differentiable", "fused")
+    group_order = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
     decoupled_weight_decay: bool = setting(
         default=False, kw_only=True, doc="have weight decay shrink the parameter itself, as AdamW does")
     instead = ", please consider SparseAdam instead"

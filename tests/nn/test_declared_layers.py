@@ -8,6 +8,7 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.capture.record.origins import origins
 from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY, Layer
 
@@ -43,6 +44,15 @@ def test_compiled_calls_notice_a_changed_setting():
     assert [compiled(x).item() for _ in range(3)] == [-0.5] * 3
     layer.negative_slope = 0.25
     assert [compiled(x).item() for _ in range(3)] == [-0.25] * 3
+
+
+@pytest.mark.parametrize("first", [
+    lambda x: genesis.distributions.Normal(x, 1.0).mean, lambda x: Shifted(1.0)(x), lambda x: nn.Softplus()(x)
+], ids=["a distribution", "a layer of the user's", "a layer"])
+def test_made_methods_are_of_their_classes_modules_whichever_is_recorded_first(first):
+    origins.clear()
+    genesis.compile(first)(genesis.ones(1))
+    test_compiled_calls_notice_a_changed_setting()
 
 
 def test_subclasses_write_their_own_methods():

@@ -7,6 +7,7 @@ import sys
 from types import FrameType
 
 from genesis.capture.guards.kinds import is_librarys
+from genesis.ir import made_methods
 
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = os.sep + "site-packages" + os.sep
@@ -21,7 +22,8 @@ def origin_of(frame: FrameType) -> str:
     if origin is None:
         module = str(frame.f_globals.get("__name__"))
         origin = _origin(name, module)
-        if name != "<string>" and (origin == "standard" or not name.startswith("<")):  # one file, one origin
+        # One file, one origin; but methods that follow from declarations are of their classes' modules.
+        if name not in ("<string>", made_methods.__file__) and (origin == "standard" or not name.startswith("<")):
             origins[name] = origin
     return origin
 
