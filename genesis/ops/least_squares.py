@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from genesis.ir.dtypes import int64
 from genesis.ir.graph import Node, Value
-from genesis.ir.shapes import broadcast_shapes
+from genesis.ir.shapes import Shape, broadcast_shapes, numel
+from genesis.ops.complex_values import real_value
 from genesis.ops.contraction import adjoint, matmul
+from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.single_matrix import BLOCK, routine
-from genesis.ops.solving import matrices, pinv
+from genesis.ops.solving import factors, matrices, packed, pinv
+
+
+def _shapes(a: Value, b: Value) -> list[Shape]:
+    """Those of the solution, and of the rank."""
+    return [(a.shape[-1], b.shape[-1]), ()]
 
 
 def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     (m, n), lead, width = a.shape[-2:], a.shape[:-2], b.shape[-1]
-    result = np.zeros((*lead, n, width), a.dtype)
-    if not result.size or not m:
-        return result
+    result, ranks = np.zeros((*lead, n, width), a.dtype), np.zeros(lead, a.dtype)
+    if not a.size or 0 in lead:
+        return packed([result, ranks], len(lead))
     solver, rows = routine("gelsy", a), max(m, n)
     least = min(m, n)
     room = 2 * least + max(BLOCK * (2 * n + 1), least + BLOCK * max(n + 1, width))
@@ -24,13 +32,14 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         right = np.zeros((rows, width), a.dtype, "F")
         right[:m] = b[place]
         # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
-        found = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)[1]
+        _, found, _, ranks[place], _ = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)
         result[place] = found[:n]
-    return result
+    return packed([result, ranks], len(lead))
 
 
-def _grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
+def _grad(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
     """That of the pseudo-inverse times `b`, for a rank that stays: see `_pinv_grad` in `solving`."""
+    (g, _), (x, _) = factors(g, _shapes(a, b)), factors(y, _shapes(a, b))
     p = pinv.define(a)
     pt, gt = adjoint(p), adjoint(g)
     to_b = matmul(pt, g)
@@ -44,8 +53,9 @@ primitive("least_squares", "host", grad=_grad, reference=_reference, contiguous=
 
 
 @composite("least_squares", 2, method=False, public=False, takes_complex=True)
-def least_squares(A: Value, B: Value, rcond: float | None = None) -> Value:
-    """The shortest X (.., n, k) for which |`A` @ X - `B`| is least: `A` (.., m, n), `B` (.., m, k).
+def least_squares(A: Value, B: Value, rcond: float | None = None) -> tuple[Value, Value]:
+    """(X, rank): the shortest X (.., n, k) for which |`A` @ X - `B`| is least, and the rank (..) of `A`, int64; `A` (.., m, n),
+    `B` (.., m, k).
 
     The rank of `A` is that of its largest part whose condition number is below 1 / `rcond`: max(m, n) times the dtype's eps
     unless it is given.
@@ -59,5 +69,7 @@ def least_squares(A: Value, B: Value, rcond: float | None = None) -> Value:
     lead = broadcast_shapes("lstsq", a.shape[:-2], b.shape[:-2])
     a, b = expand(a, (*lead, *a.shape[-2:])), expand(b, (*lead, *b.shape[-2:]))
     bound = max(a.shape[-2:]) * float(np.finfo(a.dtype.numpy).eps) if rcond is None else float(rcond)
-    shape = (*lead, a.shape[-1], b.shape[-1])
-    return cast(a.graph.add("least_squares", (a, b), shape, a.dtype, {"dim": len(lead), "rcond": bound}), first.dtype)
+    shapes = _shapes(a, b)
+    whole = (*lead, sum(map(numel, shapes)))
+    found, rank = factors(a.graph.add("least_squares", (a, b), whole, a.dtype, {"dim": len(lead), "rcond": bound}), shapes)
+    return cast(found, first.dtype), stop_gradient(cast(real_value(rank), int64))

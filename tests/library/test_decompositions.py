@@ -103,6 +103,8 @@ def test_least_squares_of_any_rank_are_the_shortest():
         a, b = RANDOM.normal(size=(2, m, rank)) @ RANDOM.normal(size=(rank, n)), RANDOM.normal(size=(m, 3))
         found = genesis.linalg.lstsq(genesis.tensor(a), genesis.tensor(b)).solution.numpy()
         np.testing.assert_allclose(found, np.linalg.pinv(a, 1e-12) @ b, rtol=1e-8, atol=1e-9)
+        told = genesis.linalg.lstsq(genesis.tensor(a), genesis.tensor(np.stack([b, b])), rcond=1e-12).rank
+        assert told.tolist() == [rank, rank]
     rough = genesis.linalg.lstsq(genesis.tensor([[1.0, 0], [0, 1e-3]]), genesis.ones(2, 1), rcond=0.1).solution
     np.testing.assert_allclose(rough.numpy(), [[1.0], [0.0]])
 

@@ -146,7 +146,7 @@ def _geqrf(r: Recipe, m: int, n: int) -> None:
 
 def _least_squares(r: Recipe, m: int, n: int) -> None:
     a, b = r.operands
-    width, rows = r.node.shape[-1], max(m, n)
+    width, rows = (r.node.shape[-1] - 1) // n, max(m, n)
     data, right, order = r.scratch(m * n), r.scratch(rows * width), r.integers(n)
     r.copy(a, data, (m, n), transposes=True)
     if rows > m:
@@ -155,8 +155,10 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
     r.zero(order, 4 * n)  # a place of it that is not 0 keeps its column at the front
     reals = [r.reals(2 * n)] if r.dtype.is_complex else []
     bound: float = r.node.attrs["rcond"]
-    r.call("gelsy", m, n, width, data, m, right, rows, order, float(bound), r.integers(), WORK, LWORK, *reals)
+    rank = r.integers()
+    r.call("gelsy", m, n, width, data, m, right, rows, order, bound, rank, WORK, LWORK, *reals)
     r.copy_columns(right, r.out, (n, width), column=rows)
+    r.numbers(rank, r.out.at(n * width * r.size), 1)
 
 
 # ---- eigenvalues, singular values ----
