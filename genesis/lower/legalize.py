@@ -17,13 +17,14 @@ from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
 from genesis.lower.convolve import sum_of_products
-from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, digits_of, grouped_layout, memory_layout, run_of
+from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, Digits, digits_of, grouped_layout, memory_layout, run_of
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, slice_value, view_node
 
+LANES = 8  # neighbours that fill a vector
 GATHERED = 512  # columns, in which products take thirty times as long as it takes to gather the left operand
 
 
@@ -178,7 +179,7 @@ def _matrix(graph: _Legal, index: int, columns: int) -> int:
     if found is not None and (graph.strided or (found[1] != PLAIN and _is_packed_there(graph, index, found, columns))):
         return index
     if found is not None and found[1] != PLAIN:
-        return _copied_once(graph, index, found[0])
+        return _copied_matrix(graph, index, found)
     node = graph.nodes[index]
     row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)
     if not 0 < row < column:
@@ -191,19 +192,32 @@ def _matrix(graph: _Legal, index: int, columns: int) -> int:
     return swapped(graph.value(_copied(graph, as_it_lies.index))).index
 
 
-def _copied_once(graph: _Legal, index: int, layout: Layout) -> int:
-    """A copy of a batch of matrices, with one for all that are the same."""
-    x = graph.value(index)
+def _copied_matrix(graph: _Legal, index: int, found: tuple[Layout, AxisGroups]) -> int:
+    """A copy of a batch of matrices, in the order in which they lie: one for all that are the same, or read it transposed."""
+    (rows, columns), layout, x = digits_of(*found), found[0], graph.value(index)
+    turned = _step(rows) < _step(columns)
     once = x
     for axis, stride in enumerate(layout.strides[: x.ndim - 2]):
         once = once if stride else slice_value(once, axis, 0, 1)
-    return expand(graph.value(_copied(graph, once.index)), x.shape).index
+    once = swapped(once) if turned else once
+    key = ("matrix", base_of(graph.nodes, index), layout.offset, layout.strides[: x.ndim - 2], once.shape,
+           (columns, rows) if turned else (rows, columns))
+    if key not in graph.copies:
+        graph.copies[key] = graph.add("clone", (once.index,), once.shape, x.dtype).index
+    copy = graph.value(graph.copies[key])
+    return expand(swapped(copy) if turned else copy, x.shape).index
+
+
+def _step(digits: Digits) -> int:
+    """How far neighbours along an axis are apart in memory; of an axis in parts, along the last part that fills a vector."""
+    wide = [abs(stride) for extent, stride in digits if extent >= LANES] or [abs(stride) for _, stride in digits]
+    return wide[-1]
 
 
 def _is_packed_there(graph: _Legal, index: int, found: tuple[Layout, AxisGroups], columns: int) -> bool:
     """Whether a product had better pack a matrix whose rows or columns run across several axes of memory than a copy of it.
 
-    Windows are packed there: a copy would be many times as large. A product writes its result where a copy would go. A left
+    Windows are packed there: a copy would be many times as large. What has no neighbours is copied. A product writes its result where a copy would go. A left
     operand is better copied by the kernel that computes it, unless its terms lie in runs; or if all of a batch have it in
     common and each is multiplied with few columns, for then packing it again and again takes longer.
     """
@@ -216,8 +230,10 @@ def _is_packed_there(graph: _Legal, index: int, found: tuple[Layout, AxisGroups]
     repeated = any(extent > 1 and not stride for extent, stride in batch)
     if columns and repeated and columns < GATHERED:
         return False
-    in_runs = len(rows) == 1 and run_of(terms) >= LEAST_RUN
-    return not columns or spread or base.op == "input" or in_runs
+    in_runs = run_of(terms) >= LEAST_RUN
+    if not columns:  # gathered one by one, 8 x 1024 x 128 elements took 30 ms
+        return spread or in_runs or run_of(rows) >= LEAST_RUN
+    return spread or base.op == "input" or (len(rows) == 1 and in_runs)
 
 
 def _widened(x: Value) -> Value:

@@ -319,3 +319,21 @@ def test_a_value_set_apart_is_read_from_a_copy():
         %3 = neg(%2) : float32[3]
         return %2, %3
     """)
+
+
+def test_products_with_pixels_taken_apart_share_one_copy_in_the_order_of_pixels():
+    """Both gradients of a convolution that is transposed, whose windows do not overlap, read every second element."""
+    nodes = parsed("""
+%0 = input() : float32[16, 64]
+%1 = input() : float32[8, 32, 32]
+%2 = view(%1, shape=(8, 2, 2, 16, 16), strides=(1024, 32, 1, 64, 2), offset=0, label='windows') : float32[8, 2, 2, 16, 16]
+%3 = reshape(%2, shape=(32, 256), strides=(256, 1), offset=0) : float32[32, 256]
+%4 = input() : float32[16, 32]
+%5 = matmul(%4, %3) : float32[16, 256]
+%6 = permute(%3, shape=(256, 32), strides=(1, 256), offset=0) : float32[256, 32]
+%7 = input() : float32[16, 256]
+%8 = matmul(%7, %6) : float32[16, 32]
+return %5, %8
+""")
+    copies = [node for node in legalize(nodes).nodes if node.op == "clone"]
+    assert [node.shape for node in copies] == [(32, 256)]
