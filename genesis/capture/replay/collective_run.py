@@ -126,7 +126,7 @@ class CollectiveRun:
             gradient = None
             if which is not None:
                 gradient = Tensor.__new__(Tensor)
-                gradient._array, gradient._requires_grad = handles[which], False
+                gradient._array, gradient._requires_grad = handles[which[1]], False
                 for name, flag in flags:
                     setattr(gradient, name, flag)
             tensors.append(tensor)

@@ -191,8 +191,7 @@ class Entry:
         self._looks += 1
         slots = [slot for step in self._steps for slot in step.slots]
         computes = any(source[0] != "leaf" for _, source in slots) or self._optimizer_steps or self._draws is not None
-        changes = bool(self._cleared or self.results.gradients or any(step.writes for step in self._steps))
-        settling = Settling(self._steps, self._given, self.reads, self.results, self._single, changes,
+        settling = Settling(self._steps, self._given, self.reads, self.results, self._single, self._cleared,
                             partial(self._computed, slots) if computes else None)
         try:
             self.native = settling.replay(self._check, self.modes)

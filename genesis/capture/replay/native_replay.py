@@ -2,9 +2,9 @@
 
 They serve a call of short programs of the host's. They do what `Compiled` and `Entry` do for it, or say MISSED before anything
 has happened; then those do. Values that the function reads after a program are compared where they lie: if one is another the
-call is missed, for no program but the last changes tensors. The interpreter runs nothing else meanwhile, so there is nothing to
-lock and no interrupt to mind. Where they call Python, as for an optimizer's step, the lock is held. A program with collectives
-is run by Python, and the interpreter runs others meanwhile.
+call is missed, for no program but the last changes tensors, and what Python has done is taken back. The interpreter runs
+nothing else meanwhile, so there is nothing to lock and no interrupt to mind. Where they call Python, as for an update,
+the lock is held. A program with collectives is run by Python, and the interpreter runs others meanwhile.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ Set = tuple[Place, str, Place, Place]  # tensor, name, value, and the value befo
 class NativeReplay:
     """The function of (args, kwargs) that replays a call, or returns MISSED.
 
-    `reads` are of arguments. The last program alone may change tensors, and be given numbers that Python computes. One with
-    collectives is the only one.
+    `reads` are of arguments. The last program alone may change tensors. One with collectives is the only one.
     """
 
     def __init__(
@@ -100,6 +99,8 @@ class NativeReplay:
             except BaseException:
                 self._calls.take_back()
                 raise
+            if result is MISSED:
+                self._calls.take_back()
             self._calls.forget()
             return result
 
@@ -110,7 +111,9 @@ class NativeReplay:
             self._provide(step, one)
         if self._is_locked:
             code.call(self._calls.begin)
-        sets = self._sets(words[-1])
+        is_early = len(steps) > 1  # one program is told at last: a handler that comes in meanwhile sees nothing of it
+        numbers = self._computed() if is_early else None
+        sets = self._sets(words)
         self._tensors: dict[int, Place] = {}
         result = self._build(self._results.tree, words) if self._results.is_new else None
         if self._communicates:
@@ -124,20 +127,21 @@ class NativeReplay:
         for k, step in enumerate(steps):
             is_last = k == len(steps) - 1
             if step.program.verify is not None:  # it is Python, which may run the same program
-                self._fill(k, words, temporary, None)
+                self._fill(k, words, temporary, numbers)
                 code.call(step.program.verify)
             code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
-            numbers = self._prepare(sets, words[k], previous[k]) if is_last else None
+            if is_last:
+                self._tell_backwards(words[k], previous[k])
+                numbers = numbers if is_early else self._computed()
             self._fill(k, words, temporary, numbers)
             for tensor, name, value, _ in sets if is_last else ():
                 code.emit("SET", tensor, name, value)
             run = code.emit("RUN", step.program.program.address)
             self._undo(sets if is_last else (), words)
             code.skip_from(run)
-            if is_last:
-                code.emit("STORE", _at(self._calls.done), 1)
             for read in step.reads:
                 self._require_value(read, words)
+        code.emit("STORE", _at(self._calls.done), 1)
         if result is None:
             result = self._build(self._results.tree, words)
         self._release(words)
@@ -153,12 +157,11 @@ class NativeReplay:
             code.call(words.renew)
             code.skip_from(skip)
 
-    def _prepare(self, sets: Sequence[Set], words: ResultWords, previous: ResultWords) -> Place | None:
-        """What Python does before the last program; the register of the numbers that it computes."""
-        self._tell_backwards(words, previous)
+    def _computed(self) -> Place | None:
+        """The register of the numbers that Python computes, if it does."""
         if self._compute is None:
             return None
-        numbers = self._code.call(self._calls.compute, *self._leaves)  # the last Python
+        numbers = self._code.call(self._calls.compute, *self._leaves)
         self._code.emit("IS_NOT", numbers, None)
         return numbers
 
@@ -203,18 +206,19 @@ class NativeReplay:
         assert not isinstance(given, BufferOf)
         return self._given[given] if isinstance(given, int) else self._code.constant(given)
 
-    def _sets(self, words: ResultWords) -> list[Set]:
+    def _sets(self, words: Sequence[ResultWords]) -> list[Set]:
         """What is set. All that can raise comes before."""
         code, changes = self._code, self._changes
         roots = [code.constant(root) for root, *_ in changes.roots]
-        sets = [(root, "_array", self._array(value, words), before)
+        sets = [(root, "_array", self._array(value, words[-1]), before)
                 for root, (_, value, *_), before in zip(roots, changes.roots, self._before, strict=True)]
         for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
             number = code.attribute(root, "_changes")
             sets.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
         for tensor, value, flags in changes.gradients:
             former = code.attribute(code.constant(tensor), "_grad")  # what is replaced lives on until the end
-            gradient = code.constant(None) if value is None else self._tensor(Tensor, self._array(value, words), flags)
+            gradient = code.constant(None) if value is None else self._tensor(
+                Tensor, self._array(value[1], words[value[0]]), flags)
             sets.append((code.constant(tensor), "_grad", gradient, former))
         return sets
 
@@ -256,7 +260,7 @@ class NativeReplay:
             code.emit("ADDRESS", arena, temporary)
         places = {} if filled.compute is not None and numbers is None else {
             k: self._leaves[source[1]] if numbers is None else code.item(numbers, at)
-            for at, (k, source) in enumerate(filled.sources.items())}
+            for at, (k, source) in enumerate(filled.sources.items(), filled.first)}
         for k, (value, (slot, kind)) in enumerate(zip(filled.numbers, slots, strict=True)):
             if k in places:
                 code.emit("REAL" if kind == "d" else "INTEGER", slot, places[k])

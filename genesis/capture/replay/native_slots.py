@@ -32,13 +32,15 @@ class NativeSlots(NamedTuple):
         inputs: of each input, which of the arrays that the check returns it is, or a constant, or a buffer; and the bytes
             before its first element.
         numbers: as they were; of those that change, `sources` says what they are.
-        compute: what returns these of a call's leaves; left out where they are leaves.
+        compute: what returns these, for all programs, of a call's leaves; left out where they are leaves.
+        first: of these, the first one that is this program's.
     """
 
     inputs: Sequence[tuple[int | Array | BufferOf, int]]
     numbers: Sequence[float]
     sources: Mapping[int, Source]
     compute: Compute | None
+    first: int
 
 
 class NativeStep(NamedTuple):

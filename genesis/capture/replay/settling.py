@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.record.reads import Read
@@ -31,27 +32,41 @@ class Settling:
     Attributes:
         given: the number of each input among the arrays that the check returns.
         single: the replay by Python of a call that is one program and reads no value.
-        changes: whether programs change tensors, or gradients are lost.
+        cleared: the sources of tensors whose gradients are lost.
         compute: what returns the numbers that change; left out where they are leaves.
     """
 
     def __init__(
         self, steps: Sequence[Step], given: Mapping[InputSource, int], reads: Sequence[Read], results: Results,
-        single: SingleProgramReplay | None, changes: bool, compute: Compute | None,
+        single: SingleProgramReplay | None, cleared: Sequence[Source], compute: Compute | None,
     ) -> None:
         self._steps, self._given, self._reads, self._results = steps, given, reads, results
-        self._single, self._changes, self._compute = single, changes, compute
+        self._single, self._cleared, self._compute = single, cleared, compute
+        self._firsts = [0, *accumulate(len(step.slots) for step in steps)]
 
     def replay(self, check: EntryCheck, modes: Mode) -> NativeReplay:
         """The replay by instructions. Raises Refused."""
         self._require()
-        changes = TensorChanges([], []) if self._single is None else self._single.same_changes()
+        programs = self._programs()
+        changes = programs[-1].same_changes() if isinstance(programs[-1], SingleProgramReplay) else TensorChanges([], [])
         if changes is None:
             raise Refused("the tensors that it changes are not the same ones in all calls, or hold gradients of another kind")
-        programs = [self._single] if self._single else [HostProgram(step.program, step.inputs) for step in self._steps]
         steps = [self._step(position, step, programs) for position, step in enumerate(self._steps)]
         reads = [NativeRead(self._whole(read.source), read.values) for read in self._reads if read.position < 0]
         return NativeReplay(check, modes, steps, reads, self._results, changes)
+
+    def _programs(self) -> list[HostProgram]:
+        """Those of the call. The last one alone changes tensors, and nothing is read after it then."""
+        *before, last = self._steps
+        if self._single:
+            return [self._single]
+        earlier = [HostProgram(step.program, step.inputs) for step in before]
+        if not (self._cleared or self._results.gradients or any(step.writes for step in self._steps)):
+            return [*earlier, HostProgram(last.program, last.inputs)]
+        if any(step.writes for step in before) or any(read.position == len(before) for read in self._reads):
+            raise Refused("it changes tensors in a program that is not its last one, or reads a value after all have run")
+        return [*earlier, SingleProgramReplay(
+            last.program, last.inputs, last.writes, self._cleared, self._results, earlier)]
 
     def _require(self) -> None:
         if not are_possible():
@@ -65,8 +80,6 @@ class Settling:
                 raise Refused("a program is no single native call of the host's, or keeps values for a backward, or views")
             if any(one.copied for one in step.inputs):
                 raise Refused("it reads memory that NumPy sees")
-        if self._single is None and (self._changes or self._compute is not None):
-            raise Refused("it changes tensors, draws random numbers or takes optimizer steps, and is several programs")
         programs = [step.program.plan.segments[0].program for step in self._steps]
         seconds = sum([sum(program.seconds()) for program in programs if program is not None])
         communicates = any(step.program.plan.collectives for step in self._steps)
@@ -79,7 +92,8 @@ class Settling:
         nodes = [step.program.nodes[at] for at in step.program.positions]
         inputs = [self._input(one, node.dtype.itemsize, programs) for one, node in zip(step.inputs, nodes, strict=True)]
         reads = [NativeRead(_buffer(read.source, programs), read.values) for read in self._reads if read.position == position]
-        return NativeStep(programs[position], NativeSlots(inputs, step.numbers, dict(step.slots), self._compute), reads)
+        slots = NativeSlots(inputs, step.numbers, dict(step.slots), self._compute, self._firsts[position])
+        return NativeStep(programs[position], slots, reads)
 
     def _input(
         self, one: InputSource, itemsize: int, programs: Sequence[HostProgram]

@@ -63,11 +63,11 @@ class TensorChanges(NamedTuple):
     Attributes:
         roots: tensors that are written over: which value of the program each gets, by how many its versions rise, how often
             and of which change a backward has to hear.
-        gradients: tensors whose gradient is new: which value it is, None if it is none; and its flags.
+        gradients: tensors whose gradient is new: which value of which program it is, None if it is none; and its flags.
     """
 
     roots: list[tuple[Tensor, int, int, int, Change | None]]
-    gradients: list[tuple[Tensor, int | None, Sequence[tuple[str, object]]]]
+    gradients: list[tuple[Tensor, tuple[int, int] | None, Sequence[tuple[str, object]]]]
 
 
 class _Change(NamedTuple):
@@ -82,6 +82,8 @@ class _Change(NamedTuple):
 class SingleProgramReplay(HostProgram, Commit):
     """A call's one program, the tensors that it writes over, and the gradients that it leaves.
 
+    Programs that run `earlier`, and change nothing, may compute some of its inputs and gradients. Then `replay` is not for it.
+
     Attributes:
         changes: whether tensors are changed.
         communicates: whether collectives are in it. Then `replay` is not for it, as an interrupt need not wait for these.
@@ -89,18 +91,18 @@ class SingleProgramReplay(HostProgram, Commit):
 
     def __init__(
         self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], cleared: Sequence[Source],
-        results: Results,
+        results: Results, earlier: Sequence[HostProgram] = (),
     ) -> None:
         super().__init__(program, inputs)
+        self._programs = [*earlier, self]
         self.communicates = bool(program.plan.collectives)
         # Indices and divisors are all that can fail on the host. The proof of `donations` keeps every write over an input
         # behind the last check, so after a fault the arrays that roots held before still have their values.
         self._can_fail = any(PRIMITIVES[node.op].fault is not None for node in program.plan.lowered.nodes)
         self._looks_first = results.is_new
-        value_at = self.value_at
-        self._build = results.builder(lambda key: value_at[key[1]])
+        self._build = results.builder(self._value)
         writes = self._sort_writes(program, writes)
-        graded, replaced = self._gradients(results, value_at, cleared)
+        graded, replaced = self._gradients(results, cleared)
         freed = self._choose_reused(program, inputs, writes, replaced)
         bare = [source for source in cleared if source not in graded]
         self._nothing = [None] * len(bare)
@@ -109,23 +111,30 @@ class SingleProgramReplay(HostProgram, Commit):
         self.changes = any(self._sources)
         self._fixed = self._tensors(()) if all(
             source[0] == "tensor" for sources in self._sources for source in sources) else None
-        self._are_holders = self.communicates  # the graded, for good; by the flush, otherwise
+        self._are_holders = False  # the graded, for good
+
+    def _value(self, key: tuple[int, int]) -> int:
+        """Which value of its program the one of this program and position is."""
+        program, position = key
+        return self._programs[program].value_at[position]
 
     def same_changes(self) -> TensorChanges | None:
         """What is changed, once a call was replayed, if it is of that kind."""
         if not self.changes:
             return TensorChanges([], [])
-        fixed = self._fixed
-        recipes = self._recipes
-        if fixed is None or not self._are_holders or not all(recipe is None or recipe.is_root for recipe in recipes):
+        fixed, recipes = self._fixed, self._recipes
+        if fixed is None or not all(recipe is None or recipe.is_root for recipe in recipes):
             return None
         values = [*self.pool.selected, *self._large_moved]
         roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(
             fixed.roots, values, self._versions, self._notes, strict=True)]
-        made: list[tuple[int | None, Sequence[tuple[str, object]]]] = [
-            (None, ()) if recipe is None else (self.value_at[recipe.key[1]], recipe.flags) for recipe in recipes]
+        made: list[tuple[tuple[int, int] | None, Sequence[tuple[str, object]]]] = [
+            (None, ()) if recipe is None else ((recipe.key[0], self._value(recipe.key)), recipe.flags) for recipe in recipes]
         made += [(None, ())] * len(self._nothing)
-        return TensorChanges(roots, [(tensor, *which) for tensor, which in zip(fixed.graded, made, strict=True)])
+        gradients = [(tensor, *which) for tensor, which in zip(fixed.graded, made, strict=True)]
+        if not all(value is None or tensor._is_holder for tensor, value, _ in gradients):
+            return None
+        return TensorChanges(roots, gradients)
 
     def reused(self) -> Mapping[int, Array]:
         """As above, if the tensors are the same ones in all calls. Whoever calls holds the array of each one that is written
@@ -146,17 +155,14 @@ class SingleProgramReplay(HostProgram, Commit):
         self._notes = [(write.notes, write.change) for write in ordered]
         return ordered
 
-    def _gradients(
-        self, results: Results, value_at: Mapping[int, int], cleared: Sequence[Source]
-    ) -> tuple[list[Source], dict[int, Source]]:
+    def _gradients(self, results: Results, cleared: Sequence[Source]) -> tuple[list[Source], dict[int, Source]]:
         """Whose gradients are new; and the values that are gradients in the place of others, with whose these were."""
         recipes = self._recipes = [recipe for _, recipe in results.gradients]
-        self._builders = [
-            None if recipe is None else tensor_builder(recipe, lambda key: value_at[key[1]]) for recipe in recipes]
+        self._builders = [None if recipe is None else tensor_builder(recipe, self._value) for recipe in recipes]
         graded = [source for source, _ in results.gradients]
-        plain = [value_at[recipe.key[1]] for recipe in recipes if recipe is not None and recipe.is_plain]
+        plain = [self._value(recipe.key) for recipe in recipes if recipe is not None and recipe.is_plain]
         self._plain = plain if len(plain) == len(graded) else None
-        if self._plain is None:
+        if self._plain is None or len(self._programs) > 1:  # where a value is another, gradients have to be what they were
             return graded, {}
         return graded, {value: source for value, source in zip(plain, graded, strict=True) if source in cleared}
 

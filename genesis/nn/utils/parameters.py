@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from inspect import signature
-from math import isfinite
 from typing import Any, TypeVar
 
 from genesis.functions.creation import zeros
@@ -88,7 +87,7 @@ def get_total_norm(
         device = listed[0].device
         norms = [call(OPERATIONS["vector_norm"], (t, float(norm_type))).to(device) for t in listed]
         total = call(OPERATIONS["vector_norm"], (call(OPERATIONS["stack"], (norms,)), float(norm_type)))
-    if error_if_nonfinite and not isfinite(total.item()):
+    if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(f"clip_grad_norm_: the norm of order {norm_type} is {total.item()}; want error_if_nonfinite=False")
     return total
 

@@ -106,7 +106,8 @@ def test_what_instructions_do_not_replay_has_a_reason():
     for _ in range(8):
         step(POSITIVE)
     assert weight.tolist() == [9.0, 17.0, 25.0] and step.entries[0].native is None
-    assert "changes tensors" in step.entries[0].refusal and "changes tensors" in repr(explain(step, POSITIVE))
+    why = "tensors that it changes"  # a global may be another tensor in the next call
+    assert why in step.entries[0].refusal and why in repr(explain(step, POSITIVE))
 
 
 def test_nothing_is_done_twice_where_a_value_is_another():
