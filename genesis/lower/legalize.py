@@ -217,9 +217,10 @@ def _step(digits: Digits) -> int:
 def _is_packed_there(graph: _Legal, index: int, found: tuple[Layout, AxisGroups], columns: int) -> bool:
     """Whether a product had better pack a matrix whose rows or columns run across several axes of memory than a copy of it.
 
-    Windows are packed there: a copy would be many times as large. What has no neighbours is copied. A product writes its result where a copy would go. A left
-    operand is better copied by the kernel that computes it, unless its terms lie in runs; or if all of a batch have it in
-    common and each is multiplied with few columns, for then packing it again and again takes longer.
+    Windows are packed there: a copy would be many times as large. What has no neighbours is copied. A product writes its
+    result where a copy would go. A left operand is better copied by the kernel that computes it, unless its terms lie in
+    runs; or if all of a batch have it in common and each is multiplied with few columns, for then packing it again and again
+    takes longer.
     """
     layout, (rows, terms) = found[0], digits_of(*found)
     base = graph.nodes[base_of(graph.nodes, index)]

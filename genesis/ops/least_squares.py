@@ -32,7 +32,8 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         right = np.zeros((rows, width), a.dtype, "F")
         right[:m] = b[place]
         # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
-        _, found, _, ranks[place], _ = solver(a[place], right, np.zeros(n, np.int32), node.attrs["rcond"], room, overwrite_b=True)
+        pivots = np.zeros(n, np.int32)
+        _, found, _, ranks[place], _ = solver(a[place], right, pivots, node.attrs["rcond"], room, overwrite_b=True)
         result[place] = found[:n]
     return packed([result, ranks], len(lead))
 
