@@ -96,6 +96,7 @@ class Compiled:
         state = thread_state.__dict__  # this thread's: a dict is asked in a third of the time
         if state["recorder"] is not None or state["eager"] or state["deferred"] or REPLACING or observers():
             return self.function(*args, **kwargs)
+        was_pending = bool(self._native and state["multi_device"]) and _realized((*args, *kwargs.values()))
         if state["multi_device"]:  # what is pending on other devices too
             flush_all()
         if GROUPS:
@@ -103,7 +104,7 @@ class Compiled:
         if not has_come_between():
             if not self.entries:
                 return self._missed(args, kwargs)
-            if self._native and _realized((*args, *kwargs.values())):
+            if self._native and (was_pending or _realized((*args, *kwargs.values()))):
                 return self(*args, **kwargs)
         with LOCK:
             if has_come_between():

@@ -47,6 +47,6 @@ def test_what_is_drawn_of_no_parameter_raises_also_when_it_is_replayed():
 
 def test_counts_of_a_batch_are_drawn_apart():
     genesis.manual_seed(0)
-    draws = genesis.func.vmap(lambda rate: genesis.poisson(rate.expand(50)))(genesis.full((3,), 20.0))
+    draws = genesis.func.vmap(lambda rate: genesis.poisson(rate.expand(50)), randomness="different")(genesis.full((3,), 20.0))
     assert draws.shape == (3, 50)
     assert len({tuple(row) for row in draws.tolist()}) == 3

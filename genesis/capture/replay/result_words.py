@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 
 from genesis.capture.replay.host_program import HostProgram
-from genesis.runtime.devices import CPU
 from genesis.runtime.references import IN_LIST
 
 
@@ -23,7 +22,7 @@ class ResultWords:
 
     def __init__(self, program: HostProgram) -> None:
         self._program, self._pool = program, program.pool
-        self.run = run = self._pool.new_run(CPU)
+        self.run = run = self._pool.new_run(program.recorded.device)
         self.owned = array("Q", bytes(8 * (1 + 2 * self._pool.kept_count)))
         self.addresses = array("Q", run.addresses)
         self.arrays = array("Q", bytes(8 * len(run.arrays)))

@@ -120,7 +120,9 @@ def test_modes_that_change_are_seen(change):
     assert native.replays == before
 
 
-def test_pending_arguments_are_computed_first():
+@pytest.mark.parametrize("device", ["cpu", "cpu:1"])
+def test_pending_arguments_are_computed_first(device):
+    genesis.ones(1, device=device).tolist()  # a second device may be known
     compiled, native = settled(lambda x, scale: x.exp() * scale, X, ready(X * 2))
     before = native.replays
     for k in range(3):
