@@ -69,14 +69,18 @@ def _power(call: Call) -> str:
 def _cross_entropy(call: Call) -> str:
     """Of classes by their numbers, which have an axis less than the scores."""
     if call.axes[0] == call.axes[1]:
-        return "DivBackward1"
+        return "NegBackward0" if {"none", "sum"}.intersection(call.words) else "DivBackward1"
     if "label_smoothing" in call.words:
         return "AddBackward0"
     return "NllLossBackward0" if call.axes[0] == 2 else "NllLoss2DBackward0"
 
 
-def _averaged(call: Call) -> str:
-    """Losses whose last step is what becomes of the elements."""
+def _averaged(elements: str) -> Callable[[Call], str]:
+    """Losses whose last step is what becomes of the elements, which are of the step `elements`."""
+    return lambda call: elements if "none" in call.words else _reducing(call)
+
+
+def _reducing(call: Call) -> str:
     return "DivBackward0" if "batchmean" in call.words else "SumBackward0" if "sum" in call.words else "MeanBackward0"
 
 
@@ -142,10 +146,12 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "squeeze": lambda call: "SqueezeBackward0" if call.is_whole else "SqueezeBackward1",
     # ---- losses ----
     "cross_entropy": _cross_entropy,
-    "l1_loss": _averaged, "kl_div": _averaged, "hinge_embedding_loss": _averaged, "poisson_nll_loss": _averaged,
-    "gaussian_nll_loss": _averaged, "triplet_margin_loss": _averaged, "margin_ranking_loss": _averaged,
+    "l1_loss": _averaged("AbsBackward0"), "kl_div": _averaged("SubBackward0"), "poisson_nll_loss": _averaged("SubBackward0"),
+    "hinge_embedding_loss": _averaged("AddBackward0"), "cosine_embedding_loss": _averaged("AddBackward0"),
+    "gaussian_nll_loss": _averaged("MulBackward0"), "multilabel_soft_margin_loss": _averaged("DivBackward0"),
+    "triplet_margin_loss": _averaged("ClampMinBackward0"), "margin_ranking_loss": _averaged("ClampMinBackward0"),
     "pairwise_distance": "NormBackward1",
-    "ctc_loss": lambda call: "CtcLossBackward0" if "none" in call.words else _averaged(call),
+    "ctc_loss": _averaged("CtcLossBackward0"),
     # ---- layers ----
     "interpolate": _interpolation, "recurrent": _recurrent, "lstm_cell": "MulBackward0", "gru_cell": "AddBackward0",
     "rms_norm": "MulBackward0", "adaptive_avg_pool2d": _averages, "scaled_dot_product_attention": _attention,

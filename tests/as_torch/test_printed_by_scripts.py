@@ -30,6 +30,13 @@ OF_GRADIENTS = """
     lib.nn.functional.pad(b[None], (1, 1, 1, 1), mode='replicate')|lib.nn.LSTMCell(2, 3)(x)[0]|lib.nn.GRUCell(2, 3)(x)
     lib.nn.functional.adaptive_avg_pool2d(b, 1)|lib.nn.functional.adaptive_avg_pool2d(b[None], (1, 2))|lib.nn.RMSNorm(2)(x)
     lib.nn.functional.scaled_dot_product_attention(b[None], b[None], b[None])|lib.nn.functional.tanhshrink(x)
+    lib.nn.functional.l1_loss(x, x * 2, reduction='none')|lib.nn.functional.kl_div(x, x.detach(), reduction='none')
+    lib.nn.functional.cross_entropy(x, x.detach(), reduction='sum')|lib.nn.functional.cosine_embedding_loss(x, x * 2, i * 2 - 1)
+    lib.nn.functional.poisson_nll_loss(x, x.detach(), reduction='none')|lib.nn.functional.multilabel_soft_margin_loss(x, x * 0)
+    lib.nn.functional.hinge_embedding_loss(v, i * 2 - 1, reduction='none')
+    lib.nn.functional.margin_ranking_loss(v, v * 2, i * 2 - 1, reduction='none')
+    lib.nn.functional.triplet_margin_loss(x, x * 2, x * 3, reduction='none')
+    lib.nn.functional.gaussian_nll_loss(x, x.detach(), x.detach(), reduction='none')
 """.replace("\n", "|").split("|")
 
 

@@ -7,8 +7,8 @@ from ranks import HERE, needs_mpi, run_ranks
 
 # Even and odd numbers of ranks; four only where they are two by two.
 JOBS = [
-    ("collectives_script.py", 2), ("collectives_script.py", 3), ("gradients_script.py", 3), ("overlap_script.py", 2),
-    ("data_parallel_script.py", 2), ("hooks_script.py", 3), ("sharded_script.py", 3), ("fsdp_script.py", 2),
+    ("collectives_script.py", 3), ("gradients_script.py", 3), ("overlap_script.py", 2),
+    ("data_parallel_script.py", 2), ("hooks_script.py", 3), ("sharded_script.py", 3),
     ("fsdp_script.py", 3), ("fully_sharded_script.py", 2),
     ("messages_script.py", 3), ("pipelining_script.py", 3),
     ("tensor_parallel_script.py", 2), ("random_script.py", 3),
