@@ -7,11 +7,11 @@ from inspect import signature
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
-from genesis.ir.size_average import takes_size_average
 from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY, Layer
 from genesis.nn.linear import Linear
 from genesis.nn.sequences import LinearCrossEntropyOptions
+from genesis.ops.size_average import takes_size_average
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 

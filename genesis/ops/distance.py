@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from genesis.ir.graph import Value
-from genesis.ir.size_average import takes_size_average
 from genesis.ops.activation import logsigmoid
 from genesis.ops.complex_values import squared_modulus
 from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, pow, relu, rsqrt, sqrt, where
 from genesis.ops.loss import reduced
 from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import broadcast, cast, composite, floating_dtype, promoted, widened
+from genesis.ops.size_average import takes_size_average
 
 
 # ---- distances ----

@@ -11,7 +11,6 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, numel
-from genesis.ir.size_average import takes_size_average
 from genesis.ops.activation import log_softmax, logsigmoid
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import exp, log, relu, where
@@ -19,6 +18,7 @@ from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.ordering import cumsum
 from genesis.ops.reduction import any, mean, sum
 from genesis.ops.registry import cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.size_average import takes_size_average
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
