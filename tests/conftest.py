@@ -17,7 +17,7 @@ from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state, unflushed
 from tests import devices
 
-hypothesis.settings.register_profile("suite", deadline=None, max_examples=40, derandomize=True)
+hypothesis.settings.register_profile("suite", deadline=None, max_examples=25, derandomize=True)
 hypothesis.settings.load_profile("suite")
 
 target.speeds = lambda: ROUND  # whatever was measured here: tests look at plans
