@@ -47,9 +47,10 @@ def functional_call(
             if other is not tensor:
                 raise ValueError(f"functional_call: {first!r} and {path!r} are one tensor; want one, or tie_weights=False")
         given = {path: replaced[id(held)][1] for path, (_, _, held) in places.items() if id(held) in replaced}
-    members = [*module.named_parameters(), *module.named_buffers()]
-    if strict and (missing := [path for path, held in members if id(held) not in replaced]):
-        raise RuntimeError(f"functional_call: {type(module).__name__} has {', '.join(missing)} as well; strict wants all")
+    if strict:
+        members = (*module.named_parameters(), *module.named_buffers())
+        if missing := [path for path, held in members if id(held) not in replaced]:
+            raise RuntimeError(f"functional_call: {type(module).__name__} has {', '.join(missing)} as well; strict wants all")
     try:
         for path, tensor in given.items():
             owner, name, _ = places[path]

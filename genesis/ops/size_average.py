@@ -41,7 +41,7 @@ def takes_size_average(before: str = "reduction") -> Callable[[AnyFunction], Any
                 return function(*args, **kwargs)
             bound = dict(zip(names, args, strict=False))
             if len(args) > len(names) or bound.keys() & kwargs.keys():
-                return signature(called).bind(*args, **kwargs)  # raises what Python would
+                signature(called).bind(*args, **kwargs)  # raises what Python would
             given = bound | kwargs
             old = [given.pop(name, None) for name in ("size_average", "reduce")]
             if old != [None, None]:
