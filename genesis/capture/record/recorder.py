@@ -361,6 +361,8 @@ class Recorder:
         handles = trace.run.handles
         for array in handles:
             self.outputs[id(array)] = number, array.index
+            if array.node.differentiable:
+                self.sources.values[trace, array.index] = number, array.index
             self._handles.append(array)
         positions = [index for index, node in enumerate(nodes) if node.op == "input"]
         if plan.keeps and ((state := trace.backward).hooks or state.custom_calls or state.node_hooks or state.retained):

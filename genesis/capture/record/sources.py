@@ -16,6 +16,7 @@ class SourceTable:
         gradients: a gradient -> the tensor that had it.
         inputs: the tensor that an input of a trace was read from, and the array that it held.
         outputs: the id of an array -> the program that computed it, and its position there.
+        values: those of `outputs` that backward goes on from, by their traces: another array may hold a copy of one.
         constants: the id of a buffer -> the array in it that was made of Python's data.
     """
 
@@ -24,6 +25,7 @@ class SourceTable:
         self.gradients: dict[Tensor, Tensor] = {}
         self.inputs: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
         self.outputs: dict[int, tuple[int, int]] = {}
+        self.values: dict[tuple[Trace, int], tuple[int, int]] = {}
         self.constants: dict[int, Array] = {}
         self._kept: dict[int, Array] = {}  # copies of them, by the id of the array
 
@@ -55,7 +57,8 @@ class SourceTable:
 
     def release(self) -> None:
         """Drop all data."""
-        for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._kept):
+        for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self.values,
+                      self._kept):
             table.clear()  # type: ignore[attr-defined]
 
     def source_of(self, tensor: Tensor) -> Source | None:
@@ -78,6 +81,8 @@ class SourceTable:
         """Where a replay finds an input; None if nothing leads to it."""
         if id(array) in self.outputs:
             return InputSource(("output", *self.outputs[id(array)]))
+        if array.trace is not None and (array.trace, array.index) in self.values:
+            return InputSource(("output", *self.values[array.trace, array.index]))
         if (constant := self.kept(array)) is not None:
             return InputSource(("constant", constant))
         tensor, original = self.inputs.get((trace, position), (None, array))
@@ -99,9 +104,12 @@ class SourceTable:
         root = tensor if tensor is None or tensor._base is None else tensor._base
         if root is not None and id(root._array) in self.outputs and root.dtype is array.node.dtype:
             whole = root._array.memory
-            if whole is not None and whole.buffer is memory.buffer:
+            if whole is not None and whole.buffer is memory.buffer and not array.node.differentiable:
                 at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
                 return InputSource(("output", *self.outputs[id(root._array)]), at, is_copied)
+        if array.node.differentiable:  # memory alone would lose its derivation: the tensor itself looks there again
+            source = None if tensor is None or root is None or tensor is root else self.source_of(tensor)
+            return None if source is None else InputSource(source, None, is_copied)
         state = None if root is None or root.dtype is not array.node.dtype else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:
             source = self.source_of(root)
@@ -112,7 +120,7 @@ class SourceTable:
 
 
 def copied(array: Array) -> Array:
-    """A copy of `array` in memory of its own."""
+    """A copy of `array` in memory of its own, through which backward goes where it goes through `array`."""
     node, memory = array.node, array.memory
     assert memory is not None
-    return Array(None, -1, node, memory.copied(node.dtype, memory.buffer.device))
+    return Array(array.trace, array.index, node, memory.copied(node.dtype, memory.buffer.device))

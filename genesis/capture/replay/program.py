@@ -28,7 +28,7 @@ class ReplayProgram:
     def __init__(self, trace: Trace, plan: Plan, outputs: Sequence[int], positions: Sequence[int]) -> None:
         self.plan = plan
         self.device = trace.device
-        self.nodes = trace.nodes
+        self.nodes = [*trace.nodes]  # a call whose first argument flushes a trace may enter its other arguments there
         self.outputs = list(outputs)
         self.positions = list(positions)
         self._step: Step = trace.step

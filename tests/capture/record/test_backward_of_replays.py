@@ -54,6 +54,35 @@ def test_derivations_go_on_through_arguments_and_twice():
     assert compiled.entries[0].replays == 2
 
 
+def seen_by_numpy(kind, x):
+    """(A tensor whose memory NumPy sees, the leaf that it derives from)."""
+    leaf = (genesis.from_numpy(x) if kind in ("leaf", "view") else genesis.tensor(x)).requires_grad_()
+    given = leaf * 1 if "result" in kind else leaf
+    given = given.t() if "view" in kind else given
+    given.detach().numpy()
+    return given, leaf
+
+
+@pytest.mark.parametrize("function", [
+    lambda given: given * given,
+    lambda given: given.t().contiguous() * 2,
+    lambda given: given @ given.t(),
+])
+@pytest.mark.parametrize("kind", ["leaf", "view", "result", "view of a result"])
+def test_derivations_go_on_through_memory_that_numpy_sees(kind, function):
+    generator = np.random.default_rng(0)
+    compiled = genesis.compile(function)
+    for _ in range(4):
+        x = generator.standard_normal((3, 2)).astype(np.float32)
+        (given, leaf), (plain, root) = seen_by_numpy(kind, x.copy()), seen_by_numpy(kind, x.copy())
+        got, want = compiled(given), function(plain)
+        cotangent = genesis.tensor(generator.standard_normal(want.shape).astype(np.float32))
+        got.backward(cotangent)
+        want.backward(cotangent)
+        np.testing.assert_allclose(leaf.grad.numpy(), root.grad.numpy(), rtol=1e-6)
+    assert sum(entry.replays for entry in compiled.entries) > 0
+
+
 def test_a_replayed_graph_is_released_and_notices_changes():
     w = genesis.ones(2, requires_grad=True)
     compiled = genesis.compile(lambda x: (x * w * w).sum())
