@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from genesis.distributed.flat import joined, put
+from genesis.distributed.flat import check_lists, check_tensors, joined, put
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, root_of, seconds_of, synchronize
 from genesis.distributed.work import Work
@@ -72,6 +72,8 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """Fill `tensor_list` with all ranks' tensors, in the order of the ranks; they may be of different shapes."""
+    check_lists("all_gather", tensor_list)
+    check_tensors("all_gather", tensor)
     if group is NON_GROUP_MEMBER:
         return None
     own = group_of(group)
@@ -93,6 +95,8 @@ def all_gather_into_tensor(
 def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
            async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """Fill `gather_list` on rank `dst` with all ranks' tensors, of one shape; other ranks give none."""
+    check_lists("gather", gather_list or [])
+    check_tensors("gather", tensor)
     if group is NON_GROUP_MEMBER:
         return None
     own, root = _rooted("gather", gather_list, group, dst, group_dst)
@@ -107,6 +111,8 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
 def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
             async_op: bool = False, group_src: int | None = None) -> Work | None:
     """Replace `tensor` on each rank by its one of rank `src`'s `scatter_list`; other ranks give none."""
+    check_lists("scatter", scatter_list or [])
+    check_tensors("scatter", tensor)
     if group is NON_GROUP_MEMBER:
         return None
     own, root = _rooted("scatter", scatter_list, group, src, group_src)
@@ -121,6 +127,8 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None,
                    async_op: bool = False) -> Work | None:
     """Reduce the ranks' lists member by member; rank k's `output` is member k, and may be of another shape than others."""
+    check_lists("reduce_scatter", input_list)
+    check_tensors("reduce_scatter", output)
     if group is NON_GROUP_MEMBER:
         return None
     own = group_of(group)
@@ -142,6 +150,7 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM,
 def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
                async_op: bool = False) -> Work | None:
     """Send member k of the input to rank k, and fill the output with what comes, in the order of the ranks."""
+    check_lists("all_to_all", output_tensor_list, input_tensor_list)
     if group is NON_GROUP_MEMBER:
         return None
     own = group_of(group)
@@ -195,6 +204,7 @@ def monitored_barrier(
 
 def _in_place(tensor: Tensor, group: Any, async_op: bool, row: Operation, *settings: Any) -> Work | None:
     """A row's result, put into its operand. A pair among the settings is the root, by its rank among all or in the group."""
+    check_tensors(row.name.removesuffix("_to").removesuffix("_from"), tensor)
     if group is NON_GROUP_MEMBER:
         return None
     own = group_of(group)
@@ -209,6 +219,7 @@ def _into(
     settings: tuple[Any, ...],
 ) -> Work | None:
     """A row's result, put into `output`, which has its number of elements and its dtype."""
+    check_tensors(name, output, input)
     if group is NON_GROUP_MEMBER:
         return None
     with recording(False) as again, again:

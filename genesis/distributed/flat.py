@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
+
+
+def check_tensors(name: str, *tensors: object) -> None:
+    """Raise TypeError for what is not a tensor."""
+    for each in tensors:
+        if not isinstance(each, Tensor):
+            raise ArgumentTypeError(f"{name}: {type(each).__name__} instead of a tensor; want a Tensor")
+
+
+def check_lists(name: str, *lists: object) -> None:
+    """Raise TypeError for what is not a list or tuple of tensors."""
+    for each in lists:
+        if not isinstance(each, list | tuple):
+            raise ArgumentTypeError(f"{name}: {type(each).__name__} instead of a list of tensors; want one tensor a rank")
+        check_tensors(name, *each)
 
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:

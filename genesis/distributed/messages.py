@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.distributed import mpi
-from genesis.distributed.flat import joined, put
+from genesis.distributed.flat import check_tensors, joined, put
 from genesis.distributed.nn import functional
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_group_rank, group_of, root_of, synchronize
 from genesis.distributed.work import Message, Work
@@ -65,6 +65,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send `tensor` to rank `dst`, and wait until it is on its way. One on a GPU is recorded, as `nn.functional.send` is."""
+    check_tensors("send", tensor)
     if group is NON_GROUP_MEMBER:
         return
     if array_of(tensor).device.memory.is_host:
@@ -78,6 +79,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 
     For one on a GPU, `src` has to be given. It is recorded, as `nn.functional.recv` is.
     """
+    check_tensors("recv", tensor)
     if group is NON_GROUP_MEMBER:
         return -1
     if not array_of(tensor).device.memory.is_host:
@@ -251,6 +253,7 @@ def _other(
 
 
 def _check_on_host(name: str, tensor: Tensor) -> None:
+    check_tensors(name, tensor)
     device = array_of(tensor).device
     if not device.memory.is_host:
         raise ArgumentError(f"{name}: the tensor is on {device}; want one on cpu, or batch_isend_irecv, send or recv")

@@ -21,6 +21,7 @@ from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import reshape_value, slice_value
 from genesis.runtime.collectives import GROUPS, Collective, Group
 
+_OF_BOOLS = {"sum": "max", "prod": "min"}  # "or" and "and": as bytes, two would be 2
 REDUCTIONS = ("sum", "prod", "min", "max", "band", "bor", "bxor", "avg")
 
 
@@ -145,12 +146,13 @@ def _reducible(op: str, x: Value, reduce: str) -> tuple[Value, str]:
     if reduce not in REDUCTIONS:
         raise ArgumentError(f"{op}: there is no reduction {reduce!r}; want one of {', '.join(REDUCTIONS)}")
     category = x.dtype.category
-    if x.dtype is bool_ and reduce in ("sum", "prod", "avg", "bxor"):
-        raise ArgumentTypeError(f"{op}: {reduce} of bool; want min, max, band or bor, or an integer dtype")
     if (category >= 2 and reduce.startswith("b")) or (category == 3 and reduce in ("min", "max")) or (
             category < 2 and reduce == "avg"):
-        raise ArgumentTypeError(f"{op}: {x.dtype.name} has no {reduce}; want another reduction, or another dtype")
-    return cast(x, uint8 if x.dtype is bool_ else x.dtype.compute), "sum" if reduce == "avg" else reduce
+        problem = ArgumentError if category == 3 else ArgumentTypeError
+        raise problem(f"{op}: {x.dtype.name} has no {reduce}; want another reduction, or another dtype")
+    if x.dtype is bool_:
+        return cast(x, uint8), _OF_BOOLS.get(reduce, reduce)
+    return cast(x, x.dtype.compute), "sum" if reduce == "avg" else reduce
 
 
 def _reduced(total: Value, x: Value, reduce: str, size: int, shape: Shape) -> Value:

@@ -29,7 +29,7 @@ def check_all_reduce_of_all_reductions_and_dtypes():
     for name in ("float32", "float64", "int32", "int64", "uint8", "complex64"):
         for op, reference in KINDS.items():
             if (op == "avg" and name[0] in "iu") or (op in ("min", "max") and name[0] == "c"):
-                raises(TypeError, f"has no {op}", dist.all_reduce, mine(3, name), op)
+                raises(ValueError if name[0] == "c" else TypeError, f"has no {op}", dist.all_reduce, mine(3, name), op)
                 continue
             x = mine((4, 3), name)
             assert dist.all_reduce(x, op) is None
@@ -41,10 +41,13 @@ def check_all_reduce_of_bits_and_bools():
         x = mine(5, "int32")
         dist.all_reduce(x, op)
         equal(x, reference.reduce(all_given(5, "int32")))
-    x = genesis.tensor([True, rank() == 0, False])
-    dist.all_reduce(x, dist.ReduceOp.MAX)
-    assert x.tolist() == [True, True, False]
-    raises(TypeError, "sum of bool", dist.all_reduce, x)
+    given = [[True, k == 0, k == 1, False] for k in range(size())]
+    logical = np.logical_or, np.logical_and, np.logical_or, np.logical_and, np.logical_xor
+    for op, reference in zip(("max", "min", "sum", "prod", "bxor"), logical, strict=True):
+        x = genesis.tensor(given[rank()])
+        dist.all_reduce(x, op)
+        assert x.numpy().view("uint8").tolist() == reference.reduce(np.array(given)).astype("uint8").tolist(), op
+    raises(TypeError, "bool has no avg", dist.all_reduce, x, "avg")
 
 
 def check_sixteen_bits_are_added_as_float32():
@@ -231,6 +234,10 @@ def check_wrong_arguments():
     raises(ValueError, "equal parts", dist.all_to_all_single, genesis.ones(size() + 1), genesis.ones(size() + 1))
     wrong = [1] * size(), [2] * size()
     raises(ValueError, "sends itself 2 rows", dist.all_to_all_single, genesis.ones(size()), genesis.ones(2 * size()), *wrong)
+    raises(TypeError, "all_reduce: list instead of a tensor", dist.all_reduce, [genesis.ones(2)])
+    raises(TypeError, "reduce: float instead of a tensor", dist.reduce, 2.0, 0)
+    raises(TypeError, "all_gather: Tensor instead of a list", dist.all_gather, genesis.ones(size(), 2), genesis.ones(2))
+    raises(TypeError, "send: ndarray instead of a tensor", dist.send, np.ones(2), 1 - min(rank(), 1))
     raises(RuntimeError, "called before", dist.init_process_group)
 
 
