@@ -41,13 +41,15 @@ class DistributedDataParallel(Module):
 
     Args:
         module: its parameters and buffers, of the same names, shapes and dtypes on all ranks, become rank 0's.
-        broadcast_buffers: whether buffers become rank 0's before each forward in training.
+        broadcast_buffers: whether buffers become rank 0's at the start, and before each forward whose predecessor's gradients
+            were averaged: one in evaluation too.
         process_group: the ranks; all if left out.
         bucket_cap_mb: how many megabytes of gradients are averaged at once; 25 if left out. Buckets hold gradients in the order
             in which rank 0's first backward came to them, unless there are unused parameters to find: then last ones first.
         find_unused_parameters: whether parameters may get no gradient on some rank. They count as zeros there; one that gets
             none on any rank keeps its `.grad`. Without it, such a parameter raises RuntimeError at the end of backward.
         init_sync: whether parameters and buffers become rank 0's now.
+        forward_sync_buffers: in place of `broadcast_buffers`, for forwards alone: at the start buffers become rank 0's.
         device_ids, output_device, dim, gradient_as_bucket_view, static_graph: accepted as PyTorch's, of no effect.
 
     The loss of a rank is the mean over its part of the batch; with parts of one length the gradient is that of the whole
@@ -65,7 +67,7 @@ class DistributedDataParallel(Module):
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
         broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
         bucket_cap_mb: float | None = None, find_unused_parameters: bool = False, gradient_as_bucket_view: bool = False,
-        static_graph: bool = False,
+        static_graph: bool = False, forward_sync_buffers: bool | None = None,
     ) -> None:
         super().__init__()
         cap = BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
@@ -76,9 +78,11 @@ class DistributedDataParallel(Module):
             raise RuntimeError("DistributedDataParallel: the module has no parameter that requires a gradient; want the module")
         self.module = module
         self.process_group: ProcessGroup = group_of(process_group)
-        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
+        self.broadcast_buffers = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+        self.find_unused_parameters = find_unused_parameters
         self.require_backward_grad_sync = True
-        self._trained = trained
+        self.require_forward_param_sync = True  # whether ranks may have other buffers, for the last forward was averaged
+        self._trained, self._has_buffers = trained, any(True for _ in module.buffers())
         self._hook: tuple[Any, CommunicationHook] | None = None
         self._joining: Joining | None = None
         self._most = int(cap * (1 << 20))
@@ -87,20 +91,19 @@ class DistributedDataParallel(Module):
         if self.process_group.size() > 1:
             _check_alike(module, self.process_group)
             if init_sync:
-                take_from([*module.parameters(), *module.buffers()], 0, self.process_group)
+                has_own_buffers = forward_sync_buffers is None and not broadcast_buffers
+                take_from([*module.parameters(), *(() if has_own_buffers else module.buffers())], 0, self.process_group)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """What the module computes."""
         if self.process_group.size() == 1:
             return self.module(*inputs, **options)
+        averages = self.require_backward_grad_sync and thread_state.grad_enabled
         if self._joining is not None:
-            self._joining.begin(self.require_backward_grad_sync and thread_state.grad_enabled)
-        if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
-            self._take_buffers()
+            self._joining.begin(averages)
+        self._take_buffers(averages)
         outputs = self.module(*inputs, **options)
-        if not (self.require_backward_grad_sync and thread_state.grad_enabled):
-            return outputs
-        return map_tree(self._followed, outputs)
+        return map_tree(self._followed, outputs) if averages else outputs
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -142,17 +145,23 @@ class DistributedDataParallel(Module):
         try:
             yield
             while joining.others_go_on():
-                if self.broadcast_buffers and self.training and joining.is_syncing:
-                    self._take_buffers()
+                self._take_buffers(joining.is_syncing)
                 if joining.is_syncing:
                     self._answer()
-            take_from([*self.module.parameters(), *self.module.buffers()], joining.last, self.process_group)
+            shared = [*self.module.parameters(), *(self.module.buffers() if self.broadcast_buffers else ())]
+            take_from(shared, joining.last, self.process_group)
         finally:
             self._joining = None
 
-    def _take_buffers(self) -> None:
-        root = 0 if self._joining is None else self._joining.last
-        take_from([*self.module.buffers()], root, self.process_group)
+    def _take_buffers(self, averages: bool) -> None:
+        """Have buffers be one rank's, where they may differ; `averages` says whether they may before the next forward."""
+        if not self._has_buffers:
+            return
+        if self.broadcast_buffers and self.require_forward_param_sync:
+            root = 0 if self._joining is None else self._joining.last
+            take_from([*self.module.buffers()], root, self.process_group)
+        if self.require_forward_param_sync is not averages:
+            self.require_forward_param_sync = averages
 
     def _answer(self) -> None:
         """Take part in the average that other ranks make of their gradients, with none."""

@@ -1,5 +1,6 @@
 """Data parallelism over ranks against one process with the whole batch. Run by `test_collectives.py`."""
 
+import contextlib
 import hashlib
 
 import numpy as np
@@ -116,6 +117,23 @@ def check_no_sync_accumulates_on_each_rank():
         np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-4, atol=1e-5)
 
 
+def check_a_compiled_micro_batch_is_averaged_outside_of_no_sync_alone():
+    model = dist.DistributedDataParallel(nn.Sequential(nn.BatchNorm1d(1, affine=False), nn.Linear(1, 1)))
+    rows = genesis.tensor([[-1.0], [1.0]])
+
+    @genesis.compile
+    def micro(weight):
+        (model(rows) * weight).sum().backward()
+
+    for step in range(4):
+        model.zero_grad()
+        for number in range(3):
+            with model.no_sync() if number < 2 else contextlib.nullcontext():
+                micro(genesis.full((2, 1), rank() + 1.0))
+            bias = model.module[1].bias.grad.item()
+            assert bias == (2.0 * (rank() + 1) * (number + 1) if number < 2 else 3.0 * (size() + 1)), (step, number, bias)
+
+
 class Branches(nn.Module):
     """Ranks use parts of it: the first all do, the second rank 0 alone, the third nobody."""
 
@@ -148,11 +166,42 @@ def check_models_that_differ_are_named():
 
 def check_buffers_are_those_of_rank_0():
     model = dist.DistributedDataParallel(nn.BatchNorm1d(2))
-    for step in range(3):
+    means = [model.module.running_mean.numpy().copy()]
+
+    def forward(step):
         model(genesis.full((4, 2), float(rank() + step)) + genesis.arange(4.0)[:, None])
-    wanted = 0.9 * (0.9 * (0.9 * 0 + 0.1 * 1.5) + 0.1 * 2.5) + 0.1 * (3.5 + rank())  # the last update is a rank's own
-    np.testing.assert_allclose(model.module.running_mean.numpy(), [wanted] * 2, rtol=1e-5)
+        means.append(model.module.running_mean.numpy().copy())
+
+    def after(steps, start=0.0, of=0):
+        for step in steps:
+            start = 0.9 * start + 0.1 * (1.5 + step + of)
+        return [start] * 2
+
+    for step in range(3):
+        forward(step)
+    np.testing.assert_allclose(means[-1], after([2], after([0, 1])[0], rank()), rtol=1e-5)  # the last update is a rank's own
+    with model.no_sync():  # the first forward takes rank 0's, for the one before was averaged; the others do not
+        forward(3)
+        forward(4)
+    forward(5)
+    np.testing.assert_allclose(means[-1], after([3, 4, 5], after([0, 1, 2])[0], rank()), rtol=1e-5)
+    model.eval()
+    with genesis.no_grad():
+        for _ in range(1 + rank()):  # what is evaluated is rank 0's; later forwards take nothing
+            forward(0)
+    np.testing.assert_allclose(means[-1], after([*range(6)]), rtol=1e-5)
     assert next(iter(model.state_dict())) == "module.weight"
+
+
+def check_buffers_stay_a_ranks_own():
+    for given, is_own in (({"broadcast_buffers": False}, True), ({"forward_sync_buffers": False}, False)):
+        norm = nn.BatchNorm1d(1)
+        norm.running_mean.fill_(float(rank()))
+        model = dist.DistributedDataParallel(norm, **given)
+        start = rank() if is_own else 0.0
+        for _ in range(2):
+            model(genesis.tensor([[0.0], [10.0 * rank()]]))
+        np.testing.assert_allclose(norm.running_mean.item(), 0.81 * start + 0.19 * 5 * rank(), rtol=1e-5)
 
 
 def check_batch_norm_over_all_ranks():

@@ -8,6 +8,7 @@ from types import FrameType
 
 from genesis.capture.guards.kinds import is_librarys
 from genesis.ir import made_methods
+from genesis.nn.module import Module
 
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = os.sep + "site-packages" + os.sep
@@ -16,7 +17,7 @@ origins: dict[str, str] = {}  # by file
 
 
 def origin_of(frame: FrameType) -> str:
-    """Whose code it runs: "user", "layer" (a module of genesis.nn), "genesis", or "standard" (Python's library and NumPy)."""
+    """Whose code it runs: "user", "layer" (of genesis.nn, or a file that defines modules), "genesis", or "standard" (Python's library and NumPy)."""
     name = frame.f_code.co_filename
     origin = origins.get(name)
     if origin is None:
@@ -32,12 +33,19 @@ def _origin(name: str, module: str) -> str:
     if module.startswith("llvmlite."):  # kernels are linked by it
         return "genesis"
     if is_librarys(module):
-        return "layer" if module.startswith("genesis.nn.") and not name.startswith("<") else "genesis"
+        return "layer" if _has_layers(module) and not name.startswith("<") else "genesis"
     if name == "<string>":
         return "standard" if module.startswith("namedtuple_") else "user"
     if name.startswith("<frozen") or (name.startswith(_STANDARD) and _INSTALLED not in name):
         return "standard"
     return "standard" if module.partition(".")[0] == "numpy" else "user"
+
+
+def _has_layers(module: str) -> bool:
+    """Whether code of a module of the library reads attributes of layers: guards compare what such code names."""
+    defined = [thing for thing in vars(sys.modules[module]).values() if getattr(thing, "__module__", None) == module]
+    return module.startswith("genesis.nn.") or any(
+        isinstance(thing, type) and (issubclass(thing, Module) or hasattr(thing, "forward")) for thing in defined)
 
 
 def users_frame(depth: int = 1) -> FrameType | None:
