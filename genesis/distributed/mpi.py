@@ -60,12 +60,23 @@ def library() -> Any:
     return MPI
 
 
+def neighbours_of(comm: Any) -> tuple[int, int]:
+    """How many of a communicator's ranks share this machine, and the place of this one among them.
+
+    MPICH's ranks share no memory with `MPIR_CVAR_NOLOCAL=1`, but processors, as its launcher says.
+    """
+    local = comm.Split_type(library().COMM_TYPE_SHARED)
+    found = local.size, local.rank
+    local.Free()
+    launched = [os.environ.get(name, "") for name in ("MPI_LOCALNRANKS", "MPI_LOCALRANKID")]
+    return max(found, (int(launched[0]), int(launched[1]))) if all(map(str.isdecimal, launched)) else found
+
+
 def ranks_by_name() -> dict[str, str]:
     """The variables by which `torchrun` tells a process who it is."""
     comm = library().COMM_WORLD
-    local = comm.Split_type(library().COMM_TYPE_SHARED)
-    found = {"RANK": comm.rank, "WORLD_SIZE": comm.size, "LOCAL_RANK": local.rank, "LOCAL_WORLD_SIZE": local.size}
-    local.Free()
+    size, place = neighbours_of(comm)
+    found = {"RANK": comm.rank, "WORLD_SIZE": comm.size, "LOCAL_RANK": place, "LOCAL_WORLD_SIZE": size}
     return {name: str(number) for name, number in found.items()}
 
 

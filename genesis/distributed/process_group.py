@@ -166,11 +166,9 @@ def init_process_group(
         raise ArgumentError(
             f"init_process_group: this is rank {own} of {size}, not rank {rank} of {world_size}; mpiexec -n says how many")
     if comm is not None:
-        local = comm.Split_type(mpi.library().COMM_TYPE_SHARED)
-        _world.neighbours, _world.place = local.size, local.rank
-        share_processors(local.size)
+        _world.neighbours, _world.place = mpi.neighbours_of(comm)
+        share_processors(_world.neighbours)
         mpi.unlink_shared_memory()
-        local.Free()
     _world.backend = ("nccl" if str(backend).lower() == "nccl" else "cpu:mpi,cuda:nccl") if uses_gpus else "mpi"
     _world.uses_gpus, _world.device_id = uses_gpus, device_id
     _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))

@@ -17,7 +17,7 @@ origins: dict[str, str] = {}  # by file
 
 
 def origin_of(frame: FrameType) -> str:
-    """Whose code it runs: "user", "layer" (of genesis.nn, or a file that defines modules), "genesis", or "standard" (Python's library and NumPy)."""
+    """Whose code it runs: "user", "layer" (of `nn`, or a file with modules), "genesis", or "standard" (Python's and NumPy)."""
     name = frame.f_code.co_filename
     origin = origins.get(name)
     if origin is None:
