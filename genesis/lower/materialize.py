@@ -61,8 +61,10 @@ def materialize(
             large = sum([nodes[s].numel >= size for s in sources])
             each = cost * LANES if cost * LANES >= alone.get(index, inf) else cost
             # A single number is computed once before a loop, which takes less than a launch; not a draw or a sum of many.
-            kept = (cost > GENERATE_COST or len(sources) > MOST_SINGLES if node.numel == 1 else
-                    is_worth_keeping(each, node.nbytes, target, len(sources), large))
+            # What may fail is computed once: behind it nothing fails any more, and updates may follow products, in place.
+            kept = (row.fault is not None and len(outside[index]) > 1) or (
+                cost > GENERATE_COST or len(sources) > MOST_SINGLES if node.numel == 1 else
+                is_worth_keeping(each, node.nbytes, target, len(sources), large))
             decisions.choices.append(Choice(index, kept, cost))
             found |= {index} if kept else {s for s in sources if s in home}
     return found
@@ -70,11 +72,11 @@ def materialize(
 
 def _must(
     nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int]
-) -> tuple[set[int], set[int], dict[int, int]]:
-    """The values that must have memory (outputs, and what products, host calls and gathers read), all that is read by a group
-    other than its own, and, of what is read there once for a row, how many elements the shortest has."""
+) -> tuple[set[int], dict[int, set[int]], dict[int, int]]:
+    """The values that must have memory (outputs, and what products, host calls and gathers read), all that is read by groups
+    other than its own, with these, and, of what is read there once for a row, how many elements the shortest has."""
     found = {bases[o] for o in outputs if bases[o] in home}
-    outside: set[int] = set()
+    outside: dict[int, set[int]] = {}
     alone: dict[int, int] = {}
     counts = Counter(bases[i] for node in nodes if node.op != "view" for i in node.inputs)
     for index, node in enumerate(nodes):
@@ -92,7 +94,7 @@ def _must(
                 if in_memory:
                     found.add(base)
                 elif there is not here:
-                    outside.add(base)
+                    outside.setdefault(base, set()).add(id(here))
                     if (row := _spread(nodes[i])) > 1:
                         alone[base] = min(row, alone.get(base, row))
         if kind == "gather" and bases[node.inputs[0]] in home:

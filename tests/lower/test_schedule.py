@@ -3,6 +3,8 @@
 import genesis
 from genesis.execution import flush as execute
 from genesis.lower import lower
+from genesis.lower.allocate import last_failing_stage
+from genesis.lower.stages import may_fail
 from genesis.lower.target import Target
 from tests.lower.text import parsed
 
@@ -48,6 +50,38 @@ def test_adam_writes_parameters_and_averages_over_themselves(monkeypatch):
     plan = plan_of_adam(monkeypatch)
     assert len(plan.lowered.donations) == len(plan.sizes) == 9
     assert plan.arena_bytes == 0
+
+
+def test_parts_of_a_concatenation_are_copied_side_by_side():
+    graph = parsed("""
+        %0 = input() : float32[4, 8]
+        %1 = input() : float32[4, 8]
+        %2 = input() : float32[4, 8]
+        %3 = cat(%0, %1, %2, dim=1) : float32[4, 24]
+        return %3
+    """)
+    stages = lower(graph.nodes, graph.outputs, Target(threads=2)).schedule.stages
+    assert max(sum(call.writes == stage[0].writes for call in stage) for stage in stages) == 3
+
+
+def test_an_index_that_several_kernels_read_is_checked_once():
+    graph = parsed("""
+        %0 = input() : float32[7, 64]
+        %1 = input() : int64[5, 1]
+        %2 = input() : float32[5, 64]
+        %3 = check_index(%1, extent=7, wrap=False, name='embedding') : int64[5, 1]
+        %4 = expand(%3, shape=(5, 64), strides=(1, 0), offset=0) : int64[5, 64]
+        %5 = gather(%0, %4, dim=0) : float32[5, 64]
+        %6 = exp(%5) : float32[5, 64]
+        %7 = constant(value=0.0) : float32[]
+        %8 = expand(%7, shape=(7, 64), strides=(0, 0), offset=0) : float32[7, 64]
+        %9 = mul(%6, %2) : float32[5, 64]
+        %10 = scatter(%8, %4, %9, dim=0, mode='add') : float32[7, 64]
+        return %6, %10
+    """)
+    stages = lower(graph.nodes, graph.outputs, Target(threads=2)).schedule.stages
+    assert [may_fail(call) for stage in stages for call in stage].count(True) == 1
+    assert last_failing_stage(stages) == 0
 
 
 # ---- offers ----
