@@ -113,7 +113,8 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
     Proof, for an input v that kernel K of stage s reads and an output w that it writes:
 
     1. Nothing reads v after K: s is the last stage that reads v, K its only reader there, and v holds none of the `results`.
-    2. Nothing has written w before K: s is the first stage that writes w, and calls of one stage write different values.
+    2. Nothing has written w before K: s is the first stage that writes w, and calls of one stage write different values, or
+       parts of one `cat`; of these one that reads as much as w has is the only one with elements.
     3. K itself reads each element of v before it writes that element of w, and not afterwards (`_in_step`). K is no product
        of factors, whose points may be computed twice, nor part of a loop, where one tile could be written before another reads.
     4. If the run fails, it fails in a stage before s (`last_failing_stage`), when K has not yet written.

@@ -8,7 +8,8 @@ What it proves:
 1. Each access lies within its value, and each value within its memory.
 2. A launch reads a value where it is whole: all of it has been written, and nothing over it since.
 3. Each element of a value is written once, but where a copy is written into (`put`, `scatter`) and where terms are added up.
-4. Calls that run side by side, and tiles of a loop or of an epilogue, touch nothing that another one writes.
+4. Calls that run side by side, and tiles of a loop or of an epilogue, touch nothing that another one writes; calls may write
+   parts of one concatenation.
 5. A kernel that writes over what it reads goes through both in step: it has read an element before, and never reads it again.
 6. Nothing can fail any more once an input may have been written over.
 7. In the end all results are there, whole, and no memory of theirs is the arena's, an input's or another result's; but what is
@@ -144,7 +145,7 @@ class _Program:
 
     def run(self, number: int, stage: Stage) -> None:
         """A stage: its calls run side by side."""
-        beside: dict[tuple[str, int], list[tuple[Span, bool]]] = {}  # by their memory: a step writes to hundreds
+        beside: dict[tuple[str, int], list[tuple[Span, bool, int]]] = {}  # by their memory: a step writes to hundreds
         for call in stage:
             self.launch = f"stage {number}, {_name(self.nodes, call)}"
             if self.overwritten is not None and _may_fail(self.nodes, call):
@@ -156,10 +157,12 @@ class _Program:
                 raise self.fail(missing[0], "has no place in memory")
             own = [(self.spans[value], writes, value) for value, writes in {(each.value, each.writes) for each in found}]
             for span, writes, value in own:
-                if any((writes or wrote) and span.overlaps(other) for other, wrote in beside.get(span.memory, ())):
+                joins = writes and self.nodes[value].op == "cat"  # its parts do not overlap, or some element is written twice
+                if any((writes or wrote) and span.overlaps(other) and not (joins and wrote and value == there)
+                       for other, wrote, there in beside.get(span.memory, ())):
                     raise self.fail(value, "is touched by a call beside this one, and one of them writes there")
-            for span, writes, _ in own:
-                beside.setdefault(span.memory, []).append((span, writes))
+            for span, writes, value in own:
+                beside.setdefault(span.memory, []).append((span, writes, value))
             scratch = self._scratch_of(call)
             if len(inside) > 1 or isinstance(call, Loop):
                 self._check_tiles(call, scratch)
@@ -168,7 +171,7 @@ class _Program:
             for span, value in scratch:
                 self._displace(span, value)
         given = [value for value in self.lowered.inputs if any(
-            wrote and span == self.spans[value] for span, wrote in beside.get(self.spans[value].memory, ()))]
+            wrote and span == self.spans[value] for span, wrote, _ in beside.get(self.spans[value].memory, ()))]
         self.overwritten = given[0] if given else self.overwritten
 
     def _run_part(self, part: Call, touched: Sequence[Footprint], in_loop: bool) -> None:
