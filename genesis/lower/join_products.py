@@ -2,14 +2,15 @@
 
 Before: a simplified graph. After: no tree of additions has products of few terms as leaves, where adding up their results
 takes longer than joining their operands. The gradient of a recurrent layer's weight is such a sum, of a product for each step.
+Column sums of the same operands, which its bias's gradient adds up, are the joined operand's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from genesis.ir.graph import Node, Value
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of
 from genesis.lower.simplify import resimplified
 from genesis.ops.contraction import product, swapped
 from genesis.ops.joining import cat
@@ -25,22 +26,44 @@ def join_products(graph: Simplified) -> Simplified:
     parts = {index for index, found in readers.items() if len(found) == 1 and nodes[found[0]].op == "add"}
     parts.difference_update(graph.outputs)
     products = [index for index in products if index in parts and nodes[readers[index][0]].shape == nodes[index].shape]
+    sums = _by_root(nodes, readers, parts, products)
+    if not sums:
+        return graph
+    joined = {tuple([base_of(nodes, nodes[index].inputs[side]) for index in found])
+              for found in sums.values() for side in (0, 1)}
+    columns = [index for index in parts if nodes[index].op == "sum" and _are_columns(nodes, nodes[index])]
+    of_columns = {root: found for root, found in _by_root(nodes, readers, parts, sorted(columns)).items()
+                  if tuple([nodes[index].inputs[0] for index in found]) in joined}
+    result = Rewriting(graph)
+    for index, node in enumerate(nodes):
+        if index in sums:
+            result.put(_joined(result, index, sums[index], parts, _product_of).index)
+        elif index in of_columns:
+            result.put(_joined(result, index, of_columns[index], parts, _columns_of).index)
+        else:
+            result.copy(node)
+    return resimplified(result.finished())
+
+
+def _by_root(
+    nodes: Sequence[Node], readers: Mapping[int, Sequence[int]], parts: Collection[int], leaves: Sequence[int]
+) -> dict[int, list[int]]:
+    """The trees of additions that have several of the `leaves`: these by their roots, the last one first.
+
+    Backward goes through a sequence from its end: joined so, gradients lie in its order, as those of what entered it do.
+    """
     sums: dict[int, list[int]] = {}
-    for index in products:
+    for index in reversed(leaves):
         root = index
         while root in parts and _adds_up(nodes, readers[root][0], root):
             root = readers[root][0]
         sums.setdefault(root, []).append(index)
-    sums = {root: found for root, found in sums.items() if len(found) > 1}
-    if not sums:
-        return graph
-    result = Rewriting(graph)
-    for index, node in enumerate(nodes):
-        if index in sums:
-            result.put(_joined(result, index, sums[index], parts).index)
-        else:
-            result.copy(node)
-    return resimplified(result.finished())
+    return {root: found for root, found in sums.items() if len(found) > 1}
+
+
+def _are_columns(nodes: Sequence[Node], node: Node) -> bool:
+    """Whether a node sums the columns of a matrix."""
+    return node.attrs["axes"] == (0,) and len(nodes[node.inputs[0]].shape) == 2 and node.dtype.compute is node.dtype
 
 
 def _has_few_terms(nodes: Sequence[Node], node: Node) -> bool:
@@ -55,17 +78,31 @@ def _adds_up(nodes: Sequence[Node], total: int, part: int) -> bool:
     return nodes[total].shape == nodes[part].shape and nodes[total].dtype is nodes[part].dtype
 
 
-def _joined(result: Rewriting, root: int, products: Sequence[int], parts: set[int]) -> Value:
-    """What a tree of additions adds up: its products as one, and then the others, in order."""
+def _product_of(result: Rewriting, products: Sequence[Node]) -> Value:
+    """The sum of products as one."""
+    left, right = ([result.value(result.place[node.inputs[side]]) for node in products] for side in (0, 1))
+    return product(swapped(cat([swapped(a) for a in left])), cat(right))
+
+
+def _columns_of(result: Rewriting, sums: Sequence[Node]) -> Value:
+    """The sum of column sums as those of one matrix."""
+    whole = cat([result.value(result.place[node.inputs[0]]) for node in sums])
+    return result.add("sum", (whole,), sums[0].shape, sums[0].dtype, sums[0].attrs)
+
+
+def _joined(
+    result: Rewriting, root: int, leaves: Sequence[int], parts: Collection[int],
+    join: Callable[[Rewriting, Sequence[Node]], Value],
+) -> Value:
+    """What a tree of additions adds up: its `leaves` as one, and then the others, in order."""
     nodes = result.source.nodes
-    left, right = ([result.value(result.place[nodes[index].inputs[side]]) for index in products] for side in (0, 1))
-    total = product(swapped(cat([swapped(a) for a in left])), cat(right))
+    total = join(result, [nodes[index] for index in leaves])
     waiting = [root]
     while waiting:
         index = waiting.pop()
         node = nodes[index]
         if index == root or (node.op == "add" and index in parts and _adds_up(nodes, root, index)):
             waiting += reversed(node.inputs)
-        elif index not in products:
+        elif index not in leaves:
             total = result.add("add", (total, result.value(result.place[index])), total.shape, total.dtype)
     return total

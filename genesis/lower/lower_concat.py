@@ -83,15 +83,41 @@ def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int])
         read[index] = Node("cat", values, {}, read[index].shape, read[index].dtype)
     live = live_nodes(read, graph.outputs)
     result = Rewriting(graph)
+    there: dict[tuple[tuple[int, ...], int], int] = {}  # concatenations, by what they are made of
     for index, node in enumerate(graph.nodes):
         if not live[index]:
             result.put(-1)
         elif index in sums:
-            pieces = tuple(_pieces(result, node, sums[index], found[index]))
-            result.put(result.append(Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype)))
+            whole = _found_there(result, node, found[index], there)
+            if whole is None:
+                pieces = tuple(_pieces(result, node, sums[index], found[index]))
+                whole = result.append(Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype))
+            result.put(whole)
         else:
+            if node.op == "cat":
+                there.setdefault((tuple([result.place[i] for i in node.inputs]), node.attrs["dim"]), len(result.nodes))
             result.copy(node)
     return result.finished()
+
+
+def _found_there(
+    result: Rewriting, node: Node, slices: _Slices, there: dict[tuple[tuple[int, ...], int], int]
+) -> int | None:
+    """A concatenation that is `there` whose pieces lie in memory as the slices of `node` do, in its shape."""
+    bases = tuple([_as_it_lies(result.nodes, result.place[value]) for _, _, value in slices.parts])
+    found = there.get((bases, 0)) if slices.rows == 1 else None
+    if found is None or result.nodes[found].numel != node.numel:  # it has gaps
+        return None
+    return reshape_value(result.value(found), node.shape).index
+
+
+def _as_it_lies(nodes: Sequence[Node], index: int) -> int:
+    """The value of which another one is a view that shows all of it in order."""
+    while (node := nodes[index]).op == "view" and (nodes[node.inputs[0]].numel == node.numel and not node.attrs["offset"]
+                                                   and tuple(node.attrs["strides"]) == contiguous_strides(node.shape)
+                                                   and "barrier" not in node.attrs):
+        index = node.inputs[0]
+    return index
 
 
 def _pieces(result: Rewriting, node: Node, axis: int, slices: _Slices) -> Iterator[int]:

@@ -26,14 +26,40 @@ becomes
 %2 = input() : float32[9, 1]
 %3 = input() : float32[1, 9]
 %4 = input() : float32[9, 9]
-%5 = permute(%0, shape=(2, 9), strides=(1, 2), offset=0) : float32[2, 9]
-%6 = permute(%2, shape=(1, 9), strides=(1, 1), offset=0) : float32[1, 9]
+%5 = permute(%2, shape=(1, 9), strides=(1, 1), offset=0) : float32[1, 9]
+%6 = permute(%0, shape=(2, 9), strides=(1, 2), offset=0) : float32[2, 9]
 %7 = cat(%5, %6, dim=0) : float32[3, 9]
 %8 = permute(%7, shape=(9, 3), strides=(1, 9), offset=0) : float32[9, 3]
-%9 = cat(%1, %3, dim=0) : float32[3, 9]
+%9 = cat(%3, %1, dim=0) : float32[3, 9]
 %10 = matmul(%8, %9) : float32[9, 9]
 %11 = add(%10, %4) : float32[9, 9]
 return %11
+
+# column sums of what was joined are those of the whole
+%0 = input() : float32[2, 9]
+%1 = input() : float32[2, 9]
+%2 = input() : float32[2, 9]
+%3 = input() : float32[2, 9]
+%4 = permute(%0, shape=(9, 2), strides=(1, 9), offset=0) : float32[9, 2]
+%5 = matmul(%4, %1) : float32[9, 9]
+%6 = sum(%0, axes=(0,)) : float32[9]
+%7 = permute(%2, shape=(9, 2), strides=(1, 9), offset=0) : float32[9, 2]
+%8 = matmul(%7, %3) : float32[9, 9]
+%9 = add(%5, %8) : float32[9, 9]
+%10 = sum(%2, axes=(0,)) : float32[9]
+%11 = add(%6, %10) : float32[9]
+return %9, %11
+becomes
+%0 = input() : float32[2, 9]
+%1 = input() : float32[2, 9]
+%2 = input() : float32[2, 9]
+%3 = input() : float32[2, 9]
+%4 = cat(%2, %0, dim=0) : float32[4, 9]
+%5 = permute(%4, shape=(9, 4), strides=(1, 9), offset=0) : float32[9, 4]
+%6 = cat(%3, %1, dim=0) : float32[4, 9]
+%7 = matmul(%5, %6) : float32[9, 9]
+%8 = sum(%4, axes=(0,)) : float32[9]
+return %7, %8
 
 # a product that is read elsewhere is computed in any case
 %0 = input() : float32[9, 2]
