@@ -49,11 +49,13 @@ class InputSource(NamedTuple):
     """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory.
 
     `copied`: NumPy sees that memory, so that what is read is a copy of it.
+    `derived`: the program and position of the output whose memory a view has looked up again: backward goes on from there.
     """
 
     source: Source
     within: Layout | None = None
     copied: bool = False
+    derived: tuple[int, int] | None = None
 
 
 class Write(NamedTuple):

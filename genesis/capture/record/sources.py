@@ -78,11 +78,9 @@ class SourceTable:
         return state.source
 
     def input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource | None:
-        """Where a replay finds an input; None if nothing leads to it."""
+        """Where a replay finds an input, and the derivation that backward goes on by; None if nothing leads to it."""
         if id(array) in self.outputs:
             return InputSource(("output", *self.outputs[id(array)]))
-        if array.trace is not None and (array.trace, array.index) in self.values:
-            return InputSource(("output", *self.values[array.trace, array.index]))
         if (constant := self.kept(array)) is not None:
             return InputSource(("constant", constant))
         tensor, original = self.inputs.get((trace, position), (None, array))
@@ -101,21 +99,25 @@ class SourceTable:
             if like.array is original and (source := self.source_of(other)) is not None:
                 return InputSource(source, None, is_copied)
         # A view of its own: a replay takes the same part of what a program computed, or of its root's memory.
+        derived = None
+        if array.node.differentiable:
+            assert array.trace is not None
+            derived = self.values.get((array.trace, array.index))
+            if derived is None:  # from before the call, and looked up again in its root's memory, as a replay will
+                source = None if tensor is None or tensor._base is None else self.source_of(tensor)
+                return None if source is None else InputSource(source, None, is_copied)
         root = tensor if tensor is None or tensor._base is None else tensor._base
         if root is not None and id(root._array) in self.outputs and root.dtype is array.node.dtype:
             whole = root._array.memory
-            if whole is not None and whole.buffer is memory.buffer and not array.node.differentiable:
+            if whole is not None and whole.buffer is memory.buffer:
                 at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
-                return InputSource(("output", *self.outputs[id(root._array)]), at, is_copied)
-        if array.node.differentiable:  # memory alone would lose its derivation: the tensor itself looks there again
-            source = None if tensor is None or root is None or tensor is root else self.source_of(tensor)
-            return None if source is None else InputSource(source, None, is_copied)
+                return InputSource(("output", *self.outputs[id(root._array)]), at, is_copied, derived)
         state = None if root is None or root.dtype is not array.node.dtype else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:
             source = self.source_of(root)
             if source is not None and whole.buffer is memory.buffer:
                 at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
-                return InputSource(source, at, is_copied)
+                return InputSource(source, at, is_copied, derived)
         return None
 
 

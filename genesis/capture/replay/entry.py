@@ -287,6 +287,9 @@ class Entry:
             assert array.memory is not None
             at = given.within._replace(offset=given.within.offset + array.memory.layout.offset)
             array = Array.realized(array.memory.buffer, at, array.node.dtype)
+        if given.derived is not None:
+            output = values[given.derived]
+            array = Array(output.trace, output.index, output.node, array.memory)
         return copied(array) if given.copied else array
 
 
