@@ -11,6 +11,7 @@ from genesis.debug.program import instruction, pending, seconds_of, sources_of
 from genesis.debug.summary import Spent, refusal_summary, shortened, time_summary
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
+from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Call, Estimate, Product, estimate, parts
 from genesis.runtime.devices import DeviceLike, device_of
@@ -122,7 +123,7 @@ def _nodes_of(call: Call) -> Sequence[int]:
 
 class StageTime(NamedTuple):
     """A stage of a program: its first call as text, its median seconds, bytes of what it reads and writes, flops of its
-    matrix products."""
+    matrix products and of sums of products that kernels compute, as of a convolution's windows."""
 
     text: str
     seconds: float
@@ -190,9 +191,16 @@ def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
     found = []
     for stage, seconds in zip(stages, zip(*runs, strict=True), strict=True):
         nbytes = sum(nodes[value].nbytes for call in stage for value in (*call.reads, *call.writes))
-        flops = sum(part.flops for call in stage for part in parts(call) if isinstance(part, Product))
+        flops = sum(_flops_of(part) for call in stage for part in parts(call))
         found.append(StageTime(instruction(plan, stage[0]), median(seconds), nbytes, flops))
     return found
+
+
+def _flops_of(part: Call) -> int:
+    """Two for each multiplication of a product, or of a kernel's sum of products."""
+    if isinstance(part, Product):
+        return part.flops
+    return 2 * numel(part.extents) if isinstance(part, KernelCall) and part.kernel.factors is not None else 0
 
 
 def timing() -> Timing:

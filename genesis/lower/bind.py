@@ -216,6 +216,7 @@ class _Binder:
         self.instructions: list[Instruction] = []
         self.words = [KernelArg("extent", extent) for extent, _ in axes]
         self.words += [KernelArg("block"), KernelArg("blocks")] if vectors.lane is not None else []
+        self.alike: dict[tuple[object, ...], tuple[int | str, ...]] = {}  # a value and strides there -> the strides' words
 
     def add(self, raw: UnboundInstruction, at: IndexMap | None) -> None:
         access = None if at is None else self._access(raw, at)
@@ -245,10 +246,13 @@ class _Binder:
         is_lanes_load = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.turned
         backwards = last if is_lanes_load else None  # the axis along which a stride of -1 is known
         known = self._is_known if raw.dtype.category < 3 else _is_unit  # two numbers a place: none steps over others
-        strides = [
-            s if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(KernelArg("stride", s))
-            for axis, s in enumerate(at.strides[a] for a in self.order)]
-        return Access(pointer, tuple(strides), raw.dtype)
+        # Accesses to a value that go through it alike have their words in common, and code generation their offsets.
+        alike = raw.storage, raw.dtype, backwards, at.strides
+        if alike not in self.alike:
+            self.alike[alike] = tuple([
+                s if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(KernelArg("stride", s))
+                for axis, s in enumerate(at.strides[a] for a in self.order)])
+        return Access(pointer, self.alike[alike], raw.dtype)
 
     def _is_known(self, stride: int, axis: int, innermost: bool) -> bool:
         """Whether the code depends on a stride, so that it is no word."""

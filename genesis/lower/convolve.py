@@ -4,7 +4,8 @@ place.
 Before: a simplified graph. After: no matrix product of few rows reads windows that overlap. Such a product and the sum over its
 batch that alone reads it (a weight gradient) are one sum. Code generation computes such sums in blocks that stay in registers.
 Other products pack windows, which takes as long as a few rows of products do (see `codegen/cpu/product`).
-After `sum_batches`, other sums over all batch axes of a product that nothing else reads are products with `summed`.
+After `sum_batches`, other sums over leading batch axes of a product that nothing else reads are products with `summed`, the
+number of those axes.
 """
 
 from __future__ import annotations
@@ -126,18 +127,19 @@ def sum_batches(graph: Simplified) -> Simplified:
     for index, node in enumerate(nodes):
         if _sums_product(nodes, node) and readers[node.inputs[0]] == [index] and node.inputs[0] not in graph.outputs:
             product = nodes[node.inputs[0]]
-            nodes[index] = Node("matmul", product.inputs, {**product.attrs, "summed": True}, node.shape, node.dtype)
+            attrs = {**product.attrs, "summed": max(node.attrs["axes"]) + 1}
+            nodes[index] = Node("matmul", product.inputs, attrs, node.shape, node.dtype)
             found = True
     return without_dead(Simplified(nodes, graph.outputs, graph.origins)) if found else graph
 
 
 def _sums_product(nodes: Sequence[Node], node: Node) -> bool:
-    """Whether a node is a sum over the batch and nothing else of products, which are none with a vector, in their own dtype."""
+    """Whether a node is a sum over leading axes of the batch of products, which are none with a vector, in their own dtype."""
     product = nodes[node.inputs[0]] if node.op == "sum" else node
     if node.op != "sum" or product.op != "matmul":
         return False
     axes, batch, dtype = node.attrs["axes"], product.shape[:-2], product.dtype
     if dtype is not node.dtype or dtype.compute is not dtype or dtype.category != 2:
         return False
-    return (min(*product.shape[-2:], nodes[product.inputs[0]].shape[-1]) > 1 and all(axis < len(batch) for axis in axes)
-            and all(extent == 1 for axis, extent in enumerate(batch) if axis not in axes))
+    return (min(*product.shape[-2:], nodes[product.inputs[0]].shape[-1]) > 1 and max(axes) < len(batch)
+            and all(extent == 1 for axis, extent in enumerate(batch[: max(axes)]) if axis not in axes))

@@ -108,7 +108,7 @@ class _Search:
         Where tiles come in sequence each call is a launch of its own, so there a chain ends with the last call that reads what
         another has written.
         """
-        nodes, stages, sequential = self.nodes, self.stages, self.target.sequential_tiles is not None
+        stages, sequential = self.stages, self.target.sequential_tiles is not None
         calls: list[KernelCall | Product] = []
         last = 0, at
         written: set[int] = set()
@@ -122,8 +122,8 @@ class _Search:
             calls += found
             if not sequential or not all(written.isdisjoint(call.reads) for call in found):
                 last = len(calls), at + 1
-            later.update(call.node for call in found if isinstance(call, Product) and (
-                call.summed or not stays_in_tiles(nodes, product_pattern(call), call.writes, written, points)))
+            later.update(value for call in found for value in call.writes if (isinstance(call, Product) and call.summed)
+                         or not self._stays(call, call.writes, written, points))
             written.update(value for call in found for value in call.writes if value not in later)
             at += 1
         return calls[: last[0]], last[1]
@@ -131,12 +131,20 @@ class _Search:
     def _follows(self, call: KernelCall | Product, written: set[int], later: set[int], points: int) -> bool:
         """Whether a call can run point by point after those that have `written`.
 
-        The rows of a product's result may lie anywhere: no other point writes them, and nobody reads them before the end.
+        What a call writes may lie anywhere: no other point writes there, and nobody reads it or writes it again before the end.
         """
-        pattern = access_pattern(call)
-        if pattern is None or not later.isdisjoint(call.reads):
+        if not later.isdisjoint(call.reads) or not later.isdisjoint(call.writes):
             return False
-        return stays_in_tiles(self.nodes, pattern, () if isinstance(call, Product) else call.writes, written, points)
+        # A worker's first items write, so that a tile has all places.
+        whole = self.target.sequential_tiles is not None or not isinstance(call, Product) or not call.summed
+        if not whole and numel(call.batch) // call.places % points:  # type: ignore[union-attr]
+            return False
+        return self._stays(call, (), written, points)
+
+    def _stays(self, call: KernelCall | Product, writes: Sequence[int], written: set[int], points: int) -> bool:
+        """Whether a call can run point by point, and keeps to its tiles of `writes` and of what was `written` before it."""
+        pattern = access_pattern(call)
+        return pattern is not None and stays_in_tiles(self.nodes, pattern, writes, written, points)
 
     def _adds_up(self, call: KernelCall | Product, written: set[int], points: int) -> bool:
         """Whether a product's terms are at the points, so that each point adds its part to the whole result.
@@ -203,7 +211,7 @@ def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Produ
 
 def _alone(call: Product, threads: int) -> Loop:
     """The loop that adds up a batch."""
-    points = numel(call.batch)
+    points = numel(call.batch) // call.places
     return _divided(Loop((call,), points, -(-points // threads), (), points), threads)
 
 

@@ -15,12 +15,12 @@ from collections.abc import Collection, Sequence
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.convolve import sum_of_products
 from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, Digits, digits_of, grouped_layout, memory_layout, run_of
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.ops.contraction import swapped
-from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, slice_value, view_node
 
@@ -274,11 +274,10 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
 
 
 def result_layout(node: Node, left: Sequence[int]) -> Layout:
-    """Where a matmul's results lie, for each of the batch that its `left` shape tells: all in one place if they are summed."""
-    if "summed" not in node.attrs:
-        return contiguous_layout(node.shape)
+    """Where a matmul's results lie, for each of the batch that its `left` shape tells: in one place along axes to be summed."""
+    summed = node.attrs.get("summed", 0)
     shape = (*left[:-1], node.shape[-1])
-    return Layout(shape, (*(0,) * (len(shape) - 2), shape[-1], 1), 0)
+    return Layout(shape, (*(0,) * summed, *contiguous_strides(shape[summed:])), 0)
 
 
 def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified:

@@ -69,6 +69,11 @@ class Product(NamedTuple):
         """Whether matrices along an axis of the batch are added up in one place."""
         return any(extent > 1 and not step for extent, step in zip(self.batch, self.c.steps, strict=True))
 
+    @property
+    def places(self) -> int:
+        """How many matrices of the batch have a place each; all others are added to these."""
+        return numel(extent for extent, step in zip(self.batch, self.c.steps, strict=True) if step)
+
     def resized(self, axis: str, extent: int) -> Product:
         """The product with another number of rows, columns or terms ("m", "n", "k"), of plain matrices."""
         m, n, k = (dict(zip("mnk", self.extents, strict=True)) | {axis: extent}).values()

@@ -4,6 +4,9 @@ Before: a simplified graph. After: products with windows of 3 x 3, each a step f
 transformed tiles. Two by two results take 16 multiplications in place of 36, and so do the sums of a weight gradient. All
 factors of the transforms are 1, -1, 1/2 and 1/4, so that sums of small integers stay exact.
 
+Tiles come in groups, of several images or of some rows of one: transforms and products of a group are a point of a loop
+(see `fuse_tiles.py`), so that transformed tiles, four times as many numbers as an image has, stay in cache.
+
     result = A' [(G w G') * (B' x B)] A          for each tile x of 4 x 4, the next of which begins 2 further on
     gradient by w = G' [sum (A dy A') * (B' x B)] G
 """
@@ -18,18 +21,17 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.index_map import grouped_layout
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of
-from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value, view_value
 
-# Channels on both sides from which the multiplications that are saved outweigh tiles written and read again, and tiles from
-# which they outweigh transforming the weights. Zen 3, ms: 64 channels of 32x32 13.3 and 13.9 by windows, 128 of 16x16 10.4 and
-# 14.2, 512 of 4x4 10.0 and 13.9, of which the weights are 1.5.
-LEAST_CHANNELS, LEAST_TILES = 128, 64
+# Channels on both sides from which the multiplications that are saved outweigh transforms, and tiles from which they outweigh
+# transforming the weights.
+LEAST_CHANNELS, LEAST_TILES = 32, 64
 # Elements between the sixteen matrices, five cache lines: a power of two apart, their lines would meet in one set of a cache.
 GAP = 80
-LANES = 8  # a row of fewer tiles does not fill vectors: then neighbours are the same tile of the next image
+LANES = 6  # a row of fewer tiles does not fill vectors: then neighbours are the same tile of the next image
+GROUP, TERMS = 96, 256  # the least tiles of a group, for products and for sums over tiles, which add to a result each time
 
 Row = Sequence[Value]
 
@@ -135,60 +137,101 @@ def _total(nodes: Sequence[Node], readers: Sequence[int]) -> int | None:
 # ---- what takes its place ----
 
 
+class _Groups(NamedTuple):
+    """Tiles in groups of so many images, and so many rows of tiles of each."""
+
+    windows: _Windows
+    images: int
+    rows: int
+
+    @property
+    def number(self) -> int:
+        return numel(self.outer)
+
+    @property
+    def outer(self) -> Shape:
+        """The groups: of images, and of rows."""
+        return self.windows.images // self.images, self.windows.height // 2 // self.rows
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Of images, rows and columns of a group, such that vectors are full."""
+        return (0, 1, 2) if self.windows.width // 2 >= LANES else (1, 2, 0)
+
+    def inner(self, more: int = 0) -> Shape:
+        """The extents of a group in its order, with so many rows and columns more."""
+        return self._ordered((self.images, self.rows + more, self.windows.width // 2 + more))
+
+    @property
+    def tiles(self) -> int:
+        return numel(self.inner())
+
+    def strides(self, image: int, row: int, column: int) -> tuple[Shape, Shape]:
+        """The strides between groups and within one, of what has images, rows and columns of tiles so far apart."""
+        return (self.images * image, self.rows * row), self._ordered((image, row, column))
+
+    def _ordered(self, axes: Shape) -> Shape:
+        return tuple(axes[axis] for axis in self.order)
+
+
+def _groups(windows: _Windows, least: int) -> _Groups:
+    """The groups of `least` tiles or a few more, of which vectors are full; one where images do not divide into such."""
+    rows, columns = windows.height // 2, windows.width // 2
+    if rows * columns >= least:
+        return _Groups(windows, 1, next(r for r in range(1, rows + 1) if rows % r == 0 and r * columns >= least))
+    least_images = max(-(-least // (rows * columns)), 1 if columns >= LANES else LANES)
+    wanted = range(min(least_images, windows.images), windows.images + 1)
+    return _Groups(windows, next(n for n in wanted if windows.images % n == 0), rows)
+
+
 def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
     """The product of weights (.., out, channels * 9) with windows, as `node` is."""
-    out, channels = node.shape[-2], windows.channels
+    out, channels, places = node.shape[-2], windows.channels, windows.height * windows.width
+    groups = _groups(windows, GROUP)
     kernel = [[_part(weights, (out, channels), (9 * channels, 9), 3 * i + j) for j in range(3)] for i in range(3)]
-    left = _stacked(_both(kernel, _of_kernel))
-    right = _tiles(source, windows, "result")
-    tiles, strides = _places(windows, (windows.height * windows.width * out, 2 * windows.width, 2))
-    y = left.graph.add("matmul", (left, right), (16, out, numel(tiles)), node.dtype)
-    products = _unstacked(y, (out, *tiles))
-    pieces = _both(products, _of_products)
-    return _put_together(pieces, (windows.height * windows.width, *strides), windows.width, node.shape)
+    left, right = _stacked(_both(kernel, _of_kernel), 0, times=groups.number), _tiles(source, groups, "result")
+    y = _product(left, right)
+    outer, inner = groups.strides(places * out, 2 * windows.width, 2)
+    pieces = _both(_unstacked(y, (*groups.outer, out, *groups.inner())), _of_products)
+    return _put_together(pieces, (*outer, places, *inner), windows.width, node.shape)
 
 
 def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> Value:
     """The sum over images of gradient (images, 1, out, places) @ windows (images, 1, places, channels * 9), as `node` is."""
     out, channels, places = node.shape[-2], windows.channels, windows.height * windows.width
-    tiles, strides = _places(windows, (places * out, 2 * windows.width, 2))
-    given = [[_part(gradient, (out, *tiles), (places, *strides), p * windows.width + q) for q in range(2)] for p in range(2)]
-    left = _stacked(_both(given, _of_gradient))
-    right = swapped(_tiles(source, windows, "gradient"))
-    y = left.graph.add("matmul", (left, right), (16, out, channels), node.dtype)
+    groups = _groups(windows, TERMS)
+    outer, inner = groups.strides(places * out, 2 * windows.width, 2)
+    shape, strides = (*groups.outer, out, *groups.inner()), (*outer, places, *inner)
+    given = [[_part(gradient, shape, strides, p * windows.width + q) for q in range(2)] for p in range(2)]
+    left, right = _stacked(_both(given, _of_gradient), 2), _tiles(source, groups, "gradient", turned=True)
+    y = _product(left, right)
+    y = y.graph.add("sum", (y,), (1, *y.shape[1:]), node.dtype, {"axes": (0,)}) if groups.number > 1 else y
     pieces = _both(_unstacked(y, (out, channels)), _of_weights)
     return _put_together(pieces, (9 * channels, 9), 3, node.shape)
 
 
-def _places(windows: _Windows, strides: Shape) -> tuple[Shape, Shape]:
-    """The extents of images, rows and columns of tiles, and their strides, in the order in which tiles lie."""
-    extents = windows.images, windows.height // 2, windows.width // 2
-    order = _order(windows)
-    return tuple(extents[axis] for axis in order), tuple(strides[axis] for axis in order)
+def _product(left: Value, right: Value) -> Value:
+    """The sixteen products of each group, which stay apart."""
+    shape = (*left.shape[:-1], right.shape[-1])
+    return left.graph.add("matmul", (left, right), shape, left.dtype, {"apart": True})
 
 
-def _order(windows: _Windows) -> tuple[int, int, int]:
-    """Of images, rows and columns, such that vectors are full."""
-    return (0, 1, 2) if windows.width // 2 >= LANES else (1, 2, 0)
-
-
-def _tiles(source: Value, windows: _Windows, reader: str) -> Value:
-    """B' x B of all tiles: (16, channels, tiles). They take four times the memory: each reader has its own."""
+def _tiles(source: Value, groups: _Groups, reader: str, *, turned: bool = False) -> Value:
+    """B' x B of all tiles: (groups, 16, channels, tiles), or with the last two turned. Each reader has its own."""
+    windows = groups.windows
     image, channel, row, column = windows.strides
-    order = _order(windows)
-    extents = windows.images, windows.height // 2 + 1, windows.width // 2 + 1
     # Rows and columns of each parity apart: of these, a vector of tiles reads neighbours.
-    steps = [(image, 2 * row, 2 * column)[axis] for axis in order]
-    shape = (2, 2, windows.channels, *[extents[axis] for axis in order])
-    apart = _part(source, shape, (row, column, channel, *steps), windows.offset)
+    outer, inner = groups.strides(image, 2 * row, 2 * column)
+    shape = (*groups.outer, 2, 2, windows.channels, *groups.inner(1))
+    apart = _part(source, shape, (*outer, row, column, channel, *inner), windows.offset)
     apart = source.graph.add("clone", (apart,), shape, source.dtype, {"materialize": True, "reader": reader})
     strides = contiguous_strides(shape)
-    down, right = (strides[3 + order.index(axis)] for axis in (1, 2))
-    counts, _ = _places(windows, (0, 0, 0))
-    tile = [[_part(apart, (windows.channels, *counts), strides[2:],
-                   i % 2 * strides[0] + j % 2 * strides[1] + i // 2 * down + j // 2 * right)
+    down, right = (strides[5 + groups.order.index(axis)] for axis in (1, 2))
+    part = (*groups.outer, windows.channels, *groups.inner())
+    tile = [[_part(apart, part, (*strides[:2], *strides[4:]),
+                   i % 2 * strides[2] + j % 2 * strides[3] + i // 2 * down + j // 2 * right)
              for j in range(4)] for i in range(4)]
-    return _stacked(_both(tile, _of_tile))
+    return _stacked(_both(tile, _of_tile), 2, turned=turned)
 
 
 def _part(x: Value, shape: Shape, strides: Shape, offset: int) -> Value:
@@ -227,20 +270,27 @@ def _half(x: Value) -> Value:
     return x * expand(x.graph.constant(0.5, x.dtype), x.shape)
 
 
-def _stacked(matrix: Sequence[Row]) -> Value:
-    """(16, first axis, all others)."""
+def _stacked(matrix: Sequence[Row], lead: int, *, times: int = 1, turned: bool = False) -> Value:
+    """(all leading axes, 16, next axis, all others), so many `times`, or with the last two turned."""
     parts = [x for row in matrix for x in row]
-    size, (first, *rest) = parts[0].node.numel, parts[0].shape
-    y = _laid([(reshape_value(x, (size,)), Layout((size,), (1,), k * (size + GAP))) for k, x in enumerate(parts)],
-              (16, size + GAP))
-    return _part(y, (16, first, numel(rest)), (size + GAP, numel(rest), 1), 0)
+    x = parts[0]
+    groups, first, rest = (numel(extents) for extents in (x.shape[:lead], x.shape[lead : lead + 1], x.shape[lead + 1 :]))
+    pitch = first * rest + GAP
+    y = _laid([(reshape_value(x, (groups, first * rest)), Layout((groups, first * rest), (16 * pitch, 1), k * pitch))
+               for k, x in enumerate(parts)], (groups, 16, pitch))
+    shape, strides = ((rest, first), (1, rest)) if turned else ((first, rest), (rest, 1))
+    return _part(y, (groups * times, 16, *shape), (16 * pitch * (groups > 1), pitch, *strides), 0)
 
 
 def _unstacked(x: Value, shape: Shape) -> list[Row]:
-    """The parts of (16, ..), each of a shape."""
-    size = numel(shape)
-    y = _laid([(reshape_value(x, (16, size)), Layout((16, size), (size + GAP, 1), 0))], (16, size + GAP))
-    return [[_part(y, shape, contiguous_strides(shape), (4 * i + j) * (size + GAP)) for j in range(4)] for i in range(4)]
+    """The parts of (groups, 16, ..), each of a shape."""
+    groups = x.shape[0]
+    size = numel(shape) // groups
+    pitch, lead = size + GAP, 2 if len(shape) > 2 else 0
+    y = _laid([(reshape_value(x, (groups, 16, size)), Layout((groups, 16, size), (16 * pitch, pitch, 1), 0))],
+              (groups, 16, pitch))
+    strides = (*(16 * pitch * stride for stride in contiguous_strides(shape[:lead])), *contiguous_strides(shape[lead:]))
+    return [[_part(y, shape, strides, (4 * i + j) * pitch) for j in range(4)] for i in range(4)]
 
 
 def _put_together(pieces: Sequence[Row], strides: Shape, row: int, shape: Shape) -> Value:

@@ -19,3 +19,11 @@ def test_every_stage_of_every_program_is_timed_and_all_fit_into_the_run():
     assert first[0].flops == 2 * 64**3 and second[0].flops == 0
     assert all(stage.seconds > 0 for stage in first + second)
     assert sum(stage.seconds for stage in first + second) < taken
+
+
+def test_sums_of_products_that_kernels_compute_count_as_those_of_products():
+    x, w = genesis.ones(2, 8, 16, 16), genesis.ones(8, 1, 3, 3)
+    with genesis.debug.timing() as times:
+        genesis.nn.functional.conv2d(x, w, groups=8).tolist()
+    [stages] = times.programs
+    assert sum(stage.flops for stage in stages) == 2 * 9 * 2 * 8 * 14 * 14

@@ -6,6 +6,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import genesis
 from genesis.execution.plan import plan_for
+from genesis.lower.stages import Loop, Product, parts
 from genesis.lower.winograd import LEAST_CHANNELS as C
 from genesis.nn import functional as F
 from genesis.tracing.state import current_trace
@@ -32,7 +33,7 @@ def computed(x, w, margin, gradient):
 
 
 @pytest.mark.parametrize(("images", "inside", "out", "height", "width", "margin"), [
-    (12, C, C + 2, 4, 6, 1), (1, C + 1, C, 18, 20, 0), (64, C, C, 2, 2, 1)])
+    (12, C, C + 2, 4, 6, 1), (1, C + 1, C, 18, 20, 0), (64, C, C, 2, 2, 1), (2, C, C, 32, 32, 1), (36, C, C, 8, 8, 1)])
 def test_numbers_are_those_of_sums(images, inside, out, height, width, margin):
     random = np.random.default_rng(images)
     x = random.normal(size=(images, inside, height, width)).astype(np.float32)
@@ -55,6 +56,23 @@ def multiplications(y):
     stages = plan_for(current_trace()).lowered.schedule.stages
     calls = [call for stage in stages for call in stage]
     return sum(part.flops for call in calls for part in (getattr(call, "calls", None) or [call]) if hasattr(part, "flops")) // 2
+
+
+@pytest.mark.parametrize(("images", "side", "groups"), [(16, 32, 32), (64, 8, 8), (16, 12, 4)])
+def test_transformed_tiles_stay_in_cache_group_by_group(images, side, groups):
+    y = F.conv2d(genesis.ones(images, C, side, side), genesis.ones(C, C, 3, 3), padding=1)
+    [loop] = [call for stage in plan_for(current_trace()).lowered.schedule.stages for call in stage if isinstance(call, Loop)]
+    assert loop.points == groups and len(loop.private) >= 2
+    assert y[0, 0, 1, 1].item() == 9 * C
+
+
+def test_gradients_by_weights_are_added_up_group_by_group():
+    x, w = genesis.ones(16, C, 32, 32), genesis.ones(C, C, 3, 3, requires_grad=True)
+    F.conv2d(x, w, padding=1).sum().backward()
+    stages = plan_for(current_trace()).lowered.schedule.stages
+    products = [part for stage in stages for call in stage for part in parts(call) if isinstance(part, Product)]
+    assert [(part.batch, part.places) for part in products if part.summed] == [((16, 16), 16)]
+    assert w.grad[0, 0, 1, 1].item() == 16 * 32 * 32
 
 
 @pytest.mark.parametrize(("images", "inside", "options", "share"), [

@@ -26,30 +26,31 @@ def address(nest: Nest, access: Access, without: Collection[int] = ()) -> ir.Val
     Each loop's term is added where its index is bound, outside the loops within.
     """
     pointer = nest.words[access.pointer]
-    terms: dict[int, list[tuple[ir.Value, int | str]]] = {}
+    terms: dict[int, list[tuple[int, int | str]]] = {}
     for axis, stride in enumerate(access.strides):
         if stride != 0 and axis not in without and (axis not in nest.point or axis in nest.block_start):
-            index = nest.block_start[axis] if axis in nest.point else nest.index[axis]
-            terms.setdefault(nest.level[axis], []).append((index, stride))
-    for level in sorted(terms):
-        pointer = nest.once(level, ("start", id(access)), partial(_moved, nest, pointer, terms[level], access))
+            terms.setdefault(nest.level[axis], []).append((axis, stride))
+    for level in sorted(terms):  # one offset for all that go alike
+        offset = nest.once(level, ("offset", *terms[level]), partial(_sum_of, nest, terms[level]))
+        moved = partial(nest.lanes.element_pointer, pointer, offset, access.dtype.name)
+        pointer = nest.once(level, ("start", id(access)), moved)
     for axis, position in nest.point.items():
         stride = access.strides[axis]
         if position and stride != 0 and axis not in without:
-            pointer = _moved(nest, pointer, [(I64(position), stride)], access)
+            times = partial(nest.builder.mul, nest.named(stride), I64(position))
+            offset = nest.once(0, ("times", stride, position), times)
+            pointer = nest.lanes.element_pointer(pointer, offset, access.dtype.name)
     return pointer
 
 
-def _moved(nest: Nest, pointer: ir.Value, terms: Sequence[tuple[ir.Value, int | str]], access: Access) -> ir.Value:
-    """`pointer` moved on by index times stride for each of `terms`."""
-    for index, stride in terms:
-        offset = index
-        if isinstance(index, ir.Constant):
-            offset = nest.once(0, ("times", stride, index.constant), lambda: nest.builder.mul(nest.named(stride), index))  # noqa: B023
-        elif stride != 1:
-            offset = nest.builder.mul(index, nest.named(stride))
-        pointer = nest.lanes.element_pointer(pointer, offset, access.dtype.name)
-    return pointer
+def _sum_of(nest: Nest, terms: Sequence[tuple[int, int | str]]) -> ir.Value:
+    """The sum of index times stride over axes."""
+    b, total = nest.builder, I64(0)
+    for number, (axis, stride) in enumerate(terms):
+        index = nest.block_start[axis] if axis in nest.point else nest.index[axis]
+        term = index if stride == 1 else b.mul(index, nest.named(stride))
+        total = b.add(total, term) if number else term
+    return total
 
 
 def lane_stride(nest: Nest, access: Access) -> int | str:
@@ -99,7 +100,7 @@ def at_each_point(nest: Nest, axes: Sequence[int], body: Callable[[], None]) -> 
     nest.bound.difference_update(axes)
     nest.point = {}
     for at in nest.pending_stores.values():
-        nest.lanes.wide_store(at.values, at.start, at.dtype, at.stride, nest.mask)
+        nest.by_mask(partial(nest.lanes.wide_store, at.values, at.start, at.dtype, at.stride))
     nest.pending_stores.clear()
 
 

@@ -116,11 +116,11 @@ def _call(
         a, b, c = (address(WORDS.index(name), x.value, x.layout.offset * dtype.itemsize) for name, x in matrices)
         cut = _panels(loop, call)
         begins = product.NEVER
-        # The first item writes, later ones add: no product per image in memory (a CNN step 24.5 to 23.9 ms).
+        # The first items write, later ones add: no product per image in memory (a CNN step 24.5 to 23.9 ms).
         if call.summed:
             if copies > 1:
                 c = slots.partial_sum(call.node, copy, nodes[call.node].nbytes)
-            begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + 1
+            begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + call.places
         ahead = (call.a.value not in loop.private, call.b.value not in loop.private)
         block = product.block(
             call, dtype.name, cut, (a, b, c), slots.workspace(copies * share), share, partial(product.offsets, slots),

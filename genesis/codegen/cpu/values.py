@@ -218,7 +218,7 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
             lanes.store(value, start, dtype, mask, past_caches=past_caches)
 
     if i.access.pointer not in nest.streams or "tile" in dict(i.attrs):
-        store(nest.mask)
+        nest.by_mask(store)
         return
     # One comparison decides: `streams` is 0 or 1, `unaligned` is 0 where the store is aligned and unmasked.
     unaligned = b.and_(b.ptrtoint(start, I64), I64(LINE - 1))
@@ -228,7 +228,7 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
         with past_caches:
             store(None, past_caches=True)
         with through_caches:
-            store(nest.mask)
+            nest.by_mask(store)
 
 
 def _scatter(nest: Nest, i: Instruction) -> None:
