@@ -5,7 +5,7 @@ J is -i in a transform forward and i in one back, so that one text serves both: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -24,6 +24,7 @@ class ComplexLanes:
         self.builder, self.dtype, self.width = builder, dtype, width
         self.lanes = Lanes(builder, 2 * width)
         self.turn = builder.fmul(self.lanes.splat(forward), self.alternating(1.0, -1.0))
+        self.entry, self.turned_sines = builder.block, dict[float, ir.Value]()
 
     def alternating(self, real: float, imaginary: float) -> ir.Constant:
         """A number for all real parts, and one for the imaginary ones."""
@@ -77,15 +78,21 @@ class ComplexLanes:
             even, odd = (b.fadd(xs[0], xs[2]), b.fsub(xs[0], xs[2])), (b.fadd(xs[1], xs[3]), b.fsub(xs[1], xs[3]))
             return [b.fadd(even[0], odd[0]), self.add_turned(even[1], odd[1]),
                     b.fsub(even[0], odd[0]), self.subtract_turned(even[1], odd[1])]
-        return self._composed(xs, *COMPOSED[n]) if n in COMPOSED else self._odd(xs)
+        return self._odd(xs)
 
-    def _composed(self, xs: Sequence[ir.Value], rows: int, columns: int) -> list[ir.Value]:
+    def in_turn(self, n: int, load: Callable[[int], ir.Value]) -> Iterator[tuple[int, ir.Value]]:
+        """The numbers and results of a transform of `n` vectors: each is loaded late and used early, for few registers."""
+        if n in COMPOSED:
+            return self._composed(n, load)
+        return iter(enumerate(self.transform([load(j) for j in range(n)])))
+
+    def _composed(self, n: int, load: Callable[[int], ir.Value]) -> Iterator[tuple[int, ir.Value]]:
         """Columns, turned, then rows, of a matrix."""
-        n = rows * columns
-        matrix = [self.transform(xs[column::columns]) for column in range(columns)]
-        lines = [self.transform([self._times_root(matrix[column][row], column * row, n) for column in range(columns)])
-                 for row in range(rows)]
-        return [lines[at % rows][at // rows] for at in range(n)]
+        rows, columns = COMPOSED[n]
+        matrix = [self.transform([load(j) for j in range(column, n, columns)]) for column in range(columns)]
+        for row in range(rows):
+            line = self.transform([self._times_root(matrix[column][row], column * row, n) for column in range(columns)])
+            yield from ((row + rows * number, y) for number, y in enumerate(line))
 
     def _times_root(self, x: ir.Value, numerator: int, n: int) -> ir.Value:
         """x times the `n`-th root of unity to the power `numerator`."""
@@ -93,8 +100,15 @@ class ComplexLanes:
             return x
         if 4 * numerator == n:
             return self.builder.fmul(self.swapped(x), self.turn)
-        cosine, sine = self._root(numerator, n)
-        return self.lanes.fma(self.swapped(x), self.builder.fmul(self.turn, sine), self.builder.fmul(x, cosine))
+        cosine, sine = roots(np.array(numerator), n).real, -roots(np.array(numerator), n).imag
+        return self.lanes.fma(self.swapped(x), self._turned_sine(float(sine)), self.builder.fmul(x, self.constant(float(cosine))))
+
+    def _turned_sine(self, sine: float) -> ir.Value:
+        """A factor of swapped parts, computed where the function begins."""
+        if sine not in self.turned_sines:
+            with self.builder.goto_block(self.entry):
+                self.turned_sines[sine] = self.builder.fmul(self.turn, self.constant(sine))
+        return self.turned_sines[sine]
 
     def _root(self, numerator: int, n: int) -> tuple[ir.Value, ir.Value]:
         """The cosine and the sine of `numerator` n-th parts of a turn."""

@@ -26,16 +26,18 @@ LINE_ROOM = 16  # numbers more than half of a spectrum has, where several lie on
 PRIMES = 13, 11, 7, 5, 3  # that an extent may be divided by, and 2
 WIDE_RADICES = 2, 4, 8, 16, *PRIMES
 NARROW_RADICES = *PRIMES[:-1], 4, 3, 2
+TRANSPOSED_RADICES = 4, 8, 16  # of them those that the width divides
 FAMILIES: dict[str, tuple[Callable[..., ir.Function], Sequence[str]]] = {  # of passes: the emitter, and the arguments
     "last": (partial(passes.emit_wide, last=True), passes.WIDE), "wide": (partial(passes.emit_wide, last=False), passes.WIDE),
-    "narrow": (partial(passes.emit_narrow, turned=False), passes.NARROW),
-    "transposed": (partial(passes.emit_narrow, turned=True), passes.NARROW), "turn": (passes.emit_turn, passes.TURN),
+    "narrow": (passes.emit_narrow, passes.NARROW), "transposed": (passes.emit_transposed, passes.TRANSPOSED),
+    "turn": (passes.emit_turn, passes.TURN),
     **dict.fromkeys(("gather", "part"), (partial(passes.emit_turn, plain=True), passes.TURN)),
     "to half": (passes.emit_to_half, passes.HALF), "from half": (passes.emit_from_half, passes.HALF),
 }
 KINDS = (  # family, and radix, if it has several
     *(("last", r) for r in (1, *WIDE_RADICES)), *(("wide", r) for r in WIDE_RADICES), *(("narrow", r) for r in NARROW_RADICES),
-    ("transposed", 0), ("turn", 0), ("gather", 0), ("part", 0), ("to half", 0), ("from half", 0),
+    *(("transposed", r) for r in TRANSPOSED_RADICES),
+    ("turn", 0), ("gather", 0), ("part", 0), ("to half", 0), ("from half", 0),
 )
 
 
@@ -54,7 +56,9 @@ class _Driver:
         self.dtype, self.module, width = dtype, ir.Module(name), width_of(dtype)
         self.functions = []
         for family, radix in KINDS:
-            radix = width if family == "transposed" else radix
+            if family == "transposed" and radix % width:
+                self.functions.append(None)
+                continue
             given = {"radix": radix} if radix else {}
             name_of = f"{family}_{radix}".replace(" ", "_")
             self.functions.append(FAMILIES[family][0](self.module, name_of, dtype, width, **given))
@@ -134,6 +138,8 @@ class _Driver:
         b, done = self.builder, self.function.append_basic_block("passed")
         choice = b.switch(kind, done)
         for number, ((family, _), function) in enumerate(zip(KINDS, self.functions, strict=True)):
+            if function is None:
+                continue
             block = self.function.append_basic_block(function.name)
             choice.add_case(I64(number), block)
             b.position_at_end(block)

@@ -24,12 +24,12 @@ LONG = 1 << 14  # numbers of a transform that is computed as a matrix, by all th
 LONG_OF_MANY = 1 << 18  # the same where each thread has a transform of its own; below, both of its buffers are in a cache
 COLUMNS = 16  # of a block
 SMALL = 1 << 12  # numbers that are in a first-level cache: a block takes all columns
-ALONE = 1 << 9  # numbers of a transform of a power of two that is computed by itself, though there are others beside it
+ALONE = 1 << 11  # numbers of a transform that is computed by itself, though there are others beside it: see `_is_alone`
 PAIRED = 1 << 8  # numbers of short transforms, of which two vectors side by side and their results are in a first-level cache
 CHUNK = 1 << 12  # numbers of half a spectrum that are an item
 BLOCKS = 64  # of a batch that does not lie evenly
 EVEN = 16  # numbers: buffers begin at lines of the cache
-SCALING = "last", "narrow", "transposed", "to half"  # passes that scale
+SCALING = "last", "narrow", "to half"  # passes that scale
 
 
 def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
@@ -195,16 +195,23 @@ class _Writer:
         """Transforms of contiguous numbers: each by vectors of its own, or several side by side."""
         axes = _batch(source, target, axis)
         several, s, t = max(axes, default=(1, 0, 0))
-        # Measured, one thread: 4096 x 64 numbers 174 to 130 us side by side, 1024 x 1000 2395 to 1195; 512 x 512 154 to 178.
-        alone = n % self.width == 0 and n >= (ALONE if n & (n - 1) == 0 else 4 * ALONE)
-        if alone or n < self.width or several < self.width:
+        if self._is_alone(n) or n < self.width or several < self.width:
             self._launch((*before, *self._passes(n, 1), *after), source, target, axes, scale=scale)
             return
         axes.remove((several, s, t))
-        # Two vectors side by side share the roots: 1024 x 256 numbers 220 to 200 us, 1024 x 64 48 to 41.
+        # Two vectors side by side share the roots: 1024 x 64 numbers 48 to 41 us.
         columns = min(several, self.width * (2 if n <= PAIRED else 1))
         passes = (*before, plan.Pass("gather", 0, 0, n), *self._passes(n, self.width), plan.Pass("part", 0, 0, n), *after)
         self._launch(passes, source, target, axes, inner=several, columns=columns, steps=(s, t), scale=scale)
+
+    def _is_alone(self, n: int) -> bool:
+        """Whether transforms of contiguous numbers go one by one: where the first radix fills two vectors, or they are long.
+
+        Measured, Zen 3, one thread, us, side by side and alone: 128 x 256 numbers 46 and 33, 512 x 64 41 and 36, 682 x 48
+        41 and 59, 65 x 500 61 and 74.
+        """
+        radix = plan.first_radix(n, self.width)
+        return (radix >= 2 * self.width and n >= 16 * self.width) or (radix > 0 and n >= ALONE)
 
     def _passes(self, n: int, columns: int, in_place: bool = False) -> tuple[plan.Pass, ...]:
         return plan.passes(n, min(columns, self.width), self.dtype, self.forward, in_place)

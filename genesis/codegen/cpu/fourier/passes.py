@@ -78,10 +78,8 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
             with counted(b, I64(0), a["columns"], width) as column:
                 column = f.least(column, final)  # the last vector overlaps the one before
                 here = f.at(a["in_at"], source, column)
-                xs = [f.load(f.at(here, f.times(j, a["in_j"]))) for j in range(radix)]
-                ys = f.complex.transform(xs)
                 there = f.at(a["out_at"], target, column)
-                for k, y in enumerate(ys):
+                for k, y in f.complex.in_turn(radix, lambda j, here=here: f.load(f.at(here, f.times(j, a["in_j"])))):
                     if last:
                         y = b.fmul(y, scale)
                     elif k:
@@ -104,11 +102,10 @@ def _root(f: Pass, number: ir.Value) -> tuple[ir.Value, ir.Value]:
 NARROW = ("in_at", "out_at", "turns_at", "places_at", "out_k", "places", "forward", "scale")
 
 
-def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int, *, turned: bool) -> ir.Function:
+def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int) -> ir.Function:
     """A pass over lines that are shorter than a vector, all side by side in `places` numbers of each radix.
 
-    Tables have a root and a place in the result for each place. If `turned`, lines are single numbers and the radix is the
-    width: results are transposed in registers.
+    Tables have a root and a place in the result for each place.
     """
     f = Pass(module, name, dtype, width, NARROW)
     b, a, lanes = f.builder, f.argument, f.complex.lanes
@@ -121,21 +118,39 @@ def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int
         ys = f.complex.transform(xs)
         for k in range(1, radix):
             ys[k] = f.complex.times(ys[k], f.load(f.at(a["turns_at"], at, f.times(k - 1, rounded))))
-        if turned:
-            target = f.at(a["out_at"], f.times(radix, at))
-            rows = transposed(b, ys, 2)
-            with b.if_else(b.icmp_signed(">=", left, I64(width)), likely=True) as (whole, part):
-                with whole:
-                    for n, row in enumerate(rows):
-                        f.store(row, f.at(target, I64(n * radix)))
-                with part:
-                    for n, row in enumerate(rows):
-                        with b.if_then(b.icmp_signed("<", I64(n), left)):
-                            f.store(row, f.at(target, I64(n * radix)))
-        else:
-            index = b.load(b.gep(a["places_at"], [at], source_etype=I64), align=8, typ=ir.VectorType(I64, width))
-            for k, y in enumerate(ys):
-                _scatter(f, y, f.at(a["out_at"], f.times(k, a["out_k"])), index, left)
+        index = b.load(b.gep(a["places_at"], [at], source_etype=I64), align=8, typ=ir.VectorType(I64, width))
+        for k, y in enumerate(ys):
+            _scatter(f, y, f.at(a["out_at"], f.times(k, a["out_k"])), index, left)
+    b.ret_void()
+    return f.function
+
+
+TRANSPOSED = ("in_at", "out_at", "turns_at", "places", "forward")
+
+
+def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix: int) -> ir.Function:
+    """A first pass over one transform, of `width` places of each radix at least: results are transposed in registers.
+
+    The table has two vectors for each vector of places and each k from 1 on: roots' real parts twice, and their imaginary
+    parts negative and positive. The radix is a multiple of the width.
+    """
+    f = Pass(module, name, dtype, width, TRANSPOSED)
+    b, a, lanes = f.builder, f.argument, f.complex.lanes
+    places = a["places"]
+    final = b.sub(places, I64(width))
+    with counted(b, I64(0), places, width) as start:
+        at = f.least(start, final)  # the last vector overlaps the one before
+        here, table = f.at(a["in_at"], at), f.at(a["turns_at"], b.mul(start, I64(2 * (radix - 1))))
+        ys = {}
+        for k, y in f.complex.in_turn(radix, lambda j, here=here: f.load(f.at(here, f.times(j, places)))):
+            if k:
+                real, imaginary = (f.load(f.at(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
+                y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
+            ys[k] = y
+        target = f.at(a["out_at"], f.times(radix, at))
+        for first in range(0, radix, width):
+            for n, row in enumerate(transposed(b, [ys[first + k] for k in range(width)], 2)):
+                f.store(row, f.at(target, I64(n * radix + first)))
     b.ret_void()
     return f.function
 

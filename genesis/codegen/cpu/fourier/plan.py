@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from genesis.codegen.cpu.fourier.driver import KINDS, NARROW_RADICES, PRIMES, width_of
+from genesis.codegen.cpu.fourier.driver import KINDS, NARROW_RADICES, PRIMES, TRANSPOSED_RADICES, width_of
 from genesis.codegen.cpu.fourier.roots import roots
 
 
@@ -33,7 +33,7 @@ class Pass(NamedTuple):
 
 def number_of(a_pass: Pass) -> int:
     """The number of the pass' kind."""
-    return KINDS.index((a_pass.kind, a_pass.radix if a_pass.kind in ("last", "wide", "narrow") else 0))
+    return KINDS.index((a_pass.kind, a_pass.radix if a_pass.kind in ("last", "wide", "narrow", "transposed") else 0))
 
 
 def is_smooth(n: int) -> bool:
@@ -48,12 +48,17 @@ def _without(n: int, primes: Sequence[int]) -> int:
     return n
 
 
+def first_radix(n: int, width: int) -> int:
+    """The radix of a first pass over one transform; 0 if there is none that leaves a vector of places."""
+    return max((r for r in TRANSPOSED_RADICES if r % width == 0 and n % r == 0 and n // r >= width), default=0)
+
+
 def radices(n: int, columns: int, width: int) -> list[tuple[str, int]]:
     """The passes of a transform of `n` places and so many columns: lines that are shorter than a vector are narrow."""
     found: list[tuple[str, int]] = []
-    if columns == 1 and n % width == 0:
-        found.append(("transposed", width))
-        n, columns = n // width, width
+    if columns == 1 and (radix := first_radix(n, width)):
+        found.append(("transposed", radix))
+        n, columns = n // radix, radix
     while columns < width and n > 1:
         radix = next(r for r in NARROW_RADICES if n % r == 0)
         found.append(("narrow", radix))
@@ -80,6 +85,8 @@ def passes(n: int, columns: int, dtype: str, forward: bool, in_place: bool = Fal
             found.append(Pass("last", radix, 1, l))
         elif kind == "wide":
             found.append(Pass("wide", radix, m, l, _turns(m, radix, forward, dtype)))
+        elif kind == "transposed":
+            found.append(_transposed(radix, m, forward, dtype))
         else:
             found.append(_narrow(kind, radix, m, l, columns, dtype))
         l *= radix
@@ -96,6 +103,16 @@ def _turns(m: int, radix: int, forward: bool, dtype: str) -> np.ndarray:
     turns = roots(np.outer(np.arange(m), np.arange(1, radix)), m * radix)
     turns = turns if forward else turns.conj()
     return np.stack([turns.real, turns.real, -turns.imag, turns.imag], -1).astype(dtype)
+
+
+def _transposed(radix: int, m: int, forward: bool, dtype: str) -> Pass:
+    """Roots of vectors of places, the last of which overlaps the one before."""
+    width = width_of(dtype)
+    places = np.minimum(np.arange(0, m, width), m - width)[:, None] + np.arange(width)
+    turns = roots(places[:, None] * np.arange(1, radix)[:, None], m * radix)
+    turns = turns if forward else turns.conj()
+    real, imaginary = np.stack([turns.real, turns.real], -1), np.stack([-turns.imag, turns.imag], -1)
+    return Pass("transposed", radix, m, 1, np.stack([real, imaginary], 2).astype(dtype))
 
 
 def _narrow(kind: str, radix: int, m: int, l: int, columns: int, dtype: str) -> Pass:
