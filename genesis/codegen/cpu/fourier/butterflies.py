@@ -100,8 +100,9 @@ class ComplexLanes:
             return x
         if 4 * numerator == n:
             return self.builder.fmul(self.swapped(x), self.turn)
-        cosine, sine = roots(np.array(numerator), n).real, -roots(np.array(numerator), n).imag
-        return self.lanes.fma(self.swapped(x), self._turned_sine(float(sine)), self.builder.fmul(x, self.constant(float(cosine))))
+        root = roots(np.array(numerator), n)
+        return self.lanes.fma(
+            self.swapped(x), self._turned_sine(-float(root.imag)), self.builder.fmul(x, self.constant(float(root.real))))
 
     def _turned_sine(self, sine: float) -> ir.Value:
         """A factor of swapped parts, computed where the function begins."""

@@ -54,7 +54,7 @@ def transform_ir(name: str, dtype: str) -> str:
 class _Driver:
     def __init__(self, name: str, dtype: str) -> None:
         self.dtype, self.module, width = dtype, ir.Module(name), width_of(dtype)
-        self.functions = []
+        self.functions: list[ir.Function | None] = []  # None: the width does not divide the radix
         for family, radix in KINDS:
             if family == "transposed" and radix % width:
                 self.functions.append(None)

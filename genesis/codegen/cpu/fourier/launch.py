@@ -127,13 +127,13 @@ class _Writer:
         *others, last = self.axes
         half = source.shape[-1]
         self._check_half(last, half)
-        turns = plan.Pass("to half", 0, half + 1, half, plan.half(2 * half, self.dtype))
+        turns = plan.Pass("to half", 0, half // 2 + 1, half, plan.half(2 * half, self.dtype))
         if not self._is_long(half, source):
             self._lines(half, source, target, last, self.scale, after=(turns,))
         else:
             between = self._scratch((*source.shape[:-1], half), half + LINE_ROOM)
             self._long(source, between, last, 1.0)
-            self._chunks(turns, between, target, half + 1, self.scale)
+            self._chunks(turns, between, target, self.scale)
         if others:
             self.whole(target, target, others, 1.0)
 
@@ -142,7 +142,7 @@ class _Writer:
         *others, last = self.axes
         half = target.shape[-1]
         self._check_half(last, half)
-        turns = plan.Pass("from half", 0, half, half, plan.half(2 * half, self.dtype))
+        turns = plan.Pass("from half", 0, half // 2 + 1, half, plan.half(2 * half, self.dtype))
         if others:
             between = self._scratch(source.shape, source.shape[-1])
             self.whole(source, between, others, 1.0)
@@ -152,8 +152,8 @@ class _Writer:
         if not self._is_long(half, target):
             self._lines(half, source, target, last, self.scale, before=(turns,))
         else:
-            between = self._scratch(target.shape, half)
-            self._chunks(turns, source, between, half, 1.0)
+            between = self._scratch(target.shape, half + LINE_ROOM)
+            self._chunks(turns, source, between, 1.0)
             self._long(between, target, last, self.scale)
 
     def _check_half(self, last: int, half: int) -> None:
@@ -228,10 +228,10 @@ class _Writer:
         self._launch(self._passes(columns, COLUMNS), between, target, _batch(between, target, axis), inner=rows,
                      columns=min(COLUMNS, rows), rows=(rows, rows), scale=scale)
 
-    def _chunks(self, half: plan.Pass, source: Place, target: Place, count: int, scale: float) -> None:
+    def _chunks(self, half: plan.Pass, source: Place, target: Place, scale: float) -> None:
         """Between pairs and half a spectrum, which is long: many numbers are an item."""
-        self._launch((half._replace(m=0),), source, target, _batch(source, target, len(source.shape) - 1), inner=count,
-                     columns=min(CHUNK, count), steps=(0, 0), scale=scale)
+        self._launch((half._replace(m=0),), source, target, _batch(source, target, len(source.shape) - 1), inner=half.m,
+                     columns=min(CHUNK, half.m), steps=(0, 0), scale=scale)
 
     # ---- launches ----
 

@@ -6,7 +6,7 @@ lines [radix][m][l], and writes [m][radix][l], turned by roots of unity. Columns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
@@ -47,11 +47,18 @@ class Pass:
     def load(self, pointer: ir.Value, mask: ir.Value | None = None) -> ir.Value:
         return self.complex.lanes.load(pointer, self.dtype, mask)
 
+    def loads(self, pointer: ir.Value, distance: ir.Value) -> Callable[[int], ir.Value]:
+        """What loads vector j of those that are so far apart."""
+        return lambda j: self.load(self.at(pointer, self.times(j, distance)))
+
     def store(self, value: ir.Value, pointer: ir.Value) -> None:
         self.complex.lanes.store(value, pointer, self.dtype)
 
     def least(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
+
+    def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
     def times(self, k: int, distance: ir.Value) -> ir.Value:
         return self.builder.mul(distance, I64(k))
@@ -79,7 +86,7 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
                 column = f.least(column, final)  # the last vector overlaps the one before
                 here = f.at(a["in_at"], source, column)
                 there = f.at(a["out_at"], target, column)
-                for k, y in f.complex.in_turn(radix, lambda j, here=here: f.load(f.at(here, f.times(j, a["in_j"])))):
+                for k, y in f.complex.in_turn(radix, f.loads(here, a["in_j"])):
                     if last:
                         y = b.fmul(y, scale)
                     elif k:
@@ -142,7 +149,7 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
         at = f.least(start, final)  # the last vector overlaps the one before
         here, table = f.at(a["in_at"], at), f.at(a["turns_at"], b.mul(start, I64(2 * (radix - 1))))
         ys = {}
-        for k, y in f.complex.in_turn(radix, lambda j, here=here: f.load(f.at(here, f.times(j, places)))):
+        for k, y in f.complex.in_turn(radix, f.loads(here, places)):
             if k:
                 real, imaginary = (f.load(f.at(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
                 y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
@@ -202,8 +209,9 @@ HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "sca
 def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
     """From the transform z of `half` pairs of real numbers, taken for complex ones, to the spectrum x of these numbers.
 
-    x[k] = (z[k] + z'[half - k]) / 2 + r[k] (z[k] - z'[half - k]) / 2 for `count` k from `first` on, where z' is the conjugate,
-    z[half] = z[0] and r[k] = -i exp(J pi k / half), for each of some transforms. There must be memory for z[half].
+    x[k] = (z[k] + z'[half - k]) / 2 + r[k] (z[k] - z'[half - k]) / 2 for `count` k from `first` on and the numbers that they
+    mirror, where z' is the conjugate, z[half] = z[0] and r[k] = -i exp(J pi k / half), for each of some transforms. There must
+    be memory for z[half].
     """
     f = Pass(module, name, dtype, width, HALF)
     b, a = f.builder, f.argument
@@ -218,8 +226,8 @@ def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Fun
 
 
 def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
-    """The way back from the spectrum x, without a scale: z[k] = x[k] + x'[half - k] + r[k] (x[k] - x'[half - k]) for k below
-    `half`, where r[k] = i exp(J pi k / half), and the first and last numbers of x are real.
+    """The way back from the spectrum x, without a scale: z[k] = x[k] + x'[half - k] + r[k] (x[k] - x'[half - k]), where
+    r[k] = i exp(J pi k / half), and the first and last numbers of x are real. There must be memory for z[half].
     """
     f = Pass(module, name, dtype, width, HALF)
     b, a, lanes = f.builder, f.argument, f.complex.lanes
@@ -235,15 +243,20 @@ def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.F
 
 
 def _mirrored(f: Pass, source: ir.Value, target: ir.Value, sign: ir.Value, scale: ir.Value | None = None) -> None:
-    """x + y + sign r (x - y), where y is the conjugate of the mirrored numbers, and the table has -i exp(-pi i k / half)."""
+    """x + y + sign r (x - y), where y is the conjugate of the mirrored numbers, and the table has -i exp(-pi i k / half).
+
+    Its mirrored number is the conjugate of x + y - sign r (x - y), so that a root serves both.
+    """
     b, a, lanes = f.builder, f.argument, f.complex.lanes
     end = b.add(a["first"], a["count"])
-    final, sign = b.sub(end, I64(f.width)), lanes.splat(sign)
+    final, sign = f.most(a["first"], b.sub(end, I64(f.width))), lanes.splat(sign)
     with counted(b, a["first"], end, f.width) as k:
         k = f.least(k, final)
         opposite = b.sub(b.sub(a["half"], k), I64(f.width - 1))
         x, y = f.load(f.at(source, k)), f.complex.conjugate(f.complex.reversed(f.load(f.at(source, opposite))))
         if scale is not None:
             x, y = b.fmul(x, scale), b.fmul(y, scale)
-        turned = f.complex.times(b.fsub(x, y), f.load(f.at(a["turns_at"], k)))
-        f.store(lanes.fma(turned, sign, b.fadd(x, y)), f.at(target, k))
+        turned = b.fmul(f.complex.times(b.fsub(x, y), f.load(f.at(a["turns_at"], k))), sign)
+        added = b.fadd(x, y)
+        f.store(b.fadd(added, turned), f.at(target, k))
+        f.store(f.complex.reversed(f.complex.conjugate(b.fsub(added, turned))), f.at(target, opposite))
