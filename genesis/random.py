@@ -186,15 +186,19 @@ def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **s
 
 
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None,
+    input: Tensor, low: int | None = None, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, generator: Generator | None = None, **placing: Unpack[Placing],
 ) -> Tensor:
-    """`randint` of the shape and dtype, and on the device, of `input`.
+    """`randint` of the shape and dtype, and on the device, of `input`; `randint_like(input, high)` starts at 0.
 
     >>> genesis.randint_like(genesis.zeros(2), 3, 4)
     tensor([3., 3.])
     """
-    low, high = (0, low) if high is None else (low, high)
+    if high is None:
+        low, high = None, low
+    if high is None:
+        raise TypeError("randint_like: wants (input, high) or (input, low, high)")
+    low = 0 if low is None else low
     settings: Any = {"generator": generator, "requires_grad": requires_grad}
     return alike(lambda shape, **settings: randint(low, high, shape, **settings), input, placing, dtype, device, **settings)
 

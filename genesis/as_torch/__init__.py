@@ -10,7 +10,7 @@ import multiprocessing
 import sys
 
 from genesis.as_torch.classes import name_classes
-from genesis.as_torch.constructor import ask_other_classes, derive_classes, take_sizes
+from genesis.as_torch.constructor import watch_classes, derive_classes, take_sizes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
@@ -46,7 +46,7 @@ def install() -> None:
         Context.sequence = tuple
         take_sizes()
         derive_classes()
-        ask_other_classes()
+        watch_classes()
         compile_modules()
         name_classes()
         install_in_children()

@@ -55,11 +55,29 @@ def take_sizes() -> None:
     Tensor.__init__ = made  # type: ignore[method-assign, assignment]
 
 
-def ask_other_classes() -> None:
+class _MixedClass(type):
+    """The class of classes that are derived from Tensor and from others: their instances' `__dict__` is a tensor's."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: Attributes, **options: Any) -> _MixedClass:
+        return super().__new__(cls, name, bases, {"__dict__": vars(Tensor)["__dict__"], **namespace}, **options)
+
+
+def _is_mixed(bases: Sequence[object]) -> bool:
+    """Whether a class with these bases is a tensor's, and finds the `__dict__` of a class that is none."""
+    plain = [base for base in bases if type(base) is type]
+    if len(plain) < len(bases) or not any(issubclass(base, Tensor) for base in plain):
+        return False
+    others = {kind for base in plain for kind in base.__mro__ if not issubclass(Tensor, kind)}
+    return any("__dict__" in vars(kind) and not issubclass(kind, Tensor) for kind in others)
+
+
+def watch_classes() -> None:
     """Have classes that are no tensors' be asked too, if they are defined with a `__torch_function__`."""
     plain = builtins.__build_class__
 
     def build(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) > 3 and "metaclass" not in options and _is_mixed(arguments[2:]):
+            options["metaclass"] = _MixedClass
         cls = plain(*arguments, **options)
         if "__torch_function__" in getattr(cls, "__dict__", ()) and not issubclass(cls, Tensor | FunctionMode):
             ask(cls)

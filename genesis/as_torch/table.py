@@ -271,6 +271,7 @@ NAMES: dict[str, Any] = {
         "_jit_set_profiling_mode", "_jit_set_profiling_executor", "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled",
         "_jit_override_can_fuse_on_cpu", "_jit_set_texpr_fuser_enabled")},
     "torch.ops": operators.Operators(),
+    "torch._C.Generator": genesis.Generator,
     "torch._C.DispatchKey": Settings(),
     "torch._C.DispatchKeySet": operators.DispatchKeySet,
     "torch._C._ExcludeDispatchKeyGuard": no_effect,

@@ -14,10 +14,11 @@ from genesis.execution.flush import flush
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.graph import Graph, Node
 from genesis.ir.replayable import replayable_module
+from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
-from genesis.tensor.dispatch import array_of, call, enter, filled
-from genesis.tensor.handle import Tensor, method, tensor_of
+from genesis.tensor.dispatch import array_of, call, enter, filled, seen_by
+from genesis.tensor.handle import Tensor, method, shares, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.state import current_trace, recorded, recording
@@ -270,8 +271,17 @@ def _wrapped(result: Tensor, array: Array, given: Mapping[int, tuple[Tensor, Arr
     """The tensor of a recorded result; an argument that was changed in place is itself that result, unless it is a leaf."""
     wrapped = tensor_of(array, True)
     _, before = given.get(id(result), (None, array_of(result)))
-    changed = array_of(result) is not before
-    return write(result, wrapped) if changed and (before.node.differentiable or not result.requires_grad) else wrapped
+    if array_of(result) is not before:
+        return write(result, wrapped) if before.node.differentiable or not result.requires_grad else wrapped
+    root = _root(result)
+    if any(_root(argument) is root for argument, _ in given.values()):  # an argument, or a view of one: it stays one
+        shares(wrapped, root, result._layout or contiguous_layout(result.shape), result._element_map)
+        wrapped._seen = seen_by(wrapped, root)
+    return wrapped
+
+
+def _root(tensor: Tensor) -> Tensor:
+    return tensor if tensor._base is None else tensor._base
 
 
 def plain(result: Any) -> Any:

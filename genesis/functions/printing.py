@@ -166,9 +166,9 @@ def elements_text(tensor: Tensor, indent: int) -> str:
     return _nested(values, indent, form, options, edge)
 
 
-def with_suffixes(text: str, suffixes: list[str], starts_line: bool = False) -> str:
+def with_suffixes(text: str, suffixes: list[str], starts_line: bool = False, indent: int = len(PREFIX)) -> str:
     """`text` and what stands after it, in lines that are not too long; on a line of its own, if it `starts_line`."""
-    indent, length = len(PREFIX), len(text) - text.rfind("\n") + 1
+    length = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if starts_line or length + len(suffix) + 2 > _options[0].linewidth:
             text += ",\n" + " " * indent + suffix
@@ -181,9 +181,10 @@ def with_suffixes(text: str, suffixes: list[str], starts_line: bool = False) -> 
 
 @method
 def __repr__(self: Tensor) -> str:
+    prefix = PREFIX if self._result_class is Tensor else f"{type(self).__name__}("
     if self.device is META:
-        return f"{PREFIX}..., {', '.join(suffixes(self))})"
-    return with_suffixes(PREFIX + elements_text(self, len(PREFIX)), suffixes(self))
+        return f"{prefix}..., {', '.join(suffixes(self))})"
+    return with_suffixes(prefix + elements_text(self, len(prefix)), suffixes(self), indent=len(prefix))
 
 
 @method

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import ClassVar
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
@@ -90,6 +92,25 @@ class Hardtanh(Layer):
     max_val: float = 1.0
     inplace: bool = False
     function = functional.hardtanh
+
+    def __init__(
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.min_val = _renamed("min", min_val, min_value)
+        self.max_val = _renamed("max", max_val, max_value)
+        self.inplace = inplace
+        if not self.min_val < self.max_val:
+            raise ArgumentError(f"Hardtanh: bounds are {self.min_val} and {self.max_val}; want the first below the second")
+
+
+def _renamed(end: str, value: float, former: float | None) -> float:
+    """A bound of Hardtanh, which may be given by the name that it had before, with a warning."""
+    if former is None:
+        return value
+    warnings.warn(f"Hardtanh: keyword argument {end}_value is deprecated; it is {end}_val", FutureWarning, stacklevel=3)
+    return former
 
 
 class Hardshrink(Layer):

@@ -57,6 +57,7 @@ def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value
 
 
 @composite("softshrink", method=False, namespace="nn.functional")
+@rounded_once
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
     """x less `lambd` beyond it, plus `lambd` below -lambd, 0 between. Raises ValueError for a negative one."""
     if lambd < 0:
@@ -67,7 +68,8 @@ def softshrink(input: Value, lambd: float = 0.5) -> Value:
 @composite("threshold", method=False, in_place=True, namespace="nn.functional")
 def threshold(input: Value, threshold: float, value: float) -> Value:
     """x where it exceeds `threshold`, `value` elsewhere."""
-    return cast(where(input <= threshold, value, input), input.dtype)
+    x = widened(input)
+    return cast(where(x <= threshold, value, x), input.dtype)
 
 
 @composite("prelu", 2, autocast="low", namespace="nn.functional")

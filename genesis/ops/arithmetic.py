@@ -11,7 +11,21 @@ import numpy as np
 from genesis.ir.dtypes import bool_, complex128, float64, refuse_complex_number
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import complex_value, imag_value, log_add_exp, real_value
-from genesis.ops.elementwise import atan2, clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sin, trunc, where, zeros_like
+from genesis.ops.elementwise import (
+    atan2,
+    clamp,
+    combined,
+    exp2,
+    isfinite,
+    isnan,
+    log1p,
+    sigmoid,
+    sin,
+    sub,
+    trunc,
+    where,
+    zeros_like,
+)
 from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.rows import binary, formula, from_scipy, unary
 
@@ -135,7 +149,7 @@ def _floats(name: str, x: Value) -> None:
 
 
 rsub = formula(
-    "rsub", lambda input, other, alpha=1: other - scaled(other, input, alpha), "`other - alpha * input`.", 3, method=False,
+    "rsub", lambda input, other, alpha=1: combined(sub, other, input, alpha), "`other - alpha * input`.", 3, method=False,
     takes_complex=True,
 )
 float_power = formula(

@@ -116,8 +116,10 @@ def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
     """
     if weight.ndim != 2 or input.shape[-1:] != weight.shape[1:]:
         raise ValueError(f"linear: input {input.shape} does not fit weight {weight.shape}; want input (.., {weight.shape[-1]})")
-    y = matmul(input, swapped(weight))
-    return y if bias is None else y + bias
+    if bias is None:
+        return matmul(input, swapped(weight))
+    y = multiplied(input, swapped(weight), wide=input.dtype.category == 2)  # the sum of both is rounded once
+    return cast(y + cast(bias, y.dtype), promoted(input, bias)[0].dtype)
 
 
 @composite("bilinear", 4, method=False, autocast="widest", namespace="nn.functional")

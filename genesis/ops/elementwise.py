@@ -14,7 +14,18 @@ from genesis.ir.dtypes import bool_
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import real_value
 from genesis.ops.conversion import stop_gradient
-from genesis.ops.registry import OPERATIONS, Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
+from genesis.ops.registry import (
+    OPERATIONS,
+    Operation,
+    as_values,
+    broadcast,
+    cast,
+    composite,
+    expand,
+    primitive,
+    promoted,
+    widened,
+)
 from genesis.ops.rows import binary, compare, formula, from_scipy, integral, logical, unary
 
 _AS_INT = "convert one with .to(genesis.int64)"
@@ -48,12 +59,13 @@ def where(condition: Value, input: Value, other: Value) -> Value:
 _add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
 _sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract, bools="use logical_xor, a ^ b")
 mul = binary("mul", operator="mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply, aliases=("multiply",),
-             takes_complex=True)
+             takes_complex=True, whole_numbers=True)
 div = binary(
     "div", operator="truediv", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4,
-    takes_complex=True,
+    takes_complex=True, whole_numbers=True,
 )
-floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8, bools=_AS_INT, divides=True)
+floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8, bools=_AS_INT, divides=True,
+                      whole_numbers=True)
 remainder = binary(
     "remainder", operator="mod", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8,
     bools=_AS_INT, divides=True,
@@ -66,11 +78,11 @@ atan2 = binary(
     vector="inverse_trigonometric", autocast="widest", aliases=("arctan2",),
 )
 add = formula(
-    "add", lambda input, other, alpha=1: _add(input, scaled(input, other, alpha)), "`input + alpha * other`.", 3,
+    "add", lambda input, other, alpha=1: combined(_add, input, other, alpha), "`input + alpha * other`.", 3,
     operator="add", ref=np.add, in_place=True, takes_complex=True,
 )
 sub = formula(
-    "sub", lambda input, other, alpha=1: _sub(input, scaled(input, other, alpha)), "`input - alpha * other`.", 3,
+    "sub", lambda input, other, alpha=1: combined(_sub, input, other, alpha), "`input - alpha * other`.", 3,
     operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True, takes_complex=True,
 )
 neg = unary(
@@ -103,6 +115,14 @@ def sgn(input: Value) -> Value:
 def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Value | float:
     """`alpha * y`, in the dtype that it has in common with `x`."""
     return promoted(x, y)[1] * alpha if isinstance(alpha, Value) or alpha != 1 else y
+
+
+def combined(operation: Operation, x: Value | float, y: Value | float, alpha: Value | float) -> Value:
+    """`operation` of `x` and `alpha * y`, rounded once."""
+    if not isinstance(alpha, Value) and alpha == 1:
+        return operation(x, y)  # type: ignore[no-any-return]
+    a, b = promoted(x, y)
+    return cast(operation(widened(a), scaled(widened(a), widened(b), alpha)), a.dtype)
 
 
 def _share(g: Value, first: Value, tie: Value) -> tuple[Value, Value]:

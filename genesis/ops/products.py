@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.complex_values import conjugate
-from genesis.ops.contraction import contracted, matmul
+from genesis.ops.contraction import contracted, matmul, multiplied
 from genesis.ops.joining import cat
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.reduction import sum
@@ -49,10 +50,14 @@ def bmm(input: Value, mat2: Value) -> Value:
     >>> genesis.bmm(genesis.ones(5, 2, 3), genesis.ones(5, 3, 4)).shape
     (5, 2, 4)
     """
+    return _batched(input, mat2, wide=False)
+
+
+def _batched(input: Value, mat2: Value, wide: bool) -> Value:
     _ranked("bmm", 3, 3, input=input, mat2=mat2)
     if input.shape[0] != mat2.shape[0]:
         raise ValueError(f"bmm: batches differ: {input.shape} and {mat2.shape}; want ({input.shape[0]}, ..) on the right")
-    return matmul(input, mat2)
+    return multiplied(input, mat2, wide=wide)
 
 
 @composite("dot", 2, autocast="widest", takes_complex=True)
@@ -121,12 +126,13 @@ def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
 
 
 # ---- and something added ----
-def _added(name: str, product: Value, input: Value, beta: float, alpha: float) -> Value:
-    if input.dtype is not product.dtype:
-        raise TypeError(f"{name}: input is {input.dtype.name}, the product {product.dtype.name}; convert one with .to(dtype)")
-    if product.dtype.category < 2:
+def _added(name: str, product: Value, dtype: DType, input: Value, beta: float, alpha: float) -> Value:
+    """The sum in `dtype`, that of the product's operands: the product may have kept the digits of the sums in it."""
+    if input.dtype is not dtype:
+        raise TypeError(f"{name}: input is {input.dtype.name}, the product {dtype.name}; convert one with .to(dtype)")
+    if dtype.category < 2:
         if name == "addr" and not isinstance(alpha, int) & isinstance(beta, int):
-            raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {product.dtype.name}; want integers")
+            raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {dtype.name}; want integers")
         alpha, beta = int(alpha), int(beta)  # rounded towards 0, as PyTorch does
     if beta == 0:  # not even its NaN counts
         input = expand(input.graph.constant(0, input.dtype), input.shape)
@@ -134,7 +140,12 @@ def _added(name: str, product: Value, input: Value, beta: float, alpha: float) -
     total = (wide if alpha == 1 else wide * alpha) + (widened(input) if beta in (0, 1) else widened(input) * beta)
     if total.shape != product.shape:
         raise ValueError(f"{name}: input {input.shape} does not broadcast to the product's shape {product.shape}")
-    return cast(total, product.dtype)
+    return cast(total, dtype)
+
+
+def _is_wide(x: Value) -> bool:
+    """Whether sums of products have more digits than what is multiplied: for 16-bit floats."""
+    return x.dtype.category == 2
 
 
 @composite("addmm", 3, autocast="low", in_place=True, takes_complex=True)
@@ -147,32 +158,37 @@ def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: flo
     tensor([[4., 1.],
             [1., 4.]])
     """
-    return _added("addmm", mm(mat1, mat2), input, beta, alpha)
+    a, b = _ranked("mm", 2, 2, input=mat1, mat2=mat2)
+    product = multiplied(a, b, wide=_is_wide(mat1))
+    return _added("addmm", product, mat1.dtype, input, beta, alpha)
 
 
 @composite("addmv", 3, autocast="low", in_place=True, takes_complex=True)
 def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat @ vec, for a matrix and a vector."""
-    return _added("addmv", mv(mat, vec), input, beta, alpha)
+    a, b = _ranked("mv", 2, 1, input=mat, vec=vec)
+    product = multiplied(a, b, wide=_is_wide(mat))
+    return _added("addmv", product, mat.dtype, input, beta, alpha)
 
 
 @composite("addr", 3, autocast="low", in_place=True, takes_complex=True)
 def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * outer(vec1, vec2)."""
-    return _added("addr", outer(vec1, vec2), input, beta, alpha)
+    product = outer(vec1, vec2)
+    return _added("addr", product, product.dtype, input, beta, alpha)
 
 
 @composite("baddbmm", 3, autocast="low", in_place=True, takes_complex=True)
 def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * bmm(batch1, batch2)."""
-    return _added("baddbmm", bmm(batch1, batch2), input, beta, alpha)
+    return _added("baddbmm", _batched(batch1, batch2, _is_wide(batch1)), batch1.dtype, input, beta, alpha)
 
 
 @composite("addbmm", 3, autocast="low", in_place=True, takes_complex=True)
 def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
-    products = bmm(batch1, batch2)
-    return _added("addbmm", sum(products, 0, dtype=products.dtype), input, beta, alpha)
+    products = _batched(batch1, batch2, _is_wide(batch1))
+    return _added("addbmm", sum(products, 0, dtype=products.dtype), batch1.dtype, input, beta, alpha)
 
 
 # ---- other products ----

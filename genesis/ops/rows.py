@@ -72,17 +72,34 @@ def nonzero_divisor(name: str, y: Value) -> Value:
     return y.graph.add("check_divisor", (y,), y.shape, y.dtype, {"name": name})
 
 
+def _with_whole_numbers(given: list[Value], *operands: Value) -> tuple[Value, ...]:
+    """The operands, which are of 16 bits; in the dtype of arithmetic if one of them was a number that 16 bits round."""
+    wide = operands[0].dtype.compute
+    if not any(was.shape == () and _is_rounded(was, wide, now.dtype) for was, now in zip(given, operands, strict=True)):
+        return operands
+    return tuple([cast(was if was.shape == () else now, wide) for was, now in zip(given, operands, strict=True)])
+
+
+def _is_rounded(number: Value, wide: DType, narrow: DType) -> bool:
+    """Whether a number, or a 0-d tensor, has digits in `wide` that `narrow` lacks."""
+    if number.node.op != "constant":
+        return number.node.op == "scalar" or (number.dtype.category == 2 and number.dtype.itemsize > narrow.itemsize)
+    value = np.asarray(number.node.attrs["value"]).astype(wide.numpy)
+    return bool(value.astype(narrow.numpy).astype(wide.numpy) != value)
+
+
 def _elementwise(
     operands: int, name: str, *, grad: Gradient | None = None, ref: Reference, emit: Emitter | None = None,
     result: DType | None = None, floating: bool = False, cost: int = 1, exact: bool = False, vector: str | None = None,
     cuda: str | None = None, doc: str | None = None, autocast: Policy | None = None, bools: str = "", divides: bool = False,
-    **names: Unpack[Names],
+    whole_numbers: bool = False, **names: Unpack[Names],
 ) -> Operation:
     """A row of one input or of two, promoted to one dtype and broadcast.
 
     `floating`: integers become the default float first. `result`: the dtype, if not the input's. `bools`: where these make no
-    sense, what to do instead. `divides`: the second is a divisor, which must not be the integer 0. A `vector` function is one
-    of `math` on a GPU, unless `cuda` says what it is there.
+    sense, what to do instead. `divides`: the second is a divisor, which must not be the integer 0. `whole_numbers`: a number
+    beside 16-bit operands keeps the digits of float32. A `vector` function is one of `math` on a GPU, unless `cuda` says what
+    it is there.
     """
     cuda = cuda or (f"math.{name}({', '.join(['{0}', '{1}'][:operands])})" if vector else None)
     primitive(name, "elementwise", grad=grad, reference=lambda node, *arrays: ref(*arrays), emit=emit, cost=cost, exact=exact,
@@ -96,9 +113,14 @@ def _elementwise(
         return x.graph.add(name, (x,), x.shape, result or (x.dtype.real if name == "abs" else x.dtype))
 
     def two(input: Value, other: Value) -> Value:
-        x, y = broadcast(name, *promoted(input, other, floating=floating))
+        x, y = promoted(input, other, floating=floating)
+        dtype = x.dtype
+        if whole_numbers and dtype.compute is not dtype and dtype.category == 2:
+            x, y = _with_whole_numbers(as_values(input, other), x, y)
+        x, y = broadcast(name, x, y)
         _refuse_bools(name, x.dtype, bools)
-        return x.graph.add(name, (x, nonzero_divisor(name, y) if divides else y), x.shape, result or x.dtype)
+        made = x.graph.add(name, (x, nonzero_divisor(name, y) if divides else y), x.shape, result or x.dtype)
+        return made if result else cast(made, dtype)
 
     names = names if operands == 1 and result else Names(in_place=True) | names
     return composite(name, operands, ref=ref, doc=doc, autocast=autocast, **names)(one if operands == 1 else two)

@@ -5,7 +5,7 @@ Dispatch finds out where it would read the array: dense tensors pay nothing for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self, SupportsIndex
 
@@ -54,6 +54,11 @@ class CompositeTensor(Tensor, Described):
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """All its attributes."""
         return attributes_of(self)
+
+    @__dict__.setter
+    def __dict__(self, values: Mapping[str, Any]) -> None:
+        attributes_of(self).clear()
+        attributes_of(self).update(values)
 
     @property
     def _array(self) -> Any:  # type: ignore[override]

@@ -7,7 +7,7 @@ been written to (`views` and `in_place` make and write them; `dispatch` records 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -127,6 +127,12 @@ class Tensor(TensorBase):
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """The attributes that the user gave it."""
         return UsersAttributes(attributes_of(self))
+
+    @__dict__.setter
+    def __dict__(self, values: Mapping[str, Any]) -> None:
+        given = dict(values)
+        self.__dict__.clear()
+        self.__dict__.update(given)
 
     # ---- what it is ----
 

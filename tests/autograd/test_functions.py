@@ -340,3 +340,43 @@ def test_what_was_saved_dies_with_the_results():
             del y
             held.append(genesis.runtime.memory.memory_stats().held)
         assert held[-1] < held[0] + x.nbytes  # a plan keeps the memory of small results, here of the sums
+
+
+def returned(lib, forward):
+    class Returned(lib.autograd.Function):
+        @staticmethod
+        def backward(ctx, *gradients):
+            return gradients[0] * 3
+
+    Returned.forward = staticmethod(lambda ctx, x: forward(x))
+    return Returned.apply
+
+
+@pytest.mark.parametrize("forward", [lambda x: x, lambda x: x.view_as(x), lambda x: x.view(-1), lambda x: (x.t(),)])
+@pytest.mark.parametrize("leaf", [True, False])
+def test_what_is_returned_of_an_argument_shares_its_storage(forward, leaf):
+    found = []
+    for lib in (genesis, torch):
+        x = lib.arange(6.0).view(2, 3).requires_grad_()
+        h = x if leaf else x * 2
+        y = returned(lib, forward)(h)
+        y = y[0] if isinstance(y, tuple) else y
+        same = y.data_ptr() == h.data_ptr()
+        with lib.no_grad():
+            h.mul_(2)
+        found.append((same, y.tolist(), y.shape))
+    assert found[0] == found[1] and found[0][0]
+
+
+def test_gradients_of_returned_arguments_are_the_functions():
+    for forward in (lambda x: x, lambda x: x.view(-1)):
+        x = genesis.arange(6.0).view(2, 3).requires_grad_()
+        returned(genesis, forward)(x * 2).sum().backward() if forward(x).ndim == 2 else None
+        assert x.grad is None or x.grad.unique().tolist() == [6]
+    x = genesis.arange(6.0).view(2, 3).requires_grad_()
+    h = x * 2
+    y = returned(genesis, lambda x: x)(h)
+    y.mul_(5)  # written in its argument's storage, derived through the function
+    assert h.tolist() == (x * 10).tolist()
+    (y * 1).sum().backward()
+    assert x.grad.unique().tolist() == [30]

@@ -51,7 +51,7 @@ OTHERWISE = {  # what has not, and why
     "compile": "PyTorch's compilers have settings; the door passes them over",
     "norm": "`out` is taken by all operations", "tensordot": "`out` is taken by all operations",
     "normalize": "`out` is taken by all operations",
-    "split": "both names are taken", "Hardtanh": "PyTorch has given them up", "backward": "PyTorch has given it up",
+    "split": "both names are taken", "backward": "PyTorch has given it up",
     "Tensor.dim_order": "axes of extent 1 stand where their strides put them", "Sequential.extend": "as that of lists",
     "gradcheck": "which derivatives are compared: those of backward", "gradgradcheck": "which derivatives are compared",
     "GradientEdge": "nothing owns a graph", "make_tensor": "tensors lie in one way", "narrow": "`input` as elsewhere",

@@ -1,0 +1,39 @@
+"""What libraries ask of classes of tensors, and old forms of calls."""
+
+import warnings
+
+import torch
+from torch import nn
+
+
+class Plain:
+    def __init__(self):
+        self.kept = {"a": 1}
+
+
+class Mixed(Plain, torch.Tensor):
+    @staticmethod
+    def __new__(cls, data, extra=None):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, extra=None):
+        super().__init__()
+        self.extra = extra
+
+
+mixed = Mixed([1.0, 2.0], extra=3)
+print(sorted(mixed.__dict__), sorted(vars(mixed)), type(mixed + 1).__name__, mixed)
+other = torch.zeros(2).as_subclass(Mixed)
+other.__dict__ = mixed.__dict__.copy()
+print(type(other).__name__, other.extra, other.kept, other.tolist(), sorted(other.__dict__))
+plain = torch.zeros(2)
+plain.mine, plain.__dict__ = 1, {"other": 2}
+print(plain.__dict__, plain.tolist(), hasattr(plain, "mine"))
+
+print(torch.Generator, type(torch.default_generator), type(torch.Generator()).__module__)
+torch.manual_seed(0)
+zeros = torch.zeros(5)
+print(torch.randint_like(zeros, high=7), torch.randint_like(zeros, 7), torch.randint_like(zeros, 3, 9))
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print(nn.Hardtanh(min_value=-2.0, max_value=3.0), nn.Hardtanh(-2.0, 3.0, True, min_value=-1.0))
