@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.autograd.hooks import GradientEvent, observers
+from genesis.autograd.hooks import GradientEvent, add_observer, observers, remove_observer
 from genesis.execution.flush import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -57,12 +57,12 @@ class detect_anomaly:
         search = _Search()
         self._searches.append(search)
         if self._check_nan:
-            observers().append(search)
+            add_observer(search)
 
     def __exit__(self, *problem: object) -> None:
         search = self._searches.pop()
         if search in observers():
-            observers().remove(search)
+            remove_observer(search)
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -76,15 +76,18 @@ class set_detect_anomaly(detect_anomaly):
         super().__init__(check_nan)
         self._before = [o for o in observers() if isinstance(o, _Search)]
         for search in self._before:
-            observers().remove(search)
+            remove_observer(search)
         if mode and check_nan:
-            observers().append(_Search())
+            add_observer(_Search())
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *problem: object) -> None:
-        observers()[:] = [o for o in observers() if not isinstance(o, _Search)] + list(self._before)
+        for search in [o for o in observers() if isinstance(o, _Search)]:
+            remove_observer(search)
+        for search in self._before:
+            add_observer(search)
 
 
 def is_anomaly_enabled() -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, Self
 
 from genesis.autograd.derivation import derived_at
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, method
-from genesis.tracing.state import recording
+from genesis.tracing.state import recording, thread_state
 
 Hook = Callable[..., object]
 Hooks = dict[int, Hook]
@@ -156,14 +155,18 @@ class Observer(Protocol):
     def finish(self) -> None: ...
 
 
-class _Observing(threading.local):
-    def __init__(self) -> None:
-        self.observers: list[Observer] = []
+def observers() -> tuple[Observer, ...]:
+    """The observers of this thread's backwards, outermost first."""
+    return thread_state.observers
 
 
-observing = _Observing()
+def add_observer(observer: Observer) -> None:
+    """Show this thread's backwards to an observer, too."""
+    thread_state.observers += (observer,)
 
 
-def observers() -> list[Observer]:
-    """The observers of this thread's backwards, outermost first. To be appended to and removed from."""
-    return observing.observers
+def remove_observer(observer: Observer) -> None:
+    """Show them to an observer no more; one that was added twice stays once."""
+    remaining = [*thread_state.observers]
+    remaining.remove(observer)
+    thread_state.observers = tuple(remaining)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import NamedTuple, Self
 
-from genesis.autograd.hooks import GradientEvent, observers
+from genesis.autograd.hooks import GradientEvent, add_observer, observers, remove_observer
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
@@ -49,19 +49,19 @@ class record_grad_function:
         if self._function is not None:
             functools.update_wrapper(self, self._function)
         elif switch is True:
-            observers().append(self)
+            add_observer(self)
         elif switch is False:
             running = [o for o in observers() if isinstance(o, record_grad_function)]
             for recorder in running:
-                observers().remove(recorder)
+                remove_observer(recorder)
                 self.records += recorder.records
 
     def __enter__(self) -> Self:
-        observers().append(self)
+        add_observer(self)
         return self
 
     def __exit__(self, *problem: object) -> None:
-        observers().remove(self)
+        remove_observer(self)
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
         if self._function is None:

@@ -174,8 +174,10 @@ def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> Non
 
 def flush_all() -> None:
     """Flush this thread's traces, device by device."""
-    for trace in unflushed():
-        flush(trace)
+    state = thread_state.__dict__
+    if state["traces"] or state["left"]:
+        for trace in unflushed():
+            flush(trace)
 
 
 def is_held_up() -> bool:
@@ -366,7 +368,7 @@ def _finish(trace: Trace, run: Run) -> None:
         del state.traces[name]
         state.trace = None
     if trace in state.left:
-        state.left.remove(trace)
+        state.left = tuple([other for other in state.left if other is not trace])
     trace.clear_recording()
     if run.pool is not None:
         run.pool.give_back(run)

@@ -90,9 +90,9 @@ def leave(trace: Trace, raised: BaseException) -> None:
     """
     left = thread_state.left
     if isinstance(raised, CollectiveError):  # it will not
-        left[:] = [other for other in left if other is not trace]
+        thread_state.left = tuple([other for other in left if other is not trace])
     elif trace.run.plan.collectives and trace not in left:
-        left.append(trace)
+        thread_state.left = (*left, trace)
     _leave_scratch(trace.run)
 
 

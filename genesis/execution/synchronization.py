@@ -16,7 +16,7 @@ def synchronize() -> None:
     >>> seconds = time.perf_counter() - start  # of the product, not of its recording alone
     """
     flush_all()
-    for device in [*seen_devices]:
+    for device in [*seen_devices] if seen_devices else ():
         if device.type == "cuda" and device.reason is None:
             device.memory.synchronize()
 

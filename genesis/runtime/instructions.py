@@ -12,13 +12,15 @@ import ctypes
 import functools
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from genesis.runtime.executor_ir import FAULT_WORDS
 from genesis.runtime.instructions_ir import HEADER_WORDS, NUMBER_OF, interpret_ir
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import METH_FASTCALL, builtin
+from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
 __all__ = ["FAULT_WORDS", "MISSED", "Instructions", "Place", "are_possible"]
 
@@ -41,14 +43,20 @@ class Place(NamedTuple):
 class Instructions:
     """Instructions to be run in order, and the objects that they name.
 
-    Objects among operands stand for their addresses, and live as long as the function does.
+    Objects among operands stand for their addresses, and live as long as the function does. Attributes that `slotted` classes
+    have slots for are read from these, if their owner is of that class.
     """
 
-    def __init__(self, arguments: int = 0) -> None:
+    def __init__(self, arguments: int = 0, slotted: Sequence[type] = ()) -> None:
         self._words: list[int | Place] = []
         self._keep: list[object] = []
         self._registers = arguments
         self._constants: dict[int, Place] = {}
+        self._slots: dict[str, array[int]] = {}
+        for kind in reversed(slotted):
+            offsets = {name: slot_offset(kind, name) for name in vars(kind)["__slots__"]}
+            self._slots.update({
+                name: array("Q", [id(kind), offset]) for name, offset in offsets.items() if offset is not None})
 
     def __len__(self) -> int:
         return len(self._words) // 5
@@ -85,10 +93,11 @@ class Instructions:
         """Have the instruction at `index`, which skips, skip all that have come after it."""
         self._words[5 * index + 3] = len(self) - 1 - index
 
-    def attribute(self, owner: Place, name: str) -> Place:
-        """The register that gets `owner`'s attribute."""
-        found = self.register()
-        self.emit("ATTRIBUTE", found, owner, sys.intern(name))
+    def attribute(self, owner: Place, name: str, found: Place | None = None) -> Place:
+        """The register, a new one unless given, that gets `owner`'s attribute."""
+        found = found or self.register()
+        slot = self._slots[name].buffer_info()[0] if name in self._slots else 0
+        self.emit("ATTRIBUTE", found, owner, sys.intern(name), slot)
         return found
 
     def item(self, container: Place, key: object) -> Place:
@@ -114,13 +123,55 @@ class Instructions:
         self.emit("CALL", found, Constant(function), neighbours[0], len(arguments))
         return found
 
+    # ---- guards of objects that are the same in all calls: of words where look-ups would be ----
+
+    def require_attribute(self, owner: object, name: str, value: object) -> None:
+        """Go on if an attribute is `value`."""
+        address = attribute_word(owner, name)
+        word = None if address is None else word_at(address)
+        if address is not None and (word == id(value) or (value is None and word == 0)):
+            self._keep += (owner, value)
+            self.emit("WORD", address, word)
+        else:
+            self.emit("IS", self.attribute(self.constant(owner), name), Constant(value))
+
+    def require_size(self, container: Any, size: int) -> None:
+        """Go on if a container holds so many."""
+        address = size_word(container)
+        if address is None:
+            self.emit("SIZE", self.constant(container), size)
+        else:
+            self.emit("WORD", address, size)
+            self.keep(container)
+
+    def skip_if_empty(self, container: Any) -> int:
+        """The instruction that skips if a container is empty."""
+        address = size_word(container)
+        if address is None:
+            return self.emit("SKIP_IS", self.call(len, self.constant(container)), Constant(0), 0)
+        self.keep(container)
+        return self.emit("SKIP_HALF", address, 0, 0)
+
+    @contextmanager
+    def unless_passed(self, names: Place) -> Iterator[None]:
+        """Guards that are skipped as long as the dict in a register is what it was when it last passed them."""
+        if VERSION is None:
+            yield
+            return
+        known, _ = self.keep(array("Q", [0])).buffer_info()
+        skip = self.emit("SKIP_SAME", names, known, 0)
+        yield
+        self.emit("VERSION", known, names)
+        self.skip_from(skip)
+
     def function(self) -> Callable[..., Any]:
         """The function that runs them."""
         table = array("Q", [self._registers, len(self._constants), 0, id(Exception), id(MISSED), 0, *self._constants])
         table[HEADER_WORDS - 1] = 8 * len(table)
         table.extend([self._resolved(word) for word in self._words])
         table[HEADER_WORDS - 1] += table.buffer_info()[0]
-        return builtin(b"genesis_interpret", _interpret(), METH_FASTCALL, table.buffer_info()[0], table, *self._keep)
+        kept = (table, *self._slots.values(), *self._keep)
+        return builtin(b"genesis_interpret", _interpret(), METH_FASTCALL, table.buffer_info()[0], *kept)
 
 
 class Constant(NamedTuple):

@@ -15,15 +15,20 @@ instructions, but where CALL runs Python's code.
 
 from __future__ import annotations
 
+import re
+
 from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.executor_ir import program_ir
+from genesis.runtime.object_words import VERSION
+from genesis.runtime.owning_ir import owning_ir
 
 OPERATIONS = """
-    ATTRIBUTE   a = getattr(b, name c)
+    ATTRIBUTE   a = getattr(b, name c); d is 0, or where {class, offset} of a slot is: instances hold it there
     ITEM        a = b[object c]
     MOVE        a = what register b holds
     OBJECT      a = the object that the word at b points to
     CALL        a = object b(registers c, c + 1, .. of which there are d)
+    NEW         a = object.__new__(b)
     IS          a is object b
     IS_NOT      a is not object b
     SAME        a is what register b holds
@@ -37,6 +42,7 @@ OPERATIONS = """
     SKIP_IS     if a is object b: go on c instructions further down
     SKIP_OTHER  if a is not the object that the word at b points to: go on c instructions further down
     SKIP_HALF   if the 32 bits at a are number b: go on c instructions further down
+    SKIP_SAME   if the version of dict a is the word at b: go on c instructions further down
     SKIP_ALONE  if the objects at a {how many, objects.., counts..} have these counts: go on c instructions further down
     ENTER       the table is in use from here on
     SET         setattr(a, name b, what register c holds)
@@ -45,6 +51,7 @@ OPERATIONS = """
     REAL        the word at a = the float that b is, as a double
     COPY        the word at a = the word at b
     STORE       the word at a = number b
+    VERSION     the word at a = the version of dict b
     ADD         the word at a += number b
     RUN         run the program at a; if none of its kernels has reported a fault: go on c instructions further down
     MISS        the call is missed
@@ -87,7 +94,7 @@ take.one:
   %taken.at = getelementptr ptr, ptr %registers, i64 %t
   %taken = load ptr, ptr %given.at
   store ptr %taken, ptr %taken.at
-  call void @Py_IncRef(ptr %taken)
+  call void @own(ptr %taken)
   %t.next = add i64 %t, 1
   br label %take
 
@@ -107,6 +114,26 @@ next:
 
 ATTRIBUTE:
   %owner = load ptr, ptr %b.register
+  %slot.at = inttoptr i64 %d to ptr
+  %no.slot = icmp eq i64 %d, 0
+  br i1 %no.slot, label %attribute.any, label %attribute.class
+attribute.class:
+  %owner.class.at = getelementptr ptr, ptr %owner, i64 1
+  %owner.class = load ptr, ptr %owner.class.at
+  %slot.class = load ptr, ptr %slot.at
+  %has.slot = icmp eq ptr %owner.class, %slot.class
+  br i1 %has.slot, label %attribute.slot, label %attribute.any
+attribute.slot:
+  %offset.at = getelementptr i64, ptr %slot.at, i64 1
+  %slot.offset = load i64, ptr %offset.at
+  %slot.value.at = getelementptr i8, ptr %owner, i64 %slot.offset
+  %slot.value = load ptr, ptr %slot.value.at
+  %is.unset = icmp eq ptr %slot.value, null
+  br i1 %is.unset, label %attribute.any, label %attribute.take
+attribute.take:
+  call void @own(ptr %slot.value)
+  br label %put
+attribute.any:
   %attribute = call ptr @PyObject_GetAttr(ptr %owner, ptr %c.object)
   br label %put
 ITEM:
@@ -115,24 +142,28 @@ ITEM:
   br label %put
 MOVE:
   %moved = load ptr, ptr %b.register
-  call void @Py_IncRef(ptr %moved)
+  call void @own(ptr %moved)
   br label %put
 OBJECT:
   %pointed = load ptr, ptr %b.object
-  call void @Py_IncRef(ptr %pointed)
+  call void @own(ptr %pointed)
+  br label %put
+NEW:
+  %new.class = load ptr, ptr %b.register
+  %new = call ptr @PyType_GenericAlloc(ptr %new.class, i64 0)
   br label %put
 CALL:
   %called = call ptr @PyObject_Vectorcall(ptr %b.object, ptr %c.register, i64 %d, ptr null)
   br label %put
 put:
-  %value = phi ptr [ %attribute, %ATTRIBUTE ], [ %item, %ITEM ], [ %moved, %MOVE ],
-                  [ %pointed, %OBJECT ], [ %called, %CALL ]
+  %value = phi ptr [ %attribute, %attribute.any ], [ %slot.value, %attribute.take ], [ %item, %ITEM ], [ %moved, %MOVE ],
+                  [ %pointed, %OBJECT ], [ %called, %CALL ], [ %new, %NEW ]
   %nothing = icmp eq ptr %value, null
   br i1 %nothing, label %problem, label %put.value
 put.value:
   %former = load ptr, ptr %a.register
   store ptr %value, ptr %a.register
-  call void @Py_DecRef(ptr %former)
+  call void @disown(ptr %former)
   br label %next
 
 IS:
@@ -205,6 +236,13 @@ SKIP_HALF:
   %half.wanted = trunc i64 %b to i32
   %skip.half = icmp eq i32 %half, %half.wanted
   br i1 %skip.half, label %skip, label %next
+SKIP_SAME:
+  %names = load ptr, ptr %a.register
+  %names.version.at = getelementptr i8, ptr %names, i64 VERSION_OFFSET
+  %names.version = load i64, ptr %names.version.at
+  %known.version = load i64, ptr %b.object
+  %is.same.version = icmp eq i64 %names.version, %known.version
+  br i1 %is.same.version, label %skip, label %next
 SKIP_ALONE:
   %objects = load i64, ptr %a.word
   %objects.at = getelementptr i64, ptr %a.word, i64 1
@@ -272,6 +310,12 @@ COPY:
 STORE:
   store i64 %b, ptr %a.word
   br label %next
+VERSION:
+  %passed = load ptr, ptr %b.register
+  %passed.version.at = getelementptr i8, ptr %passed, i64 VERSION_OFFSET
+  %passed.version = load i64, ptr %passed.version.at
+  store i64 %passed.version, ptr %a.word
+  br label %next
 ADD:
   %before = load i64, ptr %a.word
   %sum = add i64 %before, %b
@@ -285,7 +329,7 @@ MISS:
   br label %missed
 RETURN:
   %returned = load ptr, ptr %a.register
-  call void @Py_IncRef(ptr %returned)
+  call void @own(ptr %returned)
   br label %leave
 
 problem:                                          ; a guard that raises does not hold, but an interrupt is one
@@ -301,7 +345,7 @@ clear:
 leave.raising:
   br label %leave
 missed:
-  call void @Py_IncRef(ptr %missed.object)
+  call void @own(ptr %missed.object)
   br label %leave
 
 leave:
@@ -318,13 +362,16 @@ drop:
 drop.one:
   %dropped.at = getelementptr ptr, ptr %registers, i64 %r
   %dropped = load ptr, ptr %dropped.at
-  call void @Py_DecRef(ptr %dropped)
+  call void @disown(ptr %dropped)
   %r.next = add i64 %r, 1
   br label %drop
 end:
   ret ptr %result
 }
 
+OWNING
+
+declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyObject_GetItem(ptr, ptr)
@@ -338,8 +385,6 @@ declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyErr_Occurred()
 declare i32 @PyErr_ExceptionMatches(ptr)
 declare void @PyErr_Clear()
-declare void @Py_IncRef(ptr)
-declare void @Py_DecRef(ptr)
 declare i32 @memcmp(ptr, ptr, i64)
 """
 
@@ -347,4 +392,5 @@ declare i32 @memcmp(ptr, ptr, i64)
 def interpret_ir() -> str:
     """The module that defines `PyObject* genesis_interpret(self, arguments, count)`."""
     cases = " ".join(f"i64 {number}, label %{name}" for name, number in NUMBER_OF.items())
-    return program_ir() + with_fields(_INTERPRET.replace("CASES", cases))
+    parts = {"CASES": cases, "OWNING": owning_ir(), "VERSION_OFFSET": str(VERSION or 0)}
+    return program_ir() + with_fields(re.sub("|".join(parts), lambda name: parts[name[0]], _INTERPRET))

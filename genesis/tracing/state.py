@@ -25,7 +25,8 @@ class _ThreadState(threading.local):
         self.trace: Trace | None = None  # the CPU's open trace, unless `multi_device`
         self.multi_device = False  # the thread has used another device than the CPU: calls ask where their tensors are
         self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name
-        self.left: list[Trace] = []  # whose runs an interrupt has left, and other processes wait for: nothing overtakes them
+        self.left: tuple[Trace, ...] = ()  # interrupts left their runs, other processes wait for them: nothing overtakes
+        self.observers: tuple[Any, ...] = ()  # of this thread's backwards, outermost first
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
         self.eager = False

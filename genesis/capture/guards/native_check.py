@@ -14,6 +14,7 @@ from ctypes import addressof
 from typing import Any, cast
 
 from genesis.capture.guards.classes import NUMBERS_DIFFER
+from genesis.capture.guards.deciding_dict import dict_that_decides
 from genesis.capture.guards.tensor_guards import TensorGuard, TensorGuards, unlike
 from genesis.runtime.instructions import Constant, Instructions, Place
 from genesis.tensor.handle import Tensor
@@ -40,12 +41,21 @@ class NativeCheck:
     def add(self, lines: Sequence[str], constants: Mapping[str, object]) -> None:
         """Add lines, whose names besides those of earlier lines are those of `constants`."""
         self._constants = constants
+        about: dict[str, list[ast.expr]] = {}  # conditions that nothing but what is in a dict decides, by the dict's name
         for statement in ast.parse("\n".join(lines)).body:
             if isinstance(statement, ast.If):  # it returns, or realizes what is pending: the check's own business, too
-                self._require_false(statement.test)
+                name = dict_that_decides(statement.test, constants)
+                if name is None:
+                    self._require_false(statement.test)
+                else:
+                    about.setdefault(name, []).append(statement.test)
             else:
                 assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
                 self.names[statement.targets[0].id] = self._place(statement.value)
+        for name, conditions in about.items():
+            with self.code.unless_passed(self.code.constant(constants[name])):
+                for condition in conditions:
+                    self._require_false(condition)
 
     def evaluate(self, expression: str) -> Place:
         """The register that gets the value of an expression in these names."""
@@ -96,6 +106,8 @@ class NativeCheck:
             holds = isinstance(how, ast.IsNot)
             if holds and isinstance(left, ast.Attribute) and left.attr == "__class__" and self._is_constant(right):
                 code.emit("CLASS", self._place(left.value), Constant(self._value(right)))
+            elif holds and isinstance(left, ast.Attribute) and self._is_constant(left.value) and self._is_constant(right):
+                code.require_attribute(self._value(left.value), left.attr, self._value(right))
             elif self._is_constant(right):
                 code.emit("IS" if holds else "IS_NOT", self._place(left), Constant(self._value(right)))
             else:
@@ -117,7 +129,10 @@ class NativeCheck:
                 for other in places[:k]:
                     self.code.emit("APART", place, other)
         else:
-            self.code.emit("SIZE", self._place(things), self._value(length))
+            if self._is_constant(things):
+                self.code.require_size(self._value(things), self._value(length))
+            else:
+                self.code.emit("SIZE", self._place(things), self._value(length))
 
     def _ids_in(self, expression: ast.expr) -> list[Place] | None:
         """The objects whose ids are in the set that `ids.isdisjoint(others)` asks, if it is one of those."""
@@ -158,15 +173,15 @@ class NativeCheck:
             array = code.attribute(tensor, "_array")
             arrays.append(array)
             self.arrays[row.tensor] = array
-            code.emit("ATTRIBUTE", looked, array, "node")
+            code.attribute(array, "node", looked)
             skip = code.emit("SKIP_IS", looked, node, 0)
             code.emit("FALSE", code.call(unlike, looked, code.constant(node)))
             code.skip_from(skip)
             for name, wanted in [("_base", None), ("_requires_grad", row.requires_grad)]:
-                code.emit("ATTRIBUTE", looked, tensor, name)
+                code.attribute(tensor, name, looked)
                 code.emit("IS", looked, Constant(wanted))
             for name in ("_hooks", "_post_hooks", "_node_hooks") if row.is_bare else ():
-                code.emit("ATTRIBUTE", looked, tensor, name)
+                code.attribute(tensor, name, looked)
                 code.emit("FALSE", looked)
             if row.is_read:
                 self._require_memory(array, row)
@@ -174,13 +189,12 @@ class NativeCheck:
 
     def _require_memory(self, array: Place, row: TensorGuard) -> None:
         code, looked = self.code, self._looked_at
-        code.emit("ATTRIBUTE", looked, array, "memory")
-        code.emit("ATTRIBUTE", looked, looked, "strides")
+        code.attribute(array, "memory", looked)
+        code.attribute(looked, "strides", looked)
         code.emit("EQUAL", looked, Constant(row.strides))
         for name in ("_flat", "_owner") if row.is_private else ():
-            code.emit("ATTRIBUTE", looked, array, "memory")
-            code.emit("ATTRIBUTE", looked, looked, "buffer")
-            code.emit("ATTRIBUTE", looked, looked, name)
+            for step in ("memory", "buffer", name):
+                code.attribute(array if step == "memory" else looked, step, looked)
             code.emit("IS", looked, None)
 
     # ---- values ----

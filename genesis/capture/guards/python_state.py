@@ -187,12 +187,13 @@ class Guards(Attributes):
                 absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
                 self.fail_if(f"not {absent}.isdisjoint({found})", f"what {label} has in place of its class")
         for namespace, names in self._nowhere.values():
-            keys, known = self.constant(namespace.keys()), self.constant((*names,))
-            self.fail_if(f"not {keys}.isdisjoint({known})", "a global that is new")
+            known = self.constant((*names,))
+            self.fail_if(f"not {self.constant(namespace)}.keys().isdisjoint({known})", "a global that is new")
         if self._builtins:
-            found = self.constant([value for value in self._builtins.values()])
-            self.constants.update(get_builtin=functools.partial(_or_missing, _builtins), is_not=operator.is_not)
-            self.fail_if(f"any(map(is_not, map(get_builtin, {self.constant((*self._builtins,))}), {found}))", "a builtin")
+            found = self.constant([None if value is MISSING else value for value in self._builtins.values()])
+            self.constants["is_not"] = operator.is_not
+            asked = f"map({self.constant(_builtins)}.get, {self.constant((*self._builtins,))})"
+            self.fail_if(f"any(map(is_not, {asked}, {found}))", "a builtin")
         self._classes.settle(self._matters)
         self.state_lines = [*self.lines, *self._classes.check(self.constants, len(self.labels))]
         self.labels += [self._classes.label(k) for k in range(len(self._classes))]
@@ -201,10 +202,6 @@ class Guards(Attributes):
     def _matters(self, name: str) -> bool:
         """Whether the call may have looked for a class's attribute of that name."""
         return bool(self._wholes) or self._dynamic or name in self._names or (name.startswith("__") and name.endswith("__"))
-
-
-def _or_missing(names: dict[str, object], key: str) -> object:
-    return names.get(key, MISSING)
 
 
 _builtins: dict[str, object] = vars(sys.modules["builtins"])

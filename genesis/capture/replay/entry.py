@@ -40,7 +40,6 @@ from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array
 
 _device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
-LOOKS = 4  # at a replay, which a busy machine may have slowed down
 
 
 class Entry:
@@ -97,7 +96,6 @@ class Entry:
         self.native: NativeReplay | None = None
         self.refusal: str | None = None  # why instructions do not replay it, when that was last looked at
         self.is_settled = False  # `native` is there, or will not be
-        self._looks = 0
         sources = {one.source for one in given}
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in sources]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
@@ -187,8 +185,12 @@ class Entry:
         return self._replays + (0 if self.native is None else self.native.replays)
 
     def settle(self) -> None:
-        """Have `native` replay this call, if instructions can. It has been replayed: what that takes is known."""
-        self._looks += 1
+        """Have `native` replay this call, if instructions can. It has been replayed: what that takes is known.
+
+        A replay that was too long may have been one of a busy machine: later ones are looked at, too, ever more rarely.
+        """
+        if self._replays & (self._replays - 1):
+            return
         slots = [slot for step in self._steps for slot in step.slots]
         computes = any(source[0] != "leaf" for _, source in slots) or self._optimizer_steps or self._draws is not None
         settling = Settling(self._steps, self._given, self.reads, self.results, self._single, self._cleared,
@@ -196,8 +198,9 @@ class Entry:
         try:
             self.native = settling.replay(self._check, self.modes)
         except Refused as reason:
-            self.refusal = str(reason)
-        self.is_settled = self.native is not None or self._looks == LOOKS
+            self.refusal, self.is_settled = str(reason), not reason.passes
+        else:
+            self.is_settled = True
 
     def _computed(self, slots: Sequence[tuple[int, Source]], taken: TakenSteps, *leaves: Any) -> tuple[Scalar, ...] | None:
         """The numbers of slots, after the optimizers' steps; None if one of these would be another."""

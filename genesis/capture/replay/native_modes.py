@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from genesis.autograd.hooks import observing
 from genesis.capture.record.records import Mode
 from genesis.execution.flush import FLUSH_HOOKS, has_pending_collectives, is_held_up
 from genesis.ir.dtypes import default_dtype
@@ -22,28 +21,29 @@ from genesis.tracing.trace import BUSY, critical
 def require_plain_thread(code: Instructions, modes: Mode, is_locked: bool) -> None:
     """What `Compiled.__call__` asks before it looks at entries. `is_locked`: the replay asks itself who has come between."""
     for container in (REPLACING, FLUSH_HOOKS):
-        code.emit("SIZE", code.constant(container), 0)
-    code.emit("IS", code.attribute(code.constant(timeline), "spans"), None)
+        code.require_size(container, 0)
+    code.require_attribute(timeline, "spans", None)
     if not is_locked:
-        code.emit("IS", code.attribute(code.constant(critical), "running"), Constant(False))
+        code.require_attribute(critical, "running", False)
     code.emit("WORD", threads.team.under_way, 0)
-    code.emit("SIZE", code.attribute(code.constant(observing), "observers"), 0)
     state = code.attribute(code.constant(thread_state), "__dict__")
     is_enabled, autocast, dtype, _, _, _ = modes
-    plain = {"recorder": None, "eager": False, "deferred": False, "grad_enabled": is_enabled}
-    for name, value in plain.items():
-        code.emit("IS", code.item(state, name), Constant(value))
+    plain = {"recorder": None, "eager": False, "deferred": False, "grad_enabled": is_enabled, "left": (), "observers": ()}
+    with code.unless_passed(state):
+        for name, value in plain.items():
+            code.emit("IS", code.item(state, name), Constant(value))
     code.emit("IS", code.attribute(code.constant(thread_state), "autocast"), Constant(autocast))
     code.emit("IS", code.item(code.constant(default_dtype), 0), Constant(dtype))
-    code.emit("IS", code.item(code.constant(vars(threads)), "_threads"), Constant(threads._threads))
+    settings = code.constant(vars(threads))
+    with code.unless_passed(settings):
+        code.emit("IS", code.item(settings, "_threads"), Constant(threads._threads))
     code.emit("IS", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
-    code.emit("SIZE", code.item(state, "left"), 0)
     opened = code.item(state, "trace")
     skip = code.emit("SKIP_IS", opened, None, 0)
     if GROUPS:  # collectives that wait to be computed come first
         code.emit("FALSE", code.call(has_pending_collectives))
     else:
-        code.emit("SIZE", code.constant(GROUPS), 0)
+        code.require_size(GROUPS, 0)
     if not is_locked:
         code.emit("IS_NOT", code.attribute(opened, "closed"), Constant(BUSY))  # else a signal handler or finalizer came in
     code.skip_from(skip)
@@ -56,11 +56,11 @@ def require_device(code: Instructions, modes: Mode, device: Device, arrays: Iter
     """Arrays are on `device`, and the modes of devices are those of the call. As long as nobody has asked for another device
     than the CPU, all arrays are there."""
     looked = code.register()
-    skip = code.emit("SKIP_IS", code.call(len, code.constant(seen_devices)), Constant(0), 0)
+    skip = code.skip_if_empty(seen_devices)
     for array in dict.fromkeys(arrays):
-        code.emit("ATTRIBUTE", looked, array, "memory")
+        code.attribute(array, "memory", looked)
         for name in ("buffer", "device"):
-            code.emit("ATTRIBUTE", looked, looked, name)
+            code.attribute(looked, name, looked)
         code.emit("IS", looked, device)
     default, gpu = modes[3]
     code.emit("IS", code.call(get_default_device), default)

@@ -32,10 +32,12 @@ from genesis.ops.layout import Layout
 from genesis.runtime import team as threads
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Place
+from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.scratch import scratch
 from genesis.tensor.handle import Tensor, shares
-from genesis.tracing.trace import LOCK, Array
+from genesis.tracing.memory import Memory
+from genesis.tracing.trace import LOCK, Array, Trace
 
 RUNS = 2  # in which results lie by turns
 Set = tuple[Place, str, Place, Place]  # tensor, name, value, and the value before
@@ -51,7 +53,7 @@ class NativeReplay:
         self, check: EntryCheck, modes: Mode, steps: Sequence[NativeStep], reads: Sequence[NativeRead], results: Results,
         changes: TensorChanges,
     ) -> None:
-        self._code = code = Instructions(2)
+        self._code = code = Instructions(2, (Array, Memory, Buffer, Trace))
         self._steps, self._results, self._changes, self._compute = steps, results, changes, steps[-1].slots.compute
         self._communicates = bool(steps[-1].program.recorded.plan.collectives)
         self._arena_bytes = max([step.program.arena_bytes for step in steps], default=0)
@@ -298,7 +300,8 @@ class NativeReplay:
 
     def _tensor(self, kind: type[Tensor], array: Place, flags: Sequence[tuple[str, object]]) -> Place:
         code = self._code
-        made = code.call(object.__new__, code.constant(kind))
+        made = code.register()
+        code.emit("NEW", made, code.constant(kind))
         code.emit("SET", made, "_requires_grad", code.constant(False))
         code.emit("SET", made, "_array", array)
         for name, flag in flags:

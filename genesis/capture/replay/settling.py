@@ -23,7 +23,11 @@ LONGEST = 5e-3
 
 
 class Refused(Exception):
-    """Instructions cannot replay a call; says why."""
+    """Instructions cannot replay a call; says why, and whether they may replay a later one."""
+
+    def __init__(self, why: str, passes: bool = False) -> None:
+        super().__init__(why)
+        self.passes = passes
 
 
 class Settling:
@@ -50,7 +54,8 @@ class Settling:
         programs = self._programs()
         changes = programs[-1].same_changes() if isinstance(programs[-1], SingleProgramReplay) else TensorChanges([], [])
         if changes is None:
-            raise Refused("the tensors that it changes are not the same ones in all calls, or hold gradients of another kind")
+            raise Refused("the tensors that it changes are not the same ones in all calls, or hold gradients of another kind",
+                          passes=True)
         steps = [self._step(position, step, programs) for position, step in enumerate(self._steps)]
         reads = [NativeRead(self._whole(read.source), read.values) for read in self._reads if read.position < 0]
         return NativeReplay(check, modes, steps, reads, self._results, changes)
@@ -86,7 +91,7 @@ class Settling:
         if communicates and self._single is None:
             raise Refused("it takes part in collectives, and is several programs or more than instructions know")
         if seconds > LONGEST and not communicates:
-            raise Refused(f"its programs take {1e3 * seconds:.1f} ms, which is more than {1e3 * LONGEST:.0f}")
+            raise Refused(f"its programs take {1e3 * seconds:.1f} ms, more than {1e3 * LONGEST:.0f}", passes=True)
 
     def _step(self, position: int, step: Step, programs: Sequence[HostProgram]) -> NativeStep:
         nodes = [step.program.nodes[at] for at in step.program.positions]

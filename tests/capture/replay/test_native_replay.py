@@ -10,6 +10,7 @@ import pytest
 
 import genesis
 from genesis import nn, optim
+from genesis.capture.replay import settling
 from genesis.execution import result_pool
 from genesis.nn import functional as F
 from genesis.runtime.instructions import MISSED, are_possible
@@ -35,6 +36,19 @@ def settled(function, *arguments):
     [entry] = compiled.entries
     assert entry.native is not None
     return compiled, entry.native
+
+
+def test_a_slow_first_replay_is_no_verdict(monkeypatch):
+    compiled = genesis.compile(lambda x: x * 2 if x.sum().item() < 1e9 else x)
+    monkeypatch.setattr(settling, "LONGEST", -1.0)  # as on a busy machine
+    for _ in range(6):
+        compiled(X)
+    [entry] = compiled.entries
+    assert entry.native is None and "ms" in entry.refusal
+    monkeypatch.undo()
+    for _ in range(6):
+        compiled(X)
+    assert entry.native is not None
 
 
 FUNCTIONS = {

@@ -1,0 +1,54 @@
+"""Which conditions of a check nothing but what is in one dict decides: they need no look as long as it does not change."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+_METHODS = {"get", "isdisjoint", "keys", "values"}
+_FUNCTIONS = {"all", "any", "differs", "is_not", "len", "map", "same"}
+_FORMS = (ast.BoolOp, ast.boolop, ast.Constant, ast.expr_context, ast.IsNot, ast.Name, ast.NamedExpr, ast.Not, ast.NotEq,
+          ast.UnaryOp)
+
+
+def dict_that_decides(condition: ast.expr, constants: Mapping[str, object]) -> str | None:
+    """The name of the dict, among names of constants, if a condition compares what is in it with what was in it.
+
+    What was in it is compared by identity, or is a number or a string: nothing that changes otherwise than in the dict.
+    """
+    found = {*_looked_into(condition)}
+    if len(found) != 1 or type(constants.get(*found)) is not dict:
+        return None
+    [name] = found
+    parts = [*ast.walk(condition)]
+    bound = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    known = all([part.id in constants or part.id in bound | _FUNCTIONS for part in parts if isinstance(part, ast.Name)])
+    return name if known and all(map(_compares, parts)) else None
+
+
+def _looked_into(condition: ast.expr) -> Iterator[str]:
+    """The names whose values' contents a condition asks for; "" for what has no name."""
+    for node in ast.walk(condition):
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            if not (isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)):
+                yield node.value.id if isinstance(node.value, ast.Name) else ""
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
+            yield node.args[0].id if isinstance(node.args[0], ast.Name) else ""
+
+
+def _compares(node: ast.AST) -> bool:
+    """Whether a part of a condition is of a form that asks for nothing else."""
+    match node:
+        case ast.Attribute(attr=method):
+            return method in _METHODS
+        case ast.Subscript(slice=key):
+            return isinstance(key, ast.Constant)
+        case ast.Call(func=ast.Name(name)):
+            return name in _FUNCTIONS
+        case ast.Call(func=ast.Attribute()):
+            return True
+        case ast.Compare(ops=[ast.IsNot()]):
+            return True
+        case ast.Compare(ops=[ast.NotEq()], comparators=[ast.Constant()]):
+            return True
+    return isinstance(node, _FORMS)

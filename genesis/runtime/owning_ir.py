@@ -1,0 +1,50 @@
+"""Owning Python objects as LLVM IR: `void own(object)`, and `void disown(object)`, to which there may be none."""
+
+from __future__ import annotations
+
+import sys
+
+_OWNING = """
+define internal void @own(ptr %object) alwaysinline {
+  %count = load i64, ptr %object
+  %more = add i64 %count, 1
+  store i64 %more, ptr %object
+  ret void
+}
+define internal void @disown(ptr %object) alwaysinline {
+entry:
+  %nothing = icmp eq ptr %object, null
+  br i1 %nothing, label %end, label %something
+something:
+  %count = load i64, ptr %object
+  %less = sub i64 %count, 1
+  store i64 %less, ptr %object
+  %is.last = icmp eq i64 %less, 0
+  br i1 %is.last, label %last, label %end
+last:
+  call void @_Py_Dealloc(ptr %object)
+  br label %end
+end:
+  ret void
+}
+declare void @_Py_Dealloc(ptr)
+"""
+
+# From CPython 3.12 on there are immortal objects, whose counts stay.
+_OWNING_BY_CALLS = """
+define internal void @own(ptr %object) alwaysinline {
+  call void @Py_IncRef(ptr %object)
+  ret void
+}
+define internal void @disown(ptr %object) alwaysinline {
+  call void @Py_DecRef(ptr %object)
+  ret void
+}
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+"""
+
+
+def owning_ir() -> str:
+    """The functions for this interpreter."""
+    return _OWNING if sys.version_info < (3, 12) else _OWNING_BY_CALLS
