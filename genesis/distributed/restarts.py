@@ -32,17 +32,20 @@ def supervise(arguments: Sequence[str]) -> NoReturn:
 
 
 def _run(command: Sequence[str], environment: dict[str, str]) -> int:
-    """The exit status of a command; an interrupt ends both, and is no failure of the job's."""
+    """The exit status of a command. An interrupt goes on to it, and is no failure of the job's: this process ends after it."""
     job = subprocess.Popen(command, env=environment)
+    received: list[int] = []
 
-    def end(number: int, frame: FrameType | None) -> NoReturn:
-        job.send_signal(number)
-        job.wait()
-        sys.exit(128 + number)
+    def pass_on(number: int, frame: FrameType | None) -> None:  # `wait` holds a lock, which a handler cannot wait for
+        job.send_signal(signal.SIGKILL if received else number)
+        received.append(number)
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return job.wait()
+        status = job.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if received:
+        sys.exit(128 + received[0])
+    return status

@@ -1,5 +1,6 @@
 """Checkpoints, which other numbers of ranks read and a killed save leaves as they were; jobs that go on from them."""
 
+import signal
 import subprocess
 import sys
 
@@ -51,6 +52,19 @@ def test_a_job_that_fails_begins_anew_at_its_last_checkpoint(tmp_path):
 def test_a_job_that_fails_too_often_has_failed(tmp_path):
     ended = restarted(0, tmp_path)
     assert ended.returncode != 0 and "rank 1 fails at 3" in ended.stderr and "anew" not in ended.stderr
+
+
+def test_an_interrupt_ends_a_job_that_would_begin_anew():
+    waits = "import time; print('begun', flush=True); time.sleep(60)"
+    command = [sys.executable, "-m", "genesis.distributed", "--restarts", "2", sys.executable, "-c", waits]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as supervisor:
+        assert supervisor.stdout is not None and supervisor.stdout.readline() == "begun\n"
+        supervisor.send_signal(signal.SIGINT)
+        try:
+            _, said = supervisor.communicate(timeout=30)
+        finally:
+            supervisor.kill()
+    assert supervisor.returncode == 128 + signal.SIGINT and "KeyboardInterrupt" in said and "anew" not in said
 
 
 def test_objects_are_saved_by_their_state_and_given_it_back(tmp_path, by_references):
