@@ -144,7 +144,9 @@ def _by_axis(index: Index) -> Sequence[Part]:
 
 
 def _as_int(part: Part) -> Part:
-    """A 0-d integer tensor as the int it holds, which is looked at: like an int it selects a view, not a copy."""
+    """A 0-d integer tensor or array as the int it holds, which is looked at: like an int it selects a view, not a copy."""
+    if isinstance(part, np.ndarray) and not part.shape and part.dtype.kind == "i":
+        return int(part)
     is_int = isinstance(part, Tensor) and not part.shape and part.dtype.category == 1 and part.dtype is not uint8
     return int(part.item()) if is_int else part
 

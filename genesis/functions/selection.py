@@ -179,6 +179,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Operand, accumul
 def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
     axis = 0
     for index in indices:
+        if not isinstance(index, Tensor):
+            raise TypeError(f"index_put: wants a tensor for each index; got {type(index).__name__}")
         yield axis, index
         axis += index.ndim if index.dtype.name == "bool" else 1
 

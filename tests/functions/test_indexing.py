@@ -116,6 +116,20 @@ def test_lists_index_as_tensors_and_make_copies():
     assert (x.tolist(), y.tolist()) == ([0, 1, 2, 3], [10, 13])
 
 
+def test_an_array_of_no_axes_is_an_int(by_references):
+    x, mask = genesis.arange(24.0).reshape(4, 3, 2), genesis.tensor([True, False])
+    one = np.array(1)
+    assert x[one, :, mask].shape == (3, 1)  # as in PyTorch; NumPy moves the axis of an int beside a mask to the front
+    part = x[:, one]
+    part += 100
+    np.testing.assert_array_equal(x[:, 1].numpy(), part.numpy())
+
+
+def test_index_put_names_what_is_no_tensor():
+    with pytest.raises(TypeError, match="index_put: wants a tensor for each index; got slice"):
+        genesis.zeros(3).index_put((slice(1),), genesis.tensor(1.0))
+
+
 def test_a_truth_value_makes_an_axis():
     x = genesis.arange(3)
     assert (x[True].shape, x[False].shape) == ((1, 3), (0, 3))
