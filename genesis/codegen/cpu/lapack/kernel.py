@@ -20,11 +20,11 @@ from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART,
 from genesis.runtime.kernel_cache import KernelSource
 
 PLACE = 3  # words
-STEPS = "call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy"
+STEPS = "call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize", "end_below"
 ALL, LOWER, UPPER = range(3)  # what a copy keeps
 TILE = 16
 SINGULAR = 1  # the flag of a fault
-VERSION = 1
+VERSION = 2
 WORDS = "steps", "count", "threads", "get", "set", "state", "fault", "site"
 
 
@@ -188,6 +188,27 @@ class _Kernel(Code):
         place = self._place(step, 1)
         with self.count(0, self.get(step, 1 + PLACE)) as i:
             self._put_number(place, i, [self.builder.fadd(x, self.real(0.0)) for x in self._number(place, i)])
+
+    def _normalize(self, step: ir.Value) -> None:
+        """{vector, length, count of real numbers}: a vector is divided by its length."""
+        builder, vector, count = self.builder, self._place(step, 1), self.get(step, 1 + 2 * PLACE)
+        squares = self.variable(self.real(0.0))
+        with self.count(0, count) as i:
+            x = builder.load(self.at(vector, i, self.part_bytes), typ=self.real)
+            squares.set(builder.fadd(squares.get(), builder.fmul(x, x)))
+        length = self.intrinsic("sqrt", self.real, [squares.get()])
+        builder.store(length, self._place(step, 1 + PLACE))
+        with self.count(0, count) as i:
+            place = self.at(vector, i, self.part_bytes)
+            builder.store(builder.fdiv(builder.load(place, typ=self.real), length), place)
+
+    def _end_below(self, step: ir.Value) -> None:
+        """{four numbers, bound}: no more is done for a matrix where their product is less. NaN is not."""
+        builder = self.builder
+        *factors, bound = (builder.load(self._place(step, 1 + PLACE * n), typ=self.real) for n in range(5))
+        product = builder.fmul(builder.fmul(factors[0], factors[1]), builder.fmul(factors[2], factors[3]))
+        with builder.if_then(builder.fcmp_ordered("<", product, bound)):
+            self.goes_on.set(I1(0))
 
     def _number(self, pointer: ir.Value, index: ir.Value | int) -> list[ir.Value]:
         """The parts of a number."""

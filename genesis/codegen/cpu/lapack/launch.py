@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu.lapack import kernel
+from genesis.codegen.cpu.lapack.blocked import Reflections, is_blocked, least_squares
 from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
 from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, Place, Recipe
 from genesis.codegen.cpu.lapack.routines import LETTERS, blas_threads
@@ -39,15 +40,20 @@ def launches(
     node, (value, layout) = nodes[call.node], call.operands[0]
     rows, columns = layout.shape[-2:]
     batch, work = numel(layout.shape[:-2]), rows * columns * min(rows, columns)
-    workers = min(threads, batch) if batch * (work + OVERHEAD) > PARALLEL_COST else 1
+    items = batch if batch > 1 or not is_blocked(node.op, rows, columns) else threads
+    workers = min(threads, items) if batch * (work + OVERHEAD) > PARALLEL_COST else 1
     recipe = Recipe(nodes, call, slots, workers)
     RECIPES[node.op](recipe, rows, columns)
     limits = blas_threads()
     several = FIXED if are_deterministic_algorithms_enabled() else threads
     blas = several if workers == 1 and work >= BY_BLAS else 1
-    words = (tuple(recipe.steps), len(recipe.steps), blas, *limits, FAULT, call.node)
     symbol = kernel.source(nodes[value].dtype.name).symbol
-    return [NativeLaunch(addresses[symbol], [Block(words, batch)], workers)]
+    return [
+        NativeLaunch(addresses[symbol], [
+            Block((tuple(steps), len(steps), blas, *limits, FAULT, call.node), batch) for steps in parts if steps
+        ], workers)
+        for parts in recipe.stages if any(parts)
+    ]
 
 
 def _is_taken(nodes: Sequence[Node], call: HostCall) -> bool:
@@ -129,6 +135,14 @@ def _cholesky(r: Recipe, n: int, _: int) -> None:
 def _qr(r: Recipe, m: int, n: int) -> None:
     k = min(m, n)
     inner = m if r.node.attrs["complete"] else k
+    if r.batch == 1 and is_blocked("qr", m, n):
+        factored = Reflections(r, (m, n), k, wants_q=True)
+        factored.copy_rows(r.operands[0], n)
+        factored.factor()
+        factored.expand(inner)
+        r.part(beside=True)
+        r.copy_columns(factored.data, r.out.at(m * inner * r.size), (inner, n), UPPER, column=m)
+        return
     data, scales = r.scratch(m * max(n, inner)), r.scratch(k)
     r.copy(r.operands[0], data, (m, n), transposes=True)
     r.call("geqrf", m, n, data, m, scales, WORK, LWORK)
@@ -145,6 +159,8 @@ def _geqrf(r: Recipe, m: int, n: int) -> None:
 
 
 def _least_squares(r: Recipe, m: int, n: int) -> None:
+    if r.batch == 1 and is_blocked("least_squares", m, n):
+        least_squares(r, m, n)
     a, b = r.operands
     width, rows = (r.node.shape[-1] - 1) // n, max(m, n)
     data, right, order = r.scratch(m * n), r.scratch(rows * width), r.integers(n)

@@ -49,8 +49,11 @@ IWORK, LIWORK = Room("integers"), Room("integers", True)
 Argument = Place | Room | int | float | str
 
 
+Part = list[tuple[BlockWord, ...]]  # steps, one after the other
+
+
 class Recipe:
-    """What is done for each matrix of a call."""
+    """What is done for each matrix of a call: stages, one after the other, of parts that threads share."""
 
     def __init__(self, nodes: Sequence[Node], call: HostCall, slots: SlotMap, workers: int) -> None:
         self.node, self.slots, self.workers = nodes[call.node], slots, workers
@@ -63,8 +66,14 @@ class Recipe:
             start = slots.address(value, layout.offset * self.size)
             self.operands.append(Place(start, numel(layout.shape) // self.batch * self.size))
         self.out = Place(slots.address(call.node), self.node.nbytes // self.batch)
-        self.steps: list[tuple[BlockWord, ...]] = []
+        self.stages: list[list[Part]] = [[[]]]
         self._taken = 0
+
+    def part(self, *, beside: bool = False) -> None:
+        """What follows begins when all before has ended; or runs `beside` the part before, on another thread."""
+        if not beside:
+            self.stages.append([])
+        self.stages[-1].append([])
 
     # ---- memory ----
 
@@ -74,6 +83,13 @@ class Recipe:
         start, self._taken = self._taken, self._taken + share * self.workers
         whole = self.slots.workspace(self._taken)
         return Place(whole._replace(offset=whole.offset + start), 0, share)
+
+    def shared(self, count: int) -> Place:
+        """Memory for so many numbers that all workers see: of a call for one matrix."""
+        assert self.batch == 1
+        start, self._taken = self._taken, self._taken + -(-count * self.size // ALIGNED) * ALIGNED
+        whole = self.slots.workspace(self._taken)
+        return Place(whole._replace(offset=whole.offset + start))
 
     def integers(self, count: int = 1) -> Place:
         return self.scratch(count, INT)
@@ -100,7 +116,7 @@ class Recipe:
         flat: list[BlockWord] = [STEPS.index(kind)]
         for word in words:
             flat += word.words if isinstance(word, Place) else (word,)
-        self.steps.append(tuple(flat))
+        self.stages[-1][-1].append(tuple(flat))
 
     def copy(
         self, source: Place, target: Place, shape: tuple[int, int], keep: int = ALL, *, transposes: bool = False, row: int = 0
@@ -113,14 +129,18 @@ class Recipe:
             rows, columns, between = 1, rows * columns, (0, size, 0, size)
         self._step("copy", source, target, rows, columns, *between, keep)
 
-    def copy_columns(self, source: Place, target: Place, shape: tuple[int, int], keep: int = ALL, column: int = 0) -> None:
-        """Copy a matrix whose columns are one after the other, `column` numbers from each to the next, to rows."""
+    def copy_columns(
+        self, source: Place, target: Place, shape: tuple[int, int], keep: int = ALL, *, column: int = 0, row: int = 0
+    ) -> None:
+        """Copy a matrix whose columns are one after the other, `column` numbers from each to the next, to rows, which are
+        `row` numbers apart."""
         rows, columns = shape
         size = self.size
-        if keep == ALL and 1 in shape and (not column or columns == 1):
+        if keep == ALL and 1 in shape and (not column or columns == 1) and not row:
             self._step("copy", source, target, 1, rows * columns, 0, size, 0, size, keep)
         else:
-            self._step("copy", source, target, rows, columns, size, (column or rows) * size, columns * size, size, keep)
+            between = size, (column or rows) * size, (row or columns) * size, size
+            self._step("copy", source, target, rows, columns, *between, keep)
 
     def zero(self, place: Place, nbytes: int) -> None:
         self._step("zero", place, nbytes)
@@ -139,6 +159,14 @@ class Recipe:
 
     def determinant(self, factors: Place, pivots: Place, n: int, logarithm: bool) -> None:
         self._step("logarithm" if logarithm else "product", factors, pivots, self.out, n, (n + 1) * self.size)
+
+    def normalize(self, vector: Place, count: int, length: Place) -> None:
+        """Divide a vector by its length, a real number which is stored."""
+        self._step("normalize", vector, length, count * (1 + self.dtype.is_complex))
+
+    def end_below(self, numbers: Sequence[Place], bound: Place) -> None:
+        """End the work on the matrix if the product of four real numbers is less than the bound."""
+        self._step("end_below", *numbers, bound)
 
     def check(self, info: Place) -> None:
         """Fail where a routine has."""
