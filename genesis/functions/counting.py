@@ -14,7 +14,7 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import DType, float32, float64, int64
-from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -70,6 +70,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """
     if max < min or bins < 1:
         raise ArgumentError(f"histc: {bins} bins from {min} to {max}; want one at least, and max to be greater")
+    if input.dtype.is_complex:
+        raise UnsupportedTypeError("histc: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
     return call(OPERATIONS["histogram_values"], (input, None, None, (bins,), None if min == max else (min, max), False))[:bins]
 
 

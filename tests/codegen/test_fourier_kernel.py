@@ -44,6 +44,18 @@ def test_lengths(n, dtype):
     assert_transformed("ifft", numbers(dtype, 3, n), norm="ortho")
 
 
+def test_rows_that_go_one_by_one():
+    """Each first radix, with whole and with overlapping vectors of places; halves of fewer numbers than two vectors have."""
+    for n in (64, 72, 104, 256, 264, 512, 1000, 3000):
+        assert_transformed("fft", numbers("complex64", 9, n))
+        assert_transformed("ifft", numbers("complex128", 9, n))
+    for n in (8, 10, 14, 22, 128, 486, 2048):
+        assert_transformed("rfft", numbers("float32", 9, n))
+        assert_transformed("irfft", numbers("complex64", 9, n // 2 + 1), n=n)
+    assert_transformed("rfft", numbers("float64", 3, 78732))  # a long one of an odd half
+    assert_transformed("irfft", numbers("complex128", 3, 39367))
+
+
 @pytest.mark.parametrize("n", [1 << 14, 1 << 18])
 def test_long_transforms_of_a_batch(n):
     """Each by itself, and those that no cache holds as matrices."""
@@ -145,6 +157,7 @@ def test_roots_are_right_to_the_last_place():
 def test_passes_have_the_length_for_their_product(n, columns):
     found = plan.passes(n, columns, "float32", True)
     assert np.prod([a_pass.radix for a_pass in found]) == n
+    assert all(a_pass.kind != "transposed" or a_pass.m >= driver.width_of("float32") for a_pass in found)
     for a_pass in found:
         assert a_pass.l * a_pass.m * a_pass.radix == n
         assert a_pass.kind in ("narrow", "transposed") or a_pass.l * columns >= driver.width_of("float32")

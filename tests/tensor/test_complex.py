@@ -304,6 +304,11 @@ def test_refused_at_the_line_that_asks(name):
         REFUSED[name](genesis.tensor([1 + 2j, 3]))
 
 
+def test_refusals_name_what_was_called():
+    with pytest.raises(TypeError, match=r"^histc: takes real numbers, got complex ones"):
+        genesis.histc(genesis.tensor([1 + 2j, 3]))
+
+
 def assigned(index, value):
     x = genesis.zeros(2)
     x[index] = value
