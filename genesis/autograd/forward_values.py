@@ -33,6 +33,9 @@ class ReleasedError(RuntimeError):
         super().__init__("backward: an earlier backward released this graph; give that one retain_graph=True to run it again")
 
 
+GOES_ON = "backward goes on in a program that ran before"
+
+
 class ChangedError(RuntimeError):
     """A value that backward needs was changed in place."""
 
@@ -46,7 +49,7 @@ def forward_values(
     """
     if source is trace:
         return int, None, (), gathered_alone(source.nodes) if transient_collectives(source) and not create_graph else ()
-    refuse("backward goes on in a program that ran before")
+    refuse(GOES_ON)
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.backward.graph_freed:
         raise ReleasedError

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import compress, repeat
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +16,8 @@ from genesis.execution.interrupted_run import collective_failure, give_up, go_on
 from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
 from genesis.execution.ran_collectives import from_results, keep_results
 from genesis.execution.reference_mode import Interpretation, WithoutValues
-from genesis.execution.result_pool import ResultPool, Run, reusable
+from genesis.execution.result_pool import Run
+from genesis.execution.reused_inputs import reused_inputs
 from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.collectives import GROUPS
@@ -29,13 +28,14 @@ from genesis.runtime.native import Completion, UnfinishedError
 from genesis.runtime.scratch import scratch
 from genesis.runtime.timeline import timeline
 from genesis.tracing.memory import Memory
+from genesis.tracing.state import leave as leave_trace
 from genesis.tracing.state import thread_state, unflushed
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
 from genesis.tracing.trie import Step
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
-_second, _pointer = itemgetter(1), attrgetter("memory.pointer")
+_pointer = attrgetter("memory.pointer")
 _NONE: dict[int, Array] = {}
 
 
@@ -57,6 +57,18 @@ def realize(array: Array) -> Memory:
         if memory is None:
             raise _lost(trace)
     return memory
+
+
+def realize_apart(array: Array) -> Memory:
+    """As `realize`, but the trace of a pending value takes further calls, and computes it once more when it is flushed."""
+    with LOCK:
+        trace = array.trace
+        is_open = array.memory is None and trace is not None and not (trace.closed or trace.eager)
+        if is_open and not (GROUPS and collectives_of(trace)):  # type: ignore[arg-type]
+            memory = _computed_apart(trace, [array]).get(array.index)  # type: ignore[arg-type]
+            if memory is not None:
+                return memory
+        return realize(array)
 
 
 def readable(array: Array) -> Array:
@@ -208,19 +220,22 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
     """
     failure = None
     try:
-        while trace.run is None or not trace.run.completion:
-            if has_overwritten(trace.run):
-                go_on(trace.run, trace)
-                continue
-            trace.run = None
-            source = from_results(trace)
+        while True:
+            if trace.run is not None:  # an interrupt has left it
+                if trace.run.completion:
+                    break
+                if has_overwritten(trace.run):
+                    go_on(trace.run, trace)
+                    continue
+                trace.run = None
+            source = from_results(trace) if trace.ran else trace
             trace.run = begun = run or _begin(trace, source)
             run = None
             failed = _execute(begun, trace, source)
             if failed is None:
-                begun.completion.note()
-            else:
-                failure = failed
+                begun.completion.set()
+                break
+            failure = failed
     except BaseException as raised:
         if has_overwritten(trace.run):
             try:
@@ -257,11 +272,13 @@ def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
     if not isinstance(plan, Plan):
         return lose(trace, *plan.failure) if isinstance(plan, Interpretation) and plan.failure else None
     trace.entered.clear()
-    if not (plan.keeps and source.backward.custom_calls):  # these may read what no derived value does
+    if not plan.keeps:
+        source.input_at.clear()
+    elif not source.backward.custom_calls:  # these may read what no derived value does
         for index in source.input_at.keys() - plan.saved_inputs:
             del source.input_at[index]  # backward does not read it: its memory may serve again
     assert run.pool is not None
-    reused = _reused_inputs(run.pool, source) if run.pool.donors else _NONE
+    reused = reused_inputs(run.pool, source) if run.pool.donors else _NONE
     slots = _slots(run, plan, source, reused)
     if reused or plan.collectives:
         run.overwriting = slots, [*reused]
@@ -363,34 +380,9 @@ def _finish(trace: Trace, run: Run) -> None:
         trace.free_graph()
         if trace.variables and any([leaf._base is not None for leaf in trace.variables.values()]):
             trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
-    state, name = thread_state, trace.device.name
-    if state.traces.get(name) is trace:
-        del state.traces[name]
-        state.trace = None
-    if trace in state.left:
-        state.left = tuple([other for other in state.left if other is not trace])
+    leave_trace(trace)
     trace.clear_recording()
     if run.pool is not None:
         run.pool.give_back(run)
         run.plan, run.handles, run.arena, run.overwriting = None, (), None, None
         run.pool = None
-
-
-def _reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
-    """The inputs that outputs are written over, by the number of the output's buffer: they die with this flush."""
-    recorder = thread_state.recorder
-    written = map(id, map(_second, trace.written))
-    others = dict.fromkeys(written, 2) if recorder is None else {
-        array: 1 + count for array, count in (recorder.references() + Counter(written)).items()}
-    # A tensor that was written over is undone by `trace.written` if the flush fails, but `donations` proves that after the
-    # first write over an input nothing fails: so that reference, and the record's own, keep no memory from being reused.
-    arrays = [*map(trace.inputs.__getitem__, pool.donors)]
-    owners = [*map(others.get, map(id, arrays), repeat(1))]  # the trace's inputs, what it has written, the record
-    reused = dict(compress(zip(pool.donated, arrays, strict=True), reusable(arrays, owners, pool.sizes)))
-    for number, array in reused.items():
-        buffer = array.memory.buffer  # type: ignore[union-attr]
-        if recorder is not None:
-            reused[number] = Array(None, -1, array.node, array.memory)
-            recorder.gave_away(array)
-        buffer.version, buffer.origin = 0, None
-    return reused

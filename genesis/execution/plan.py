@@ -128,11 +128,10 @@ def plan_for(trace: Trace) -> Plan:
 
 def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     """The plan that computes `handles` where the trace ends: the one that ran there last time, or a new one."""
-    threads = get_num_threads()
     outputs = tuple(dict.fromkeys(map(_index, handles)))
+    threads = get_num_threads()
     key = _key(trace, outputs, threads)
-    plans = trace.step.plans
-    plan: Plan | None = plan_cache.get(plans, key)
+    plan: Plan | None = plan_cache.get(trace.step.plans, key)
     if plan is None:
         if trace.is_apart:  # handlers that come while handlers lower the same would never come to an end
             return uninterrupted(_new_plan, trace, outputs, threads, key)
@@ -151,7 +150,9 @@ def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = 
 
 def _key(trace: Trace, outputs: tuple[int, ...], threads: int) -> Key:
     # Devices that share memory share plans.
-    return outputs, threads, planned_threads(), trace.device.memory, frozenset(trace.released), frozenset(trace.lost)
+    released, lost = trace.released, trace.lost
+    return (outputs, threads, planned_threads(), trace.device.memory,
+            frozenset(released) if released else None, frozenset(lost) if lost else None)
 
 
 def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key, lowered: Lowered | None = None) -> Plan:

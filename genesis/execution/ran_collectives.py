@@ -30,11 +30,12 @@ def keep_results(run: Run, trace: Trace, failed: int) -> None:
     ended = [call for stage in stages[:first] for call in stage if not (isinstance(call, HostCall) and call.phase == going_on)]
     begun = {call.node for stage in stages[: last + 1] for call in stage if isinstance(call, HostCall)}
     written = {value for call in ended for value in call.writes}
+    ran = trace.ran = {**trace.ran}
     for index, (base, _), memory in zip(plan.values, lowered.outputs, run.memories, strict=True):
         node = trace.nodes[index]
         if base in written and PRIMITIVES[node.op].kind == "collective":
             given = Node("input", (), {"strides": memory.strides}, node.shape, node.dtype, node.differentiable)
-            trace.ran[index] = Array(None, -1, given, memory)
+            ran[index] = Array(None, -1, given, memory)
     for number in begun - {failed}:
         node = lowered.nodes[number]
         if PRIMITIVES[node.op].kind == "collective" and lowered.origins[number] not in trace.ran:

@@ -158,10 +158,8 @@ class ResultPool:
 
     def take(self, device: Device) -> Run:
         """A run: the oldest that is idle, or a new one."""
-        if len(self.idle) >= _RUNS:
-            run = self.idle.pop(0)
-            if run.device is device:
-                return run
+        if len(self.idle) >= _RUNS and (run := self.idle.pop(0)).device is device:
+            return run
         return self.new_run(device)
 
     def new_run(self, device: Device) -> Run:
@@ -198,11 +196,17 @@ class ResultPool:
                 buffer.origin = buffer._owner = None  # type: ignore[union-attr]
 
     def _replace(self, run: Run, counts: Sequence[int], reused: Mapping[int, Array]) -> None:
-        """Make memory in place of what somebody owns, or all in the run's first time."""
+        """Make memory in place of what somebody owns; all of it in the run's first time, and where an interrupt has cut this
+        short."""
         kept, small, memories = run.kept, self._small, run.memories
-        for place, (now, alone) in enumerate(zip(counts, run.unowned or (), strict=True)):
-            if now != alone:
-                memories[small[place % len(small)]] = None  # type: ignore[call-overload]
+        unowned, run.unowned = run.unowned, None
+        if unowned is None:
+            for value in small:
+                memories[value] = None  # type: ignore[call-overload]
+        else:
+            for place, (now, alone) in enumerate(zip(counts, unowned, strict=True)):
+                if now != alone:
+                    memories[small[place % len(small)]] = None  # type: ignore[call-overload]
         kept.clear()
         self._make(run, self._buffers, reused)
         if self._handles:

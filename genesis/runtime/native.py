@@ -149,6 +149,10 @@ class Completion:
     def clear(self) -> None:
         self._word[0] = 0
 
+    def set(self) -> None:
+        """Note it, where an interrupt may come before."""
+        self._word[0] = 1
+
     def __bool__(self) -> bool:
         return self._word[0] & 1 != 0
 

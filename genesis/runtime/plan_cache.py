@@ -10,6 +10,7 @@ from genesis.ir.annotations import Key
 
 SIZE_LIMIT = 200_000  # nodes, of about 1 KB each
 Plans = dict[Any, Any]  # plans by their keys, as a trace has them
+_removed = contextlib.suppress(KeyError)
 
 
 class PlanCache:
@@ -25,7 +26,7 @@ class PlanCache:
     def get(self, plans: Plans, key: Key) -> Any:
         plan = plans.get(key)
         if plan is not None and plan is not self._latest:
-            with contextlib.suppress(KeyError):  # a signal handler has just removed it
+            with _removed:  # by a signal handler right now
                 self._entries.move_to_end((id(plans), key))
             self._latest = plan
         return plan

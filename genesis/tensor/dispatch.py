@@ -48,6 +48,7 @@ from genesis.tracing.trie import BYTE_LIMIT
 Token = object  # what an argument contributes to the key of a call's step
 
 _SNAPSHOT_BYTES = 1 << 20
+_PLAIN = frozenset({int, float, bool, str, type(None)})  # in lists, part of keys as they are
 
 
 @attribute
@@ -200,36 +201,38 @@ def _snapshot(trace: Trace, array: Array) -> None:
     if array.node.nbytes > _SNAPSHOT_BYTES:
         trace.weight += BYTE_LIMIT
         return
-    if not memory.buffer.device.memory.is_host:
-        trace.entered[array] = trace.enter_array(
-            Array(array.trace, array.index, array.node, memory.copied(dtype, memory.buffer.device)))
-        return
-    now = memory.numpy(dtype)
+    device = memory.buffer.device
     index = trace.entered.get(array)
-    if index is not None:
-        then = trace.input_at[index].memory.numpy(dtype)  # type: ignore[union-attr]
-        if now.tobytes() == then.tobytes():
+    if index is not None and device.memory.is_host:
+        then = trace.input_at[index].memory
+        if memory.values_as_bytes(dtype) == then.values_as_bytes(dtype):  # type: ignore[union-attr]
             return
-    snapshot = Array(array.trace, array.index, array.node, Memory.of(now, dtype, trace.device))
-    trace.entered[array] = trace.enter_array(snapshot)
+    trace.entered[array] = trace.enter_array(Array(array.trace, array.index, array.node, memory.copied(dtype, device)))
 
 
 def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     """What an argument contributes to a step's key: a position for a tensor, the value itself for what is static."""
-    if isinstance(argument, Tensor):
-        return _position(trace, argument)
-    if thread_state.recorder is not None:
-        if type(argument) is Number and operand and not static:
+    kind = type(argument)
+    if kind is Number:
+        if operand and not static:
             return argument.recorder.scalar(trace, argument)
-        argument = plain(argument)
-    kind = argument.__class__
+        argument = argument.fixed()
+        kind = type(argument)
     if kind is float or kind is int or kind is bool:
         if not operand or static or argument == 1 or argument == -1 or (argument == 0 and math.copysign(1.0, argument) > 0):
             return kind, argument
         return trace.enter_scalar(argument)
+    if kind is str or argument is None:
+        return argument
+    if isinstance(argument, Tensor):
+        return _position(trace, argument)
     if kind is list or kind is tuple:
+        if _PLAIN.issuperset(map(type, argument)):
+            return tuple(argument)
         if (argument and isinstance(argument[0], Tensor)) or any([isinstance(a, Tensor) for a in argument]):
             return "tensors", *_member_tokens(trace, argument)
+        if thread_state.recorder is not None:
+            argument = plain(argument)
         return tuple([tuple(a) if a.__class__ is list else a for a in argument])
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
@@ -293,7 +296,8 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     trace.closed = False
                     return call(operation, *with_numbers_read(operation, arguments, attributes), bare)
                 nodes = trace.nodes
-                trace.lines.append((len(nodes), *user_line(), innermost.scope, key))
+                code, offset = user_line()
+                trace.lines.append((len(nodes), code, offset, innermost.scope, key))
                 if step is None:
                     step = defined(trace, operation, arguments, attributes, key)
                 else:

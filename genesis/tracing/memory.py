@@ -63,12 +63,21 @@ class Memory:
         """The same values in memory of their own on `device`."""
         if device is META:
             return Memory.unwritten(self.layout.shape, dtype, device)
-        if device.memory.is_host or device is not self.buffer.device or not self.layout.is_contiguous:
+        if self.strides is not None or device.memory is not self.buffer.device.memory:
             return Memory.of(self.numpy(dtype), dtype, device)
         nbytes = math.prod(self.layout.shape) * dtype.itemsize
         buffer = Buffer(nbytes, device)
-        device.memory.copy(buffer.ptr, self.pointer, nbytes)
-        return Memory(buffer, contiguous_layout(self.layout.shape), dtype)
+        if device.memory.is_host:
+            ctypes.memmove(buffer.ptr, self.pointer, nbytes)
+        else:
+            device.memory.copy(buffer.ptr, self.pointer, nbytes)
+        return Memory.laid(buffer, contiguous_layout(self.layout.shape), 0, None)
+
+    def values_as_bytes(self, dtype: DType) -> bytes:
+        """The elements, in row-major order, in the host's memory."""
+        if self.strides is not None:
+            return self.numpy(dtype).tobytes()  # type: ignore[no-any-return]
+        return ctypes.string_at(self.pointer, math.prod(self.layout.shape) * dtype.itemsize)
 
     def mapped(self, element_map: str, dtype: DType) -> Memory:
         """What a view with this element map shows of the values, in memory of its own."""

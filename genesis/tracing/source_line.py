@@ -29,11 +29,10 @@ _inside = _Inside()
 def user_line(depth: int = 2) -> tuple[CodeType | None, int]:
     """The code object and instruction of the nearest caller outside genesis."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None:
-        if not _inside[frame.f_code.co_filename]:
-            return frame.f_code, frame.f_lasti
-        frame = frame.f_back
-    return None, 0
+    while _inside[(code := frame.f_code).co_filename]:  # type: ignore[union-attr]
+        if (frame := frame.f_back) is None:  # type: ignore[union-attr]
+            return None, 0
+    return code, frame.f_lasti  # type: ignore[union-attr]
 
 
 def error_line(problem: BaseException) -> tuple[str, int] | None:

@@ -64,26 +64,39 @@ def current_trace(device: Device = CPU) -> Trace:
     """This thread's open trace for `device`; for a signal handler or finalizer that has come in between while that trace is
     BUSY or a program runs, one of its own, whose calls are flushed at once.
     """
-    trace = thread_state.trace
+    state = thread_state
+    trace = state.trace
     if trace is not None and not trace.closed and trace.device is device:
         return trace
     with LOCK:
-        trace = thread_state.traces.get(device.name)
+        trace = state.traces.get(device.name)
         if critical.running or (trace is not None and trace.closed is BUSY):
-            trace = Trace(device, thread_state.eager, math.inf)
+            trace = Trace(device, state.eager, math.inf)
             trace.is_apart = True
             return trace
         if trace is None or trace.closed:
-            trace = thread_state.traces[device.name] = _opened(device)
+            trace = state.traces[device.name] = _opened(device)
             if len(_begun) >= _FEW:
                 _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
             _begun.append(trace.reference)
     if device is not CPU:
-        thread_state.multi_device = True
+        state.multi_device = True
     if trace.closed:  # by a signal handler right now
         return current_trace(device)
-    thread_state.trace = None if thread_state.multi_device else trace
+    state.trace = None if state.multi_device else trace
     return trace
+
+
+def leave(trace: Trace) -> None:
+    """`trace` has been flushed: the next call in its thread, which this mostly is, begins another. The caller has LOCK."""
+    state, name = thread_state, trace.device.name
+    if state.traces.get(name) is trace:
+        del state.traces[name]
+        state.trace = None
+    if trace in state.left:
+        state.left = tuple([other for other in state.left if other is not trace])
+    if _begun and _begun[-1] is trace.reference:
+        _begun.pop()
 
 
 def _opened(device: Device) -> Trace:

@@ -13,9 +13,10 @@ import bisect
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
@@ -93,16 +94,23 @@ _numbers = itertools.count()
 class Trace:
     """A path in the trie and the data of its placeholders: what one thread does on one device."""
 
-    __slots__ = (
-        "__weakref__", "apart", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done",
-        "eager", "entered", "failure", "input_at", "inputs", "is_apart", "lines", "lost", "nodes", "number", "ran", "reference",
-        "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
-    )
+    # Defaults of what most traces never set.
+    is_apart = False  # of a signal handler or finalizer that came in between
+    backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
+    backward_done = False  # the next forward begins another trace
+    backwards = 0
+    failure: BaseException | None = None
+    lost: AbstractSet[int] = frozenset()  # positions that cannot be computed, because of the failure
+    ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure
+    number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
+    closed: int = False  # it takes no more calls: True, or BUSY
+    apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
+    run: Any = None  # the flush under way, if one was interrupted
+    done = False  # flushed: every live handle has its memory
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
         self.device = device
         self.eager = eager  # its nodes are computed by their references
-        self.is_apart = False  # of a signal handler or finalizer that came in between
         self.reference = weakref.ref(self)
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
@@ -117,18 +125,7 @@ class Trace:
         # (tensor, its array, and changes before): restored if the flush fails; of what was pending here, a weak reference and
         # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
-        self.backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
-        self.backward_done = False  # the next forward begins another trace
-        self.backwards = 0
         self.released: set[int] = set()  # positions whose derivation an earlier backward has released
-        self.failure: BaseException | None = None
-        self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
-        self.ran: dict[int, Array] = {}  # position -> result, of collectives that ran before the failure
-        self.number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
-        self.closed: int = False  # it takes no more calls: True, or BUSY
-        self.apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
-        self.run: Any = None  # the flush under way, if one was interrupted
-        self.done = False  # flushed: every live handle has its memory
         self.weight = weight
         self.step = root_of(get_default_dtype())
 
@@ -146,16 +143,18 @@ class Trace:
 
     def free_graph(self) -> None:
         """After the end: nothing was saved, so no backward can come any more. `grad_fn` still tells of custom calls."""
-        customs, self.backward, self.input_at = self.backward.custom_calls, FREED, {}
-        if customs:
+        backward, self.backward, self.input_at = self.backward, FREED, {}
+        if backward is not NOTHING and (customs := backward.custom_calls):
             for custom in customs.values():
                 custom.end()
             self.backward_state().custom_calls = customs
 
     def clear_recording(self) -> None:
         """After the end: drop what only an open trace needs."""
+        self.arrays, self.inputs, self.entered, self.written = [], [], {}, []
         self.run = None
-        self.arrays, self.inputs, self.entered, self.written, self.apart, self.ran = [], [], {}, [], None, {}
+        if self.ran or self.apart:
+            self.ran, self.apart = {}, None
         if self.backward.copies:
             self.backward.copies = {}
 
@@ -184,7 +183,8 @@ class Trace:
 
     def record(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
         """`advance`, as a call at the user's line."""
-        self.lines.append((len(self.nodes), *user_line(), innermost.scope, key))
+        code, offset = user_line()
+        self.lines.append((len(self.nodes), code, offset, innermost.scope, key))
         try:
             return self.advance(key, build, grad=grad)
         except BaseException:

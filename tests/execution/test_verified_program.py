@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.execution import flush, result_pool, verified_program
+from genesis.execution import result_pool, reused_inputs, verified_program
 from genesis.execution.plan import plan_for
 from genesis.execution.verified_program import VerificationError, holders
 from genesis.runtime.memory import Buffer
@@ -31,7 +31,7 @@ def ones(elements=LARGE):
 
 def give_all(monkeypatch):
     """The pool's mistake: whatever is asked for may be written over."""
-    monkeypatch.setattr(flush, "reusable", lambda arrays, owners, sizes: [True] * len(sizes))
+    monkeypatch.setattr(reused_inputs, "reusable", lambda arrays, owners, sizes: [True] * len(sizes))
 
 
 def test_an_input_that_dies_is_written_over_and_one_that_lives_is_not():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import weakref
 from collections.abc import Mapping, Sequence
 from ctypes import addressof
 from typing import Any, cast
@@ -192,10 +193,16 @@ class NativeCheck:
         code.attribute(array, "memory", looked)
         code.attribute(looked, "strides", looked)
         code.emit("EQUAL", looked, Constant(row.strides))
-        for name in ("_flat", "_owner") if row.is_private else ():
+        if not row.is_private:
+            return
+        for name in ("_owner", "_flat"):
             for step in ("memory", "buffer", name):
                 code.attribute(array if step == "memory" else looked, step, looked)
-            code.emit("IS", looked, None)
+            if name == "_owner":
+                code.emit("IS", looked, None)
+        skip = code.emit("SKIP_IS", looked, None, 0)
+        code.emit("FALSE", code.call(_is_alive, looked))  # what NumPy saw of it once may be gone
+        code.skip_from(skip)
 
     # ---- values ----
 
@@ -232,6 +239,10 @@ class NativeCheck:
             code.emit("IS_NOT", place, None)
             return place
         return self._by_python(expression)
+
+
+def _is_alive(reference: weakref.ref[Any]) -> bool:
+    return reference() is not None
 
 
 def _is_call(expression: ast.expr, name: str) -> bool:

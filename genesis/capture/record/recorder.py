@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from genesis.autograd.forward_values import GOES_ON
 from genesis.capture.guards.python_state import Guards
 from genesis.capture.record.origins import users_frame
 from genesis.capture.record.reads import LOOK, Reads
@@ -22,7 +23,7 @@ from genesis.capture.record.records import InputSource, Program, Refusal, Settin
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.capture.replay.program import ReplayProgram
-from genesis.execution.flush import FLUSH_HOOKS, flush_all, realize
+from genesis.execution.flush import FLUSH_HOOKS, flush_all, realize, realize_apart
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import Attributes, Options, Scalar, Tree
 from genesis.ir.graph import Graph
@@ -42,6 +43,7 @@ from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
 
 T = TypeVar("T")
+UNREACHED = "that no argument, name or attribute leads to"
 
 
 class Recorder:
@@ -154,7 +156,8 @@ class Recorder:
     def item_read(self, tensor: Tensor) -> Any:
         """The one number in `tensor`; a Number that replays read anew, if calls like this one only return it."""
         array = array_of(tensor)
-        values = realize(array).numpy(array.node.dtype)
+        # What is only returned need not part the call's program in two.
+        values = (realize_apart if self._returns_items else realize)(array).numpy(array.node.dtype)
         if values.size != 1:
             raise ValueError(f"item: a tensor of shape {tensor.shape} is not one number; want exactly one element")
         value = values.astype(array.node.dtype.compute.numpy).item()
@@ -165,9 +168,10 @@ class Recorder:
         return value
 
     def only_returns_items(self, result: Tree) -> bool:
-        """Whether the only obstacles to a replay are numbers read from tensors and returned."""
+        """Whether the only obstacles to a replay are numbers read from tensors and returned, and that they part programs."""
         returned = {id(leaf) for leaf in leaves_of(result)}
-        looks = all(refusal.reason.startswith(LOOK) for refusal in self.refusals)
+        reasons = [refusal.reason for refusal in self.refusals]
+        looks = all(reason.startswith((LOOK, GOES_ON)) or reason.endswith(UNREACHED) for reason in reasons)
         return looks and bool(self.items) and self._looks == len(self.items) and returned.issuperset(map(id, self.items))
 
     def input_entered(self, trace: Trace, tensor: Tensor, array: Array) -> None:
@@ -331,7 +335,7 @@ class Recorder:
     def _input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource:
         source = self.sources.input_source_of(trace, position, array)
         if source is None:
-            reason = f"a tensor of shape {array.node.shape} is read that no argument, name or attribute leads to"
+            reason = f"a tensor of shape {array.node.shape} is read {UNREACHED}"
             self.refusals.append(Refusal(reason, trace.line_of(position + 1)))
             return InputSource(("constant", array))
         return source

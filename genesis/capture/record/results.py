@@ -235,6 +235,14 @@ def _builder(description: tuple[str, Any], places: Places) -> Builder:
     return build_object
 
 
+def array_in(layout: Layout | None, root: Tensor) -> Array:
+    """What lies in the memory of `root`, which is computed, as laid out there."""
+    whole = root._array
+    assert whole.memory is not None and layout is not None
+    memory = whole.memory.at(layout, whole.node.dtype, whole.node.dtype)
+    return Array.realized(memory.buffer, memory.layout, whole.node.dtype)
+
+
 def tensor_builder(recipe: Recipe, places: Places) -> Builder:
     """The function that builds the tensor of a recipe, once in a call."""
     kind, base, value, flags, new = recipe.kind, recipe.base, recipe.value, recipe.flags, object.__new__
@@ -262,9 +270,7 @@ def tensor_builder(recipe: Recipe, places: Places) -> Builder:
             shares(result, root, recipe.layout)
             result._seen -= recipe.lag
         if value is None:
-            whole = root._array
-            memory = whole.memory.at(recipe.layout, whole.node.dtype, whole.node.dtype)
-            result._array = Array.realized(memory.buffer, memory.layout, whole.node.dtype)
+            result._array = array_in(recipe.layout, root)
         elif value[0] == "constant":
             result._array = copied(value[1])
         else:

@@ -19,7 +19,7 @@ from typing import Any
 from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.guards.native_check import NativeCheck
 from genesis.capture.record.records import Mode, Positional
-from genesis.capture.record.results import Recipe, Results
+from genesis.capture.record.results import Recipe, Results, array_in
 from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.native_modes import require_device, require_plain_thread
@@ -290,8 +290,12 @@ class NativeReplay:
         if known is not None:
             return known
         root = None if recipe.base is None else self._made(recipe.base, words)
-        program, position = recipe.key
-        array = self._array(self._steps[program].program.value_at[position], words[program])
+        if recipe.value is None:
+            assert root is not None
+            array = self._code.call(partial(array_in, recipe.layout), root)
+        else:
+            program, position = recipe.key
+            array = self._array(self._steps[program].program.value_at[position], words[program])
         tensor = self._tensor(recipe.kind, array, recipe.flags)
         if root is not None:
             self._code.call(partial(_share, recipe.layout, recipe.lag), tensor, root)
@@ -325,10 +329,11 @@ def _share(layout: Layout | None, lag: int, view: Tensor, root: Tensor) -> None:
 
 
 def _is_computed(recipe: Recipe) -> bool:
-    """Whether a result, and the root that it may be a view of, are values of the program that the call makes."""
+    """Whether a result, and the root that it may be a view of, are values of the programs that the call makes."""
     base = recipe.base
-    return recipe.value is not None and recipe.value[0] == "output" and (
-        base is None or (base.__class__ is Recipe and _is_computed(base)))
+    if base is not None and not (base.__class__ is Recipe and _is_computed(base)):
+        return False
+    return base is not None if recipe.value is None else recipe.value[0] == "output"  # type: ignore[no-any-return]
 
 
 def is_native(results: Results) -> bool:

@@ -146,3 +146,130 @@ def test_an_index_out_of_range_in_the_last_program_leaves_all_as_it_was():
         assert results[0] == results[1] == "IndexError" or results[0] == pytest.approx(results[1], rel=1e-5)
         np.testing.assert_allclose(table.weight.detach().clone().numpy(), other.weight.detach().clone().numpy(), rtol=1e-5)
     assert native_replays(compiled) > 5, [entry.refusal for entry in compiled.entries]
+
+
+def logged(kind, norm, compile):
+    """Losses, parameters, statistics and gradients of steps that tell their loss as a number, each beside what was kept."""
+    genesis.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 5), *([nn.BatchNorm1d(5)] if norm else []), nn.Tanh(), nn.Dropout(0.2), nn.Linear(5, 3))
+    optimizer = optim.Adam(model.parameters(), lr=0.05)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        value = loss.item() if kind == "before backward" else None
+        loss.backward()
+        value = loss.item() if kind == "before the update" else value
+        with genesis.no_grad():
+            if kind == "of what is written":
+                value = model[0].bias.sum().item()
+                model[0].bias.mul_(0.5)
+        optimizer.step()
+        return value, loss.detach()
+
+    called, told, kept = genesis.compile(step) if compile else step, [], []
+    for k in range(14):
+        value, loss = called(genesis.tensor(X + k / 20))
+        kept.append(loss)
+        for group in optimizer.param_groups:
+            group["lr"] = 0.05 / (1 + k // 4)
+        told += [np.asarray(value), *[np.array(one.tolist()) for one in (*state_of(model, optimizer), *model.buffers())
+                                     if isinstance(one, genesis.Tensor)]]
+    return [*told, *[np.asarray(loss.item()) for loss in kept]], called
+
+
+@pytest.mark.parametrize("norm", [False, True], ids=["", "batch norm"])
+@pytest.mark.parametrize("kind", ["before backward", "before the update", "of what is written"])
+def test_a_number_that_is_only_returned_parts_no_program(kind, norm):
+    told, compiled = logged(kind, norm, True)
+    for one, other in zip(told, logged(kind, norm, False)[0], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    [entry] = compiled.entries
+    assert len(entry.programs) == 1 and entry.native.replays >= 6
+
+
+def test_a_number_that_is_returned_and_branched_on_is_no_result_alone():
+    weight = genesis.ones(3, requires_grad=True)
+
+    def step(x):
+        loss = (weight * x).sum()
+        value = loss.item()
+        if value > 4:
+            return value, None
+        loss.backward()
+        return value, weight.grad
+
+    compiled = genesis.compile(step)
+    for value in [1.0, 1.0, 2.0, 1.0, 2.0, 1.0, 1.0]:
+        weight.grad = None
+        found, gradient = compiled(genesis.full((3,), value))
+        assert found == 3 * value and (gradient is None if value == 2 else gradient.tolist() == [value] * 3)
+
+
+def test_a_value_that_is_lost_is_lost_at_the_users_line():
+    def picked(x, index):
+        value = x[index].sum().item()
+        return value, x * 2
+
+    compiled = genesis.compile(picked)
+    x = genesis.arange(4.0)
+    for _ in range(8):
+        assert compiled(x, genesis.tensor([1, 2]))[0] == 3.0
+    with pytest.raises(IndexError, match="test_read_between"):
+        compiled(x, genesis.tensor([1, 9]))
+    assert compiled(x, genesis.tensor([3, 3]))[0] == 6.0
+
+
+@pytest.mark.parametrize("width", [5, 3000])
+def test_parameters_that_numpy_saw_once(width):
+    """What NumPy sees is written at once; once it is gone instructions go on."""
+    def trained(compile):
+        genesis.manual_seed(1)
+        layer = nn.Linear(4, width)
+        optimizer = optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = layer(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        called, told = genesis.compile(step) if compile else step, []
+        for k in range(24):
+            told.append(called(genesis.tensor(X + k / 20)).item())
+            shown = layer.weight.detach().numpy()
+            told.append(float(shown.sum()))
+            if k % 6 == 5:
+                shown *= 0.5
+            if k % 8 == 7:  # it is seen while the next step is taken
+                held = layer.weight.detach().numpy()
+                called(genesis.tensor(X))
+                told.append(float(held.sum()))
+                del held
+            del shown
+        return told, called
+
+    told, compiled = trained(True)
+    np.testing.assert_allclose(told, trained(False)[0], rtol=1e-4)
+    assert native_replays(compiled) >= 8
+
+
+def test_a_loss_that_was_looked_at_is_returned_detached():
+    told = []
+    for compile in (True, False):
+        step, *_ = world("skipped")
+
+        def detached(x, step=step):
+            return step(x)[0].detach()
+
+        called, kept = genesis.compile(detached) if compile else detached, []
+        for k in range(12):
+            loss = called(genesis.tensor(X + k / 20))
+            kept.append(loss)
+            if k % 4 == 3:
+                loss.mul_(2)
+        told.append([loss.item() for loss in kept])
+        if compile:
+            assert native_replays(called) >= 4
+    np.testing.assert_allclose(*told, rtol=1e-5)

@@ -1,0 +1,34 @@
+"""Inputs that die with a flush, so that results are written over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import compress, repeat
+from operator import itemgetter
+
+from genesis.execution.result_pool import ResultPool, reusable
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Array, Trace
+
+_second = itemgetter(1)
+
+
+def reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
+    """The inputs that outputs are written over, by the number of the output's buffer: they die with this flush."""
+    recorder = thread_state.recorder
+    written = map(id, map(_second, trace.written))
+    others = dict.fromkeys(written, 2) if recorder is None else {
+        array: 1 + count for array, count in (recorder.references() + Counter(written)).items()}
+    # A tensor that was written over is undone by `trace.written` if the flush fails, but `donations` proves that after the
+    # first write over an input nothing fails: so that reference, and the record's own, keep no memory from being reused.
+    arrays = [*map(trace.inputs.__getitem__, pool.donors)]
+    owners = [*map(others.get, map(id, arrays), repeat(1))]  # the trace's inputs, what it has written, the record
+    reused = dict(compress(zip(pool.donated, arrays, strict=True), reusable(arrays, owners, pool.sizes)))
+    for number, array in reused.items():
+        buffer = array.memory.buffer  # type: ignore[union-attr]
+        if recorder is not None:
+            reused[number] = Array(None, -1, array.node, array.memory)
+            recorder.gave_away(array)
+        buffer.version, buffer.origin = 0, None
+    return reused
