@@ -100,8 +100,7 @@ class SourceTable:
                 return InputSource(source, None, is_copied)
         # A view of its own: a replay takes the same part of what a program computed, or of its root's memory.
         derived = None
-        if array.node.differentiable:
-            assert array.trace is not None
+        if array.node.differentiable and array.trace is not None:  # what an earlier program saved has none
             derived = self.values.get((array.trace, array.index))
             if derived is None:  # from before the call, and looked up again in its root's memory, as a replay will
                 source = None if tensor is None or tensor._base is None else self.source_of(tensor)
