@@ -94,6 +94,11 @@ _numbers = itertools.count()
 class Trace:
     """A path in the trie and the data of its placeholders: what one thread does on one device."""
 
+    __slots__ = (
+        "__dict__", "__weakref__", "arrays", "changed", "closed", "device", "eager", "entered", "input_at", "inputs", "lines",
+        "nodes", "reference", "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
+    )
+
     # Defaults of what most traces never set.
     is_apart = False  # of a signal handler or finalizer that came in between
     backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
@@ -103,12 +108,12 @@ class Trace:
     lost: AbstractSet[int] = frozenset()  # positions that cannot be computed, because of the failure
     ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure
     number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
-    closed: int = False  # it takes no more calls: True, or BUSY
     apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
-    run: Any = None  # the flush under way, if one was interrupted
     done = False  # flushed: every live handle has its memory
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
+        self.closed: int = False  # it takes no more calls: True, or BUSY
+        self.run: Any = None  # the flush under way, if one was interrupted
         self.device = device
         self.eager = eager  # its nodes are computed by their references
         self.reference = weakref.ref(self)

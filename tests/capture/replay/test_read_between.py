@@ -273,3 +273,20 @@ def test_a_loss_that_was_looked_at_is_returned_detached():
         if compile:
             assert native_replays(called) >= 4
     np.testing.assert_allclose(*told, rtol=1e-5)
+
+
+def test_a_backward_that_goes_on_in_a_program_that_ran_is_called_each_time():
+    weight = genesis.ones(3, requires_grad=True)
+
+    @genesis.compile
+    def step(x):
+        loss = (weight.exp() * x).sum()
+        if loss.isfinite():
+            loss.backward()
+        return loss.detach()
+
+    for k in range(4):
+        weight.grad = None
+        step(genesis.full((3,), float(k)))
+        np.testing.assert_allclose(weight.grad.numpy(), np.e * k, rtol=1e-6)
+    assert "backward goes on in a program that ran before" in str(step.refusals[0])
