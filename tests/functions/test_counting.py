@@ -43,6 +43,19 @@ def test_results_are_torchs(name):
             assert_close(ours, theirs, f"{name} {given}")
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bins_are_torchs_at_their_edges_and_replayed(dtype):
+    edges, numbers = np.arange(11, dtype=dtype) / 10, np.random.default_rng(3).normal(size=(7, 50)).astype(dtype)
+    numbers[0, :3] = np.nan, np.inf, 2.0
+    edges = np.stack([edges, np.nextafter(edges, dtype(-1)), np.nextafter(edges, dtype(2))])
+    compiled = genesis.compile(lambda x, bins, low, high: x.histc(bins, low, high), dynamic=False)
+    for given in ((edges, 10, 0, 1), (edges, 7, 0.1, 0.7), (numbers, 64, -2, 2)):
+        x, *rest = given
+        found = [compiled(of(genesis, x), *rest) for _ in range(3)]
+        assert_close([of(genesis, x).histc(*rest), *found], [of(torch, x).histc(*rest)] * 4)
+    assert len(compiled.entries) == 3 and all(entry.replays for entry in compiled.entries)
+
+
 def test_a_histogram_has_edges():
     tenths, same = np.arange(11) / 10, X * 0 + 3
     for x, bins, keywords in (
