@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from genesis.as_torch.stand_ins.overriding import _disabled_torch_function_impl
 from genesis.as_torch.stand_ins.types import legacy_tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import get_default_dtype
@@ -21,7 +22,7 @@ from genesis.tensor.views import detach
 
 def take_sizes() -> None:
     """Have the constructor of Tensor be PyTorch's: numbers are sizes, data becomes the default float, a tensor is shared."""
-    plain = Tensor.__init__
+    plain, plain_parameter = Tensor.__init__, Parameter.__init__
 
     def construct(self: Tensor, content: Arguments, options: Attributes) -> None:
         first = content[0] if content else None
@@ -42,7 +43,7 @@ def take_sizes() -> None:
         if content and not issubclass(cls, Parameter):
             construct(self, content, options)
         elif content and cls.__new__ is not new:  # of a class whose own `__new__` says what it holds
-            Parameter.__init__(self, *content, **options)  # type: ignore[arg-type]
+            plain_parameter(self, *content, **options)  # type: ignore[arg-type]
         return self
 
     @replayable
@@ -51,6 +52,13 @@ def take_sizes() -> None:
         if "_array" not in attributes_of(self):
             construct(self, content, options)
 
+    @replayable
+    def made_parameter(self: Parameter, *content: Any, **options: Any) -> None:
+        """Makes what the `__new__` of a derived class, which takes arguments of its own, did not."""
+        if "_array" not in attributes_of(self):
+            plain_parameter(self, *content, **options)
+
+    Parameter.__init__ = made_parameter  # type: ignore[method-assign]
     Tensor.__new__ = staticmethod(new)  # type: ignore[assignment, method-assign]
     Tensor.__init__ = made  # type: ignore[method-assign, assignment]
 
@@ -92,6 +100,9 @@ def derive_classes() -> None:
 
     def derived(cls: type[Tensor], **options: Any) -> None:
         own = vars(cls).get("__torch_function__")
+        if own is _disabled_torch_function_impl:
+            cls._result_class = Tensor
+            return
         if own is not None and getattr(own, "__func__", own) is not asked_plainly.__func__:
             ask(cls)
         if issubclass(cls, Parameter):

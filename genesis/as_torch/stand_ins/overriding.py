@@ -152,4 +152,12 @@ def get_default_nowrap_functions() -> set[AnyFunction]:
 wrap_torch_function = returned
 
 
+def _disabled_torch_function_impl(
+    func: AnyFunction, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+) -> Any:
+    """The call, without asking classes: its results are plain tensors. The `__torch_function__` of classes that say so."""
+    with asking_none():
+        return func(*args, **(kwargs or {}))
+
+
 replayable_module(__name__)

@@ -37,3 +37,45 @@ print(torch.randint_like(zeros, high=7), torch.randint_like(zeros, 7), torch.ran
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     print(nn.Hardtanh(min_value=-2.0, max_value=3.0), nn.Hardtanh(-2.0, 3.0, True, min_value=-1.0))
+
+
+class Signed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.k = nn.Parameter(torch.ones(()))
+
+
+class Hidden(Signed):
+    """A property that cannot be set hides the parameter of the base."""
+
+    @property
+    def k(self):
+        return -self.c
+
+    def __init__(self):
+        super().__init__()
+        self.c = 2.0
+
+
+hidden = Hidden()
+print(hidden.k, list(hidden.state_dict()), [p.item() for p in hidden.parameters()])
+
+
+class Quiet(torch.Tensor):
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+quiet = torch.ones(2).as_subclass(Quiet)
+print(type(quiet).__name__, type(quiet + 1).__name__, type(quiet.sum()).__name__, (quiet * 3).tolist())
+
+
+class Named(nn.Parameter):
+    def __new__(cls, data=None, name="", requires_grad=True):
+        made = torch.Tensor._make_subclass(cls, data, requires_grad)
+        made.mine = name
+        return made
+
+
+named = Named(torch.ones(2), name="first")
+print(type(named).__name__, named.mine, named.requires_grad, isinstance(named, nn.Parameter), named.tolist())
+print(nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1), False))
