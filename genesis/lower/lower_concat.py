@@ -15,6 +15,7 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes
+from genesis.lower.simplify import resimplified
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
@@ -84,11 +85,13 @@ def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int])
     live = live_nodes(read, graph.outputs)
     result = Rewriting(graph)
     there: dict[tuple[tuple[int, ...], int], int] = {}  # concatenations, by what they are made of
+    shared = False
     for index, node in enumerate(graph.nodes):
         if not live[index]:
             result.put(-1)
         elif index in sums:
             whole = _found_there(result, node, found[index], there)
+            shared |= whole is not None
             if whole is None:
                 pieces = tuple(_pieces(result, node, sums[index], found[index]))
                 whole = result.append(Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype))
@@ -97,7 +100,7 @@ def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int])
             if node.op == "cat":
                 there.setdefault((tuple([result.place[i] for i in node.inputs]), node.attrs["dim"]), len(result.nodes))
             result.copy(node)
-    return result.finished()
+    return resimplified(result.finished()) if shared else result.finished()  # views of the shape that another one has
 
 
 def _found_there(

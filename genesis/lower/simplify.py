@@ -16,7 +16,7 @@ import numpy as np
 
 from genesis.ir.annotations import Key, Scalar
 from genesis.ir.graph import Node
-from genesis.ir.shapes import Shape, contiguous_strides
+from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.rewriting import Simplified, base_of, live_nodes, only_live, readers_of, without_dead
 from genesis.ops.contraction import exchanged
@@ -90,6 +90,8 @@ def _rewritten(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
         if node.op == "view":
             place[index] = kept.add_view(node, index)
             continue
+        if "axes" in node.attrs:
+            node = _over_one_axis(node, kept.nodes)
         same = _forwarded(node, kept.nodes)
         place[index] = kept.add(node if node.shape else _constant_folded(node, kept.nodes), index) if same is None else same
     return Simplified(kept.nodes, [place[o] for o in outputs], kept.origins)
@@ -213,6 +215,17 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
             if value == unit and str(value) != "-0.0":  # x - -0.0 is not x: -0.0 - -0.0 is 0.0
                 return inputs[1 - position]
     return None
+
+
+def _over_one_axis(node: Node, kept: Sequence[Node]) -> Node:
+    """A reduction over leading axes that are one axis of the value that its input shows: equal ones are then one."""
+    axes, view = node.attrs["axes"], kept[node.inputs[0]]
+    if len(axes) < 2 or axes != tuple(range(len(axes))) or view.op != "view" or not _is_identity(view):
+        return node
+    rows = numel(view.shape[: len(axes)]), *view.shape[len(axes) :]
+    if PRIMITIVES[node.op].kind != "reduce" or kept[view.inputs[0]].shape != rows:
+        return node
+    return Node(node.op, view.inputs, {**node.attrs, "axes": (0,)}, node.shape, node.dtype, node.differentiable)
 
 
 def _shows(node: Node, base: int, at: Mapping[str, Any]) -> bool:

@@ -34,6 +34,19 @@ becomes
 %1 = neg(%0) : float32[3]
 return %1
 
+# a sum over axes that are one of what lies in memory is that value's, as another one is
+%0 = input() : float32[6, 4]
+%1 = reshape(%0, shape=(2, 3, 4), strides=(12, 4, 1), offset=0) : float32[2, 3, 4]
+%2 = sum(%1, axes=(0, 1)) : float32[4]
+%3 = sum(%0, axes=(0,)) : float32[4]
+%4 = mul(%2, %3) : float32[4]
+return %4
+becomes
+%0 = input() : float32[6, 4]
+%1 = sum(%0, axes=(0,)) : float32[4]
+%2 = mul(%1, %1) : float32[4]
+return %2
+
 # an index that nobody reads by is not checked
 %0 = input() : int64[3]
 %1 = check_index(%0, extent=4, wrap=True, name='index') : int64[3]
