@@ -137,7 +137,7 @@ hardshrink = _activation(
 
 
 # ---- along an axis ----
-def _shifted(name: str, input: Value, dim: int, dtype: DType | None) -> tuple[Value, int, DType]:
+def less_top(name: str, input: Value, dim: int, dtype: DType | None = None) -> tuple[Value, int, DType]:
     """`input`, wide, with its maximum along `dim` taken off (as a constant: it cancels in the gradient); the axis; the dtype
     that the result is to have."""
     axis, dtype = normalize_axis(name, dim, input.ndim), dtype or floating_dtype(input.dtype)
@@ -155,7 +155,7 @@ def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     >>> genesis.softmax(genesis.tensor([0.0, 0.0, 1000.0]), dim=0)
     tensor([0., 0., 1.])
     """
-    shifted, axis, result = _shifted("softmax", input, dim, dtype)
+    shifted, axis, result = less_top("softmax", input, dim, dtype)
     e = exp(shifted)
     return cast(e * (1 / sum(e, axis, True)), result)  # one division for each row
 
@@ -167,7 +167,7 @@ def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Valu
     >>> genesis.log_softmax(genesis.tensor([0.0, 1000.0]), dim=0)
     tensor([-1000.,     0.])
     """
-    shifted, axis, result = _shifted("log_softmax", input, dim, dtype)
+    shifted, axis, result = less_top("log_softmax", input, dim, dtype)
     return cast(shifted - log(sum(exp(shifted), axis, True)), result)
 
 

@@ -8,10 +8,10 @@ from math import pi
 from typing import Any, overload
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import int64
+from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, numel
-from genesis.ops.activation import log_softmax, logsigmoid
+from genesis.ops.activation import less_top, logsigmoid
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import exp, log, relu, where
 from genesis.ops.indexing import check_index, gather_value
@@ -103,45 +103,47 @@ def _cross_entropy(
 ) -> Value:
     axis = 0 if input.ndim == 1 else 1
     classes = input.shape[axis]
-    logp = log_softmax(input, axis)
+    x, _, _ = less_top("cross_entropy", input, axis)
+    log_total = log(sum(exp(x), axis, True))
     if target.dtype.category == 2:
         if target.shape != input.shape:
             raise ValueError(f"cross_entropy: probabilities {target.shape} must have the input's shape {input.shape}")
-        wanted = cast(target, logp.dtype)
+        wanted = cast(target, x.dtype)
         if label_smoothing:
             wanted = wanted * (1 - label_smoothing) + label_smoothing / classes
-        losses = -sum(wanted * logp * _per_class(weight, logp, axis), axis)
+        losses = -sum(wanted * (x - log_total) * _per_class(weight, x, axis), axis)
         return losses if reduction == "none" else sum(losses) / (numel(losses.shape) if reduction == "mean" else 1)
-    losses, kept, counted = _picked("cross_entropy", logp, target, weight, ignore_index, axis)
+    # The class is picked before the sum over all is known, in the pass that adds it up.
+    picked, kept, counted = _picked("cross_entropy", x, target, weight, ignore_index, axis)
+    losses = where(kept, (reshape_value(log_total, picked.shape) - picked) * counted, 0)
     if label_smoothing:
-        smooth = -sum(logp * _per_class(weight, logp, axis), axis) / classes
+        smooth = -sum((x - log_total) * _per_class(weight, x, axis), axis) / classes
         losses = losses * (1 - label_smoothing) + where(kept, smooth, 0) * label_smoothing
     return sum(losses) / sum(counted) if reduction == "mean" else reduced("cross_entropy", losses, reduction)
 
 
 def _picked(
-    name: str, logp: Value, target: Value, weight: Value | None, ignore_index: int, axis: int
+    name: str, x: Value, target: Value, weight: Value | None, ignore_index: int, axis: int
 ) -> tuple[Value, Value, Value]:
-    """-logp[target] along `axis`, where the target is not to be ignored, and what each counts for in a mean."""
-    want, classes = logp.shape[:axis] + logp.shape[axis + 1 :], logp.shape[axis]
+    """x[target] along `axis`, where the target is not to be ignored, and what each counts for in a mean."""
+    want, classes = x.shape[:axis] + x.shape[axis + 1 :], x.shape[axis]
     if target.shape != want:
-        raise ValueError(f"{name}: target has shape {target.shape}; want {want} for input {logp.shape}")
+        raise ValueError(f"{name}: target has shape {target.shape}; want {want} for input {x.shape}")
     kept = target != ignore_index
     label = check_index(name, where(kept, target, 0), classes, wrap=False)
     row = (*want[:axis], 1, *want[axis:])
-    if logp.node.op in ("input", "variable"):  # it lies in memory: a few elements of it are read, not all
+    if x.node.op in ("input", "variable"):  # it lies in memory: a few elements of it are read, not all
         at = reshape_value(label, row)
-        losses = -reshape_value(gather_value(logp, at, axis), want)
+        picked = reshape_value(gather_value(x, at, axis), want)
         if weight is None:
-            return where(kept, losses, 0), kept, cast(kept, logp.dtype)
-        factor = reshape_value(gather_value(_per_class(weight, logp, axis), at, axis), want)
-        return where(kept, losses * factor, 0), kept, where(kept, factor, 0)
-    places = reshape_value(iota(logp.graph, classes, int64), (classes,) + (1,) * (logp.ndim - axis - 1))
-    chosen = (places == reshape_value(label, row)) & reshape_value(kept, row)
-    scale = _per_class(weight, logp, axis)
-    losses = -sum(where(chosen, logp * scale, 0), axis)
-    counted = cast(kept, logp.dtype) if weight is None else sum(where(chosen, scale, 0), axis)
-    return losses, kept, counted
+            return picked, kept, cast(kept, x.dtype)
+        factor = reshape_value(gather_value(_per_class(weight, x, axis), at, axis), want)
+        return picked, kept, where(kept, factor, 0)
+    # Of the size of an element of `x`: as many in a vector.
+    places = reshape_value(iota(x.graph, classes, int32), (classes,) + (1,) * (x.ndim - axis - 1))
+    chosen = (places == reshape_value(cast(label, int32), row)) & reshape_value(kept, row)
+    counted = cast(kept, x.dtype) if weight is None else sum(where(chosen, _per_class(weight, x, axis), 0), axis)
+    return sum(where(chosen, x, 0), axis), kept, counted
 
 
 @overload
@@ -164,7 +166,8 @@ def nll_loss(
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
     if weight is not None and weight.dtype is not input.dtype:
         raise TypeError(f"nll_loss: weight is {weight.dtype.name}; want the input's {input.dtype.name}")
-    losses, _, counted = _picked("nll_loss", widened(input), target, weight, ignore_index, 0 if input.ndim == 1 else 1)
+    picked, kept, counted = _picked("nll_loss", widened(input), target, weight, ignore_index, 0 if input.ndim == 1 else 1)
+    losses = where(kept, -picked * counted, 0)
     return cast(sum(losses) / sum(counted) if reduction == "mean" else reduced("nll_loss", losses, reduction), input.dtype)
 
 
