@@ -10,7 +10,7 @@ from genesis.ir.graph import Node, verify
 from genesis.lower.allocate import allocate
 from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.allocate import donations
-from genesis.lower.elide_copies import elide_copies
+from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
@@ -90,7 +90,7 @@ def lower(
         stages = elide_copies(nodes, stages, values)
     stages = fuse_tiles(nodes, stages, values, target)
     if target.sequential_tiles is None:
-        stages = fuse_epilogues(nodes, stages, values, target)
+        stages = elide_copies_of_kernels(nodes, fuse_epilogues(nodes, stages, values, target), values)
     stages = overlap_collectives(nodes, stages)
     inputs = [i for i, node in enumerate(nodes) if node.op == "input"]
     schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)

@@ -1,38 +1,30 @@
-"""Copy elision: a product whose result is only copied to another place is computed there.
+"""Copy elision: what is only copied to another place, a product or what a kernel stores, is computed there.
 
 Before: stages in order. After: the same without such copies, which nobody else notices: the copy reads the whole result, is
 its only reader, and nothing else writes where it writes (but for other parts of a `cat`). The result needs no memory.
+Products come before loops are made, whose tiles then find them in place. Kernels come after: those in loops stay.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.kernel import KernelArg
 from genesis.lower.stages import Call, Matrix, Product, Stage
 from genesis.ops.layout import Layout
 
 
 def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
     """The stages without copies of products that nobody else reads."""
-    calls = [call for stage in stages for call in stage]
-    writers = Counter(value for call in calls for value in call.writes)
-    readers: dict[int, list[Call]] = {}
-    for call in calls:
-        for value in call.reads:
-            readers.setdefault(value, []).append(call)
     moved: dict[int, Product] = {}
     copies: set[int] = set()
-    for call in calls:
-        copy, *others = readers.get(call.node, [None]) if isinstance(call, Product) else [None]
-        if not isinstance(call, Product) or not isinstance(copy, KernelCall) or others or call.summed or call.node in outputs:
-            continue
-        (target, *_) = copy.writes
-        there = _computed_there(call, copy) if writers[target] == 1 or nodes[target].op == "cat" else None
-        if there is not None:
+    for call, copy in _copied(nodes, stages, outputs):
+        if isinstance(call, Product) and not call.summed and (there := _computed_there(call, copy)) is not None:
             moved[call.node] = there
             copies.add(id(copy))
     result = [[moved.get(call.node, call) if isinstance(call, Product) else call for call in stage if id(call) not in copies]
@@ -40,18 +32,46 @@ def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collec
     return [stage for stage in result if stage]
 
 
+def elide_copies_of_kernels(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
+    """The stages without copies of what kernels store and nobody else reads."""
+    moved: dict[int, KernelCall] = {}
+    copies: set[int] = set()
+    # The gradients of an LSTM's four gates are parts of one matrix, which is what products read.
+    for call, copy in _copied(nodes, stages, outputs):
+        if isinstance(call, KernelCall) and id(call) not in copies:
+            there = _stored_there(nodes, moved.get(id(call), call), copy)
+            if there is not None:
+                moved[id(call)] = there
+                copies.add(id(copy))
+    result = [[moved.get(id(call), call) for call in stage if id(call) not in copies] for stage in stages]
+    return [stage for stage in result if stage]
+
+
+def _copied(
+    nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]
+) -> Iterator[tuple[Call, KernelCall]]:
+    """Calls with another one that is the only reader of what they write, to where nothing else writes."""
+    calls = [call for stage in stages for call in stage]
+    writers = Counter(value for call in calls for value in call.writes)
+    readers: dict[int, list[Call]] = {}
+    for call in calls:
+        for value in call.reads:
+            readers.setdefault(value, []).append(call)
+    for call in calls:
+        for value in call.writes:
+            copy, *others = readers.get(value, [None])
+            if isinstance(copy, KernelCall) and not others and writers[value] == 1 and value not in outputs:
+                (target, *_) = copy.writes
+                if writers[target] == 1 or nodes[target].op == "cat":
+                    yield call, copy
+
+
 def _computed_there(product: Product, copy: KernelCall) -> Product | None:
     """The product with its result where `copy`, which does nothing else, would bring it; None if it cannot lie there."""
-    kernel = copy.kernel
-    moves = [i for i in kernel.instructions if i.name != "clone"]
-    if [i.name for i in moves] != ["load", "store"]:
+    steps = _steps(copy)
+    if steps is None:
         return None
-    (read, to_read), (write, to_write) = ((i.access, i.dtype) for i in moves)
-    assert read is not None and write is not None
-    if to_read is not to_write or kernel.words[read.pointer].extra:
-        return None
-    # What a step from one element to the next, so many times, in the result is in the copy.
-    step = dict(zip(zip(copy.extents, kernel.strides(read), strict=True), kernel.strides(write), strict=True))
+    step, target, dtype = steps
     batch, a, b, c = _as_copied(product, step)
     m, n, _ = product.extents
     wanted = [*zip(batch, c.steps, strict=True), (m, c.layout.strides[-2]), (n, 1)]
@@ -61,9 +81,52 @@ def _computed_there(product: Product, copy: KernelCall) -> Product | None:
     *outer, row, column = moved
     if column != 1 or row < n:  # products write whole rows
         return None
-    target = kernel.words[write.pointer]
-    there = Layout((m, n), (row, 1), target.extra // to_read.itemsize)
+    there = Layout((m, n), (row, 1), target.extra // dtype.itemsize)
     return product._replace(a=a, b=b, c=Matrix(target.value, there, tuple(outer)), batch=batch)
+
+
+def _steps(copy: KernelCall) -> tuple[dict[tuple[int, int], int], KernelArg, DType] | None:
+    """What a step from one element to the next, so many times, in what is copied is in the copy; the word of where that begins,
+    and the dtype. None for a call that does anything else."""
+    kernel = copy.kernel
+    moves = [i for i in kernel.instructions if i.name != "clone"]
+    if [i.name for i in moves] != ["load", "store"]:
+        return None
+    (read, to_read), (write, to_write) = ((i.access, i.dtype) for i in moves)
+    assert read is not None and write is not None
+    if to_read is not to_write or kernel.words[read.pointer].extra:
+        return None
+    step = dict(zip(zip(copy.extents, kernel.strides(read), strict=True), kernel.strides(write), strict=True))
+    return step, kernel.words[write.pointer], to_read
+
+
+def _stored_there(nodes: Sequence[Node], call: KernelCall, copy: KernelCall) -> KernelCall | None:
+    """The call that stores where `copy` brings what it stores; None if its code cannot."""
+    kernel, steps = call.kernel, _steps(copy)
+    if steps is None:
+        return None
+    (value,), (step, target, dtype) = copy.reads, steps
+    touching = [i for i in kernel.instructions if i.access is not None and kernel.words[i.access.pointer].value == value
+                and kernel.words[i.access.pointer].kind == "pointer"]
+    if [i.name for i in touching] != ["store"] or any(name == "tile" for name, _ in touching[0].attrs) or dtype.is_complex:
+        return None
+    access = touching[0].access
+    assert access is not None
+    words = [w._replace(value=target.value) if w.kind in ("pointer", "stream") and w.value == value else w
+             for w in kernel.words]
+    words[access.pointer] = words[access.pointer]._replace(extra=target.extra)
+    count = 1
+    for extent, stride, name in zip(call.extents, kernel.strides(access), access.strides, strict=True):
+        there = _step(step, extent, stride) if stride else 0
+        if there is None or (there != stride and not isinstance(name, str)):  # a stride that the code knows
+            return None
+        if isinstance(name, str):
+            words[int(name[1:])] = KernelArg("stride", there)
+        count *= extent if stride else 1
+    if kernel.words[access.pointer].extra or count != nodes[value].numel or numel(copy.extents) != count:
+        return None
+    writes = tuple(dict.fromkeys(target.value if w == value else w for w in call.writes))
+    return call._replace(kernel=kernel.filled(words), writes=writes)
 
 
 def _step(steps: Mapping[tuple[int, int], int], extent: int, stride: int) -> int | None:

@@ -68,3 +68,32 @@ def test_loops_end_where_a_product_that_lies_apart_is_read():
     plain = x.reshape(4, 256, 8, 32).swapaxes(1, 2).astype(np.float64)
     want = (np.exp(plain @ plain.swapaxes(2, 3) * 0.01) @ plain).swapaxes(1, 2).reshape(4, 256, 256) @ w
     np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
+
+
+def parts_of(x, y, library):
+    """Three results of one kernel, which reads `y` in the order of its columns: it knows of rows."""
+    return x * y.T, library.tanh(x) + y.T, library.exp(x - y.T)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_kernels_store_where_their_results_are_joined(axis):
+    a, b, w = (RANDOM.standard_normal(shape).astype(np.float32) for shape in ((18, 20), (20, 18), (60, 5)))
+    x, y = genesis.tensor(a), genesis.tensor(b)
+    joined = genesis.cat(parts_of(x, y, genesis), axis)
+    result = (joined if axis else joined.reshape(18, 60)) @ genesis.tensor(w)
+    del joined
+    assert [isinstance(call, Product) for call in calls_for(result)] == [False, True]
+    expected = np.concatenate(parts_of(a, b, np), axis).reshape(18, 60) @ w
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_somebody_else_reads_is_copied():
+    a, b, w = (RANDOM.standard_normal(shape).astype(np.float32) for shape in ((18, 20), (20, 18), (60, 5)))
+    parts = parts_of(genesis.tensor(a), genesis.tensor(b), genesis)
+    result = genesis.cat(parts, 1) @ genesis.tensor(w)
+    kept = parts[1]
+    del parts
+    assert sum(not isinstance(call, Product) for call in calls_for(result)) == 2
+    expected = parts_of(a, b, np)
+    np.testing.assert_allclose(result.numpy(), np.concatenate(expected, 1) @ w, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(kept.numpy(), expected[1], rtol=1e-4, atol=1e-4)
