@@ -40,6 +40,16 @@ def verified(lowered: Lowered, saved: int, segments: Sequence[Segment], arena_by
             for segment in segments]
 
 
+def verify_inputs(nodes: Sequence[Node], arrays: Sequence[Array]) -> None:
+    """Raise VerificationError unless each array lies as the program that reads it takes it to lie."""
+    for node, array in zip(nodes, arrays, strict=False):
+        assert array.memory is not None
+        found, wanted = (array.node.shape, array.node.dtype, array.memory.strides), (
+            node.shape, node.dtype, node.attrs.get("strides"))
+        if found != wanted:
+            raise VerificationError(f"an input is {found}; the program was made for {wanted}")
+
+
 class _VerifiedProgram:
     """A program that looks at its memory before each run."""
 

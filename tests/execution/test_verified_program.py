@@ -9,9 +9,12 @@ import pytest
 
 import genesis
 from genesis.execution import result_pool, reused_inputs, verified_program
+from genesis.execution.flush import realize
 from genesis.execution.plan import plan_for
 from genesis.execution.verified_program import VerificationError, holders
+from genesis.ir.graph import Node
 from genesis.runtime.memory import Buffer
+from genesis.tensor.dispatch import array_of
 from genesis.tracing.state import current_trace
 
 LARGE = result_pool.SMALL // 4 + 1  # elements of a result that may be written over an input
@@ -127,3 +130,13 @@ def test_the_environment_asks_for_it():
     environment = {**os.environ, "GENESIS_VERIFY": "1"}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True"
+
+
+def test_an_input_that_lies_otherwise_than_its_program_takes_it_is_found():
+    x = genesis.arange(6.0).reshape(2, 3)
+    turned = x.t().contiguous().t()
+    realize(array_of(turned))
+    node = Node("input", (), {}, (2, 3), genesis.float32, False)
+    verified_program.verify_inputs([node], [array_of(x)])
+    with pytest.raises(VerificationError, match="an input is"):
+        verified_program.verify_inputs([node], [array_of(turned)])

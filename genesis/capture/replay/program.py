@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import Run
+from genesis.execution.verified_program import VERIFY, verify_inputs
 from genesis.runtime.counters import count
 from genesis.tracing.trace import Array, Change, Trace, calls_alone
 from genesis.tracing.trie import Step
@@ -66,6 +67,8 @@ class ReplayProgram:
 
     def put_down(self, inputs: list[Array], numbers: list[float]) -> tuple[Trace, list[Array]]:
         """A trace that has come to where the recorded one ended, with these data, and handles on its outputs."""
+        if VERIFY[0]:
+            verify_inputs([self.nodes[index] for index in self.positions], inputs)
         trace = Trace(self.device)
         trace.step, trace.nodes, trace.lines, trace.scalars, trace.inputs = (
             self._step, self.nodes, self.lines, numbers, inputs)
