@@ -21,9 +21,8 @@ MOST_STRIDE = 4
 LEAST_TILE = 8  # elements along each side
 LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as it takes to make one number of its sum's lanes
-# What an access is worth along an axis, by its stride: one that runs backwards is a load and a shuffle, others are gathers.
-# Windows of 4 x 4 images are computed along their rows of four so, not along 32 images, in half of the time.
-_LANE_SCORE, GATHERED = {1: 3, -1: 2, 0: 1}, -1 / 2
+# What an access is worth along an axis, by its stride: one that runs backwards is a load and a shuffle.
+_LANE_SCORE = {1: 3, -1: 2, 0: 1}
 _COPIES = frozenset(("load", "store", "clone"))
 # What an access once a row weighs beside one at every point, when the lane axis is chosen. Weighed alike, mean and variance of
 # rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so.
@@ -138,14 +137,15 @@ def _vectorized(
     def score(axis: int) -> float:
         extent, reduced = axes[axis]
         steps = [(weight, strides[axis]) for weight, strides in accesses]
-        found = sum(weight * _LANE_SCORE.get(s, GATHERED) for weight, s in steps) + 1 / 3
+        found = sum(weight * _LANE_SCORE.get(s, 0) for weight, s in steps)
+        found = (found + 1 / 3) * min(extent, 16) / 16  # an axis shorter than a vector does not fill it
         if reduced and unroll:
             found *= row / (row + HORIZONTAL_REDUCE)
         if any(lane == axis for lane, _ in stepping):
-            found += (2 - GATHERED) * sum(weight for weight, s in steps if 1 < s <= MOST_STRIDE)
-        return found * min(extent, 16) / 16  # an axis shorter than a vector does not fill it
+            found += 2 * sum(weight for weight, s in steps if 1 < s <= MOST_STRIDE)
+        return found
 
-    lane = max(candidates, key=score, default=None)
+    lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
     if lane is not None and in_order and (unroll or "scan" in names) and all(strides[lane] != 1 for _, strides in accesses):
         return _Vectors(None)  # row by row: each reads and writes along itself
     if lane is not None and unroll and names <= _COPIES and axes[lane][0] <= MOST_STRIDE and len(axes) > 1:
