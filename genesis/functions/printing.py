@@ -181,7 +181,8 @@ def with_suffixes(text: str, suffixes: list[str], starts_line: bool = False, ind
 
 @method
 def __repr__(self: Tensor) -> str:
-    prefix = PREFIX if self._result_class is Tensor else f"{type(self).__name__}("
+    is_own = self._result_class is Tensor or type(self).__module__.startswith("genesis.")
+    prefix = PREFIX if is_own else f"{type(self).__name__}("
     if self.device is META:
         return f"{prefix}..., {', '.join(suffixes(self))})"
     return with_suffixes(prefix + elements_text(self, len(prefix)), suffixes(self), indent=len(prefix))
