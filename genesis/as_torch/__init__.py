@@ -10,7 +10,7 @@ import multiprocessing
 import sys
 
 from genesis.as_torch.classes import name_classes
-from genesis.as_torch.constructor import watch_classes, derive_classes, take_sizes
+from genesis.as_torch.constructor import derive_classes, take_sizes, watch_classes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children

@@ -202,3 +202,9 @@ def own_attributes(module: Any, attributes: Attributes, members: Mapping[str, Ma
     module.__dict__.update(attributes)
     for table, names in members.items():
         module.__dict__[table] = Members(dict(names), weakref(module))
+
+
+def is_set_by_class(kind: type, name: str) -> bool:
+    """Whether a class has a descriptor that takes what is assigned: a property that cannot be set hides a parameter."""
+    descriptor = getattr(kind, name, None)
+    return hasattr(type(descriptor), "__set__") and getattr(descriptor, "fset", descriptor) is not None

@@ -19,6 +19,7 @@ from genesis.nn.members import (
     Members,
     NonPersistent,
     forget_member,
+    is_set_by_class,
     make_member,
     make_tables,
     members_of,
@@ -71,7 +72,7 @@ class Module(Hooked, Convertible, Stateful):
             if name in members_of(self, "_parameters").names:
                 _check_kind("_parameters", name, value)
             make_member(self, "_modules", name, value)
-        elif isinstance(value, Parameter) and not _is_set_by_class(type(self), name):
+        elif isinstance(value, Parameter) and not is_set_by_class(type(self), name):
             if type(self).register_parameter is _plain_registration:
                 make_member(self, "_parameters", name, value)
             else:  # what a class, or whoever has replaced the method, makes of parameters
@@ -358,12 +359,6 @@ class Module(Hooked, Convertible, Stateful):
 
 
 _plain_registration = Module.register_parameter
-
-
-def _is_set_by_class(kind: type[Module], name: str) -> bool:
-    """Whether a class has a descriptor that takes what is assigned: a property that cannot be set hides a parameter."""
-    descriptor = getattr(kind, name, None)
-    return hasattr(type(descriptor), "__set__") and getattr(descriptor, "fset", descriptor) is not None
 
 
 def _check_kind(table: str | None, name: str, value: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from genesis.capture.record.records import InputSource, Source, State
 from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
@@ -57,8 +59,7 @@ class SourceTable:
 
     def release(self) -> None:
         """Drop all data."""
-        for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self.values,
-                      self._kept):
+        for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self.values, self._kept):
             table.clear()  # type: ignore[attr-defined]
 
     def source_of(self, tensor: Tensor) -> Source | None:
@@ -98,26 +99,29 @@ class SourceTable:
         for other, like in self.states.items():  # another handle on it
             if like.array is original and (source := self.source_of(other)) is not None:
                 return InputSource(source, None, is_copied)
-        # A view of its own: a replay takes the same part of what a program computed, or of its root's memory.
-        derived = None
-        if array.node.differentiable and array.trace is not None:  # what an earlier program saved has none
+        return None if tensor is None else self._view_source_of(tensor, array, memory, is_copied)
+
+    def _view_source_of(self, tensor: Tensor, array: Array, memory: Memory, is_copied: bool) -> InputSource | None:
+        """Where a replay finds a view of the call's own: the same part of what a program computed, or of its root's memory."""
+        root, derived = tensor if tensor._base is None else tensor._base, None
+        if array.node.differentiable and array.trace is not None:  # what an earlier program saved has no trace
             derived = self.values.get((array.trace, array.index))
             if derived is None:  # from before the call, and looked up again in its root's memory, as a replay will
-                source = None if tensor is None or tensor._base is None else self.source_of(tensor)
+                source = None if root is tensor else self.source_of(tensor)
                 return None if source is None else InputSource(source, None, is_copied)
-        root = tensor if tensor is None or tensor._base is None else tensor._base
-        if root is not None and id(root._array) in self.outputs and root.dtype is array.node.dtype:
-            whole = root._array.memory
-            if whole is not None and whole.buffer is memory.buffer:
-                at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
-                return InputSource(("output", *self.outputs[id(root._array)]), at, is_copied, derived)
-        state = None if root is None or root.dtype is not array.node.dtype else self.states.get(root)
-        if root is not None and state is not None and (whole := state.array.memory) is not None:
-            source = self.source_of(root)
+        for whole, source in self._wholes_of(root) if root.dtype is array.node.dtype else ():
             if source is not None and whole.buffer is memory.buffer:
                 at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
                 return InputSource(source, at, is_copied, derived)
         return None
+
+    def _wholes_of(self, root: Tensor) -> Iterator[tuple[Memory, Source | None]]:
+        """The memory that a root has now, if a program computed it, and that of before the call; where a replay finds them."""
+        computed, state = self.outputs.get(id(root._array)), self.states.get(root)
+        if computed is not None and root._array.memory is not None:
+            yield root._array.memory, ("output", *computed)
+        if state is not None and state.array.memory is not None:
+            yield state.array.memory, self.source_of(root)
 
 
 def copied(array: Array) -> Array:
