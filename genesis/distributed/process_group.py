@@ -264,9 +264,12 @@ def new_group(
 ) -> Any:
     """A group of some of the ranks, all of them if left out. Every rank of the job has to call it, with the same `ranks`.
 
-    Raises ValueError for ranks that there are not, or that come twice. Ranks that are not in it get NON_GROUP_MEMBER.
+    Raises ValueError for ranks that there are not, or that come twice, and for `use_local_synchronization`: as in PyTorch, MPI
+    makes a group with all ranks. Ranks that are not in it get NON_GROUP_MEMBER.
     """
     whole = world()
+    if use_local_synchronization:
+        raise ArgumentError("new_group: use_local_synchronization=True; want False: every rank of the job calls new_group")
     chosen = sorted(range(whole.size()) if ranks is None else ranks)
     if not chosen or len({*chosen}) < len(chosen) or not 0 <= chosen[0] <= chosen[-1] < whole.size():
         raise ArgumentError(f"new_group: ranks {chosen}; want different ones of 0 to {whole.size() - 1}")

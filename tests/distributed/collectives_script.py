@@ -173,6 +173,7 @@ def check_nothing_is_dropped_merged_or_reordered():
 
 def check_groups():
     raises(ValueError, "want different ones", dist.new_group, [0, 0])
+    raises(ValueError, "want False", dist.new_group, [0, 1], use_local_synchronization=True)
     low, high = dist.new_group([0, 1]), dist.new_group([size() - 1])
     x = mine(3)
     dist.all_reduce(x, group=low)
