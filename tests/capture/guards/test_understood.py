@@ -68,7 +68,8 @@ def test_no_instruction_is_unknown_but_a_few():
     unknown = {name for name in dis.opmap if not name.startswith(("INSTRUMENTED", "<"))} - UNDERSTOOD
     assert not {name for name in unknown if name.startswith(("LOAD_FAST", "POP_JUMP", "BINARY", "BUILD_L", "CALL"))} - {
         "CALL_NON_PY_GENERAL"}
-    assert "IMPORT_STAR" in unknown and "GET_AWAITABLE" in unknown
+    assert "GET_AWAITABLE" in unknown
+    assert "IMPORT_STAR" in unknown or "IMPORT_STAR" not in dis.opmap  # it is none of its own from Python 3.12 on
 
 
 def test_an_instruction_that_is_not_understood_is_named():
