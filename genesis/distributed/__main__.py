@@ -14,6 +14,8 @@ from typing import NoReturn
 
 from genesis.distributed import mpi
 from genesis.distributed.ending import abort, end_job
+from genesis.distributed.guard import go_on_guarded
+from genesis.distributed.launchers import check_launcher, launched_ranks
 from genesis.distributed.restarts import supervise
 
 
@@ -23,8 +25,10 @@ def main(arguments: list[str]) -> None:
         supervise(arguments[1:])
     if not arguments or arguments == ["-m"]:
         sys.exit("usage: mpiexec -n RANKS python -m genesis.distributed [-m MODULE | SCRIPT] [ARGUMENT ..]")
-    several = mpi.launched_ranks() > 1
+    several = launched_ranks() > 1
     if several:
+        check_launcher()
+        go_on_guarded()
         mpi.library()
         os.environ.update(mpi.ranks_by_name())
         os._exit = _left(os.getpid(), os._exit)  # type: ignore[assignment]

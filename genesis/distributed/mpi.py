@@ -15,12 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from genesis.distributed.launchers import check_launcher, launched_ranks
+from genesis.distributed.neighbours import KILLED
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.collectives import Library
 from genesis.runtime.installation import install_command
 
-LAUNCHERS = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # set by mpiexec: how many ranks there are
 GRACE = 2.0  # seconds for other ranks to say where they are
+_SHORT_GRACE = 0.5  # where one was killed: the launcher is about to end the job
 _FUNCTIONS = (
     "Iallreduce", "Ireduce", "Ibcast", "Iallgatherv", "Igatherv", "Iscatterv", "Ireduce_scatter", "Ialltoallv", "Ibarrier",
     "Isendrecv", "Test")
@@ -38,15 +40,10 @@ def is_installed() -> bool:
     return importlib.util.find_spec("mpi4py") is not None
 
 
-def launched_ranks() -> int:
-    """How many ranks the launcher says that it started; 0 without one."""
-    slurm = os.environ.get("SLURM_NTASKS", "0") if "SLURM_STEP_ID" in os.environ else "0"
-    return max((int(os.environ[name]) for name in LAUNCHERS if os.environ.get(name, "").isdecimal()), default=int(slurm))
-
-
 @cache
 def library() -> Any:
-    """`mpi4py.MPI`, which starts MPI. Raises RuntimeError where it is missing, or finds itself alone."""
+    """`mpi4py.MPI`, which starts MPI. Raises RuntimeError where it is missing, or not the launcher's."""
+    check_launcher()
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as problem:
@@ -114,7 +111,7 @@ def table() -> Library:
 class Explanation:
     """Says why a collective of a group failed, by asking the other ranks over a communicator of its own."""
 
-    def __init__(self, comm: Any, ranks: Sequence[int], timeout: Any, gone: Callable[[Sequence[int]], Sequence[int]]) -> None:
+    def __init__(self, comm: Any, ranks: Sequence[int], timeout: Any, gone: Callable[[Sequence[int]], dict[int, str]]) -> None:
         self._comm, self._ranks, self._timeout, self._gone = comm, ranks, timeout, gone
 
     def __call__(self, what: str, flag: int, value: int, other: int | None) -> str:
@@ -130,16 +127,18 @@ class Explanation:
         if flag == ir.DIFFERENT:
             return "\n".join(["ranks do not agree about their next collective:", *lines])
         if gone:
-            return "\n".join([f"rank {own}: {what} waits for a rank that is at the end of the program:", *lines])
+            return "\n".join([f"rank {own}: {what} waits for a rank that is {[*gone.values()][-1]}:", *lines])
         absent = [rank for rank in ranks if rank not in reports]
         missed = f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come" if absent else "it did not end"
         return "\n".join([f"rank {own}: {what} waited {self._timeout():g} s, and {missed}:", *lines])
 
-    def _reports(self, what: str, ranks: Sequence[int], gone: Sequence[int]) -> dict[int, str]:
+    def _reports(self, what: str, ranks: Sequence[int], gone: dict[int, str]) -> dict[int, str]:
         """What each of `ranks` that answers is about to do; those that are gone do not."""
-        comm, found = self._comm, {**dict.fromkeys(gone, "at the end of the program"), self._ranks[self._comm.rank]: what}
-        sent = [comm.isend(what, other, _REPORT) for other in range(comm.size) if other != comm.rank]
-        end = time.monotonic() + GRACE
+        comm, found = self._comm, {**gone, self._ranks[self._comm.rank]: what}
+        killed = [rank for rank, how in gone.items() if how == KILLED]
+        asked = [other for other, rank in enumerate(self._ranks) if other != comm.rank and rank not in killed]
+        sent = [comm.isend(what, other, _REPORT) for other in asked]
+        end = time.monotonic() + (_SHORT_GRACE if killed else GRACE)
         while not found.keys() >= {*ranks} and time.monotonic() < end:
             status = library().Status()
             if comm.iprobe(library().ANY_SOURCE, _REPORT, status):

@@ -16,6 +16,7 @@ from genesis.distributed import mpi
 from genesis.distributed.departures import Departures
 from genesis.distributed.ending import end_job
 from genesis.distributed.gpus import become_current, connect, disconnect, uses_nccl
+from genesis.distributed.launchers import launched_ranks
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable
@@ -155,7 +156,7 @@ def init_process_group(
     if _world.group is not None:
         raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
     uses_gpus = uses_nccl(backend)
-    several = mpi.launched_ranks() > 0
+    several = launched_ranks() > 0
     if not several and (said := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
         raise RuntimeError(
             f"init_process_group: WORLD_SIZE is {said}, but no launcher of MPI has started this process; want "
@@ -310,13 +311,13 @@ def _divided(whole: ProcessGroup, parts: Sequence[Sequence[int]], timeout: datet
     return made
 
 
-def departed(ranks: Sequence[int]) -> Sequence[int]:
-    """Those of `ranks`, numbered among all, that are at the end of the program."""
-    return [] if _world.departures is None else _world.departures.gone(ranks)
+def departed(ranks: Sequence[int]) -> dict[int, str]:
+    """Those of `ranks`, numbered among all, that are at the end of the program or were killed, and which of it."""
+    return {} if _world.departures is None else _world.departures.gone(ranks)
 
 
 def check_departures(said: str, ranks: Sequence[int]) -> None:
-    """Raise CollectiveError where `said` waits for one of `ranks` that is at the end of the program."""
+    """Raise CollectiveError where `said` waits for one of `ranks` that will not come."""
     if _world.departures is not None:
         _world.departures.check(said, ranks)
 

@@ -142,20 +142,22 @@ class Group:
         """Whether a collective has begun and not ended."""
         return self._state[ir.FIRST] != 0
 
-    def compared_ranks(self) -> Sequence[int]:
-        """The ranks that have not all said yet what they are about to do; none if nothing waits for that."""
+    def awaited_ranks(self) -> tuple[Sequence[int], bool]:
+        """The ranks of the collective that is first in line, none if there is none, and whether all have come to it."""
         state = self._state
         with locked(self._at(ir.MUTEX)):
-            if not state[ir.FIRST] or state[ir.PHASE] != ir.COMPARING or state[ir.BROKEN]:
-                return ()
+            if not state[ir.FIRST] or state[ir.BROKEN]:
+                return (), False
             other = self._between.get(state[ir.FIRST])
-            return self.ranks if other is None else (self.ranks[other],)
+            return self.ranks if other is None else (self.ranks[other],), state[ir.PHASE] != ir.COMPARING
 
     def give_up(self) -> None:
-        """Have what is first in line be late."""
+        """Have all that is in line be late: a launch may await any of it."""
         with locked(self._at(ir.MUTEX)):
-            if self._state[ir.FIRST]:
-                ctypes.c_int64.from_address(self._state[ir.FIRST] + 8 * ir.DEADLINE).value = 1
+            entry = self._state[ir.FIRST]
+            while entry:
+                ctypes.c_int64.from_address(entry + 8 * ir.DEADLINE).value = 1
+                entry = ctypes.c_int64.from_address(entry + 8 * ir.NEXT).value
 
     def close(self, flag: int = -1, *kept: object) -> None:
         """Have nothing more be begun; `kept` is memory that what has begun may still use."""

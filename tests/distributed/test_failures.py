@@ -3,13 +3,18 @@
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from ranks import needs_mpi, run_ranks
 
+from genesis.distributed import launchers
+
 WAYS = {
     "raises": r"\[rank 1\] ValueError: rank 1 is tired",
-    "is killed": r"KILLED|signal 9|EXIT CODE: 9",
+    "is killed": r"(?=.*\[rank 1\] was killed by SIGKILL).*rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+ "
+                 r"waits for a rank that is gone.*rank 1: gone: its process was killed",
+    "is killed before its message": r"irecv of float32\[4\] from rank 1: rank 1 is gone: its process was killed",
     "exits": r"do not agree.*rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+.*rank 1: barrier at the end",
     "exits before its message": r"\[rank 0\].*irecv of float32\[4\] from rank 1: rank 1 is at the end of the program",
     "exits before its exchange": r"rank 0: exchange .* at \S*failing_script.py:\d+ waits for a rank that is at the end",
@@ -52,10 +57,41 @@ def test_a_launcher_that_is_none_of_mpis_is_refused(monkeypatch):
     assert ended.returncode == 1 and "WORLD_SIZE is 2, but no launcher of MPI" in ended.stderr
 
 
-def test_another_launcher_is_refused(monkeypatch):
+@needs_mpi
+def test_another_launcher_is_refused_before_mpi_starts(monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    for name in ("PMI_SIZE", "PMI_RANK", "PMI_FD"):
+    for name in ("PMI_SIZE", "PMI_RANK", "PMI_FD", "MPI_LOCALNRANKS"):
         monkeypatch.delenv(name, raising=False)
     code = "import genesis.distributed as d; d.init_process_group()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ended.returncode == 1 and "4 ranks were launched, but M" in ended.stderr
+    said = r"launcher of Open MPI started 4 ranks, but mpi4py loads MPICH \d\S*, which .* want the mpiexec of MPICH"
+    assert ended.returncode == 1 and re.search(said, ended.stderr), ended.stderr
+
+
+HYDRA, OPEN_MPI = {"MPI_LOCALNRANKS": "2"}, {"OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "job"}
+
+
+@pytest.mark.parametrize(("environment", "symbols", "wanted"), [
+    (HYDRA, ["ompi_mpi_comm_world"], "launcher of MPICH or Intel MPI started 2 ranks, but mpi4py loads Open MPI v4.1.4, which"),
+    (HYDRA | {"PMIX_NAMESPACE": "job"}, ["ompi_mpi_comm_world"], ""), (HYDRA, [], ""), (OPEN_MPI, ["PMIx_Init"], ""),
+    (OPEN_MPI, ["ompi_mpi_comm_world"], ""), (HYDRA | OPEN_MPI, [], ""), ({}, [], ""),
+    (OPEN_MPI, [], "launcher of Open MPI started 2 ranks, but mpi4py loads Open MPI v4.1.4, which"),
+])
+def test_a_launcher_fits_the_mpi_that_speaks_its_protocol(environment, symbols, wanted, monkeypatch):
+    for name in (*launchers.SIZES, "PMIX_NAMESPACE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def say_version(text, length):
+        text.value = b"Open MPI v4.1.4, package: Debian\nmore"
+
+    library = SimpleNamespace(**dict.fromkeys(symbols), MPI_Get_library_version=say_version)
+    monkeypatch.setattr(launchers.ctypes, "CDLL", lambda path: library)
+    monkeypatch.setattr(launchers.importlib.util, "find_spec", lambda name: SimpleNamespace(origin=name))
+    try:
+        launchers.check_launcher()
+    except RuntimeError as problem:
+        assert wanted and wanted in str(problem)
+    else:
+        assert not wanted

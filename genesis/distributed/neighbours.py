@@ -1,0 +1,55 @@
+"""The processes of other ranks on this machine: whether one has ended, however that was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+KILLED = "gone: its process was killed, or ended without a word"
+_MACHINE, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+
+
+class Neighbours:
+    """Calls `tell`, on a thread, when the process of another rank of a communicator ends: with that, and all that are watched.
+
+    Linux alone tells of it.
+    """
+
+    def __init__(self, comm: Any, tell: Callable[[int, Collection[int]], None]) -> None:
+        self._tell = tell
+        self._files: dict[int, int] = {}  # of a process -> its rank
+        machine = _MACHINE.read_text() + os.readlink(_PROCESSES) if hasattr(os, "pidfd_open") else None
+        for rank, (there, process) in enumerate(comm.allgather((machine, os.getpid()))):
+            if machine is not None and there == machine and rank != comm.rank:
+                with contextlib.suppress(OSError):  # the system may forbid it
+                    self._files[os.pidfd_open(process)] = rank
+        self._thread: threading.Thread | None = None
+        if self._files:
+            self._end = os.eventfd(0)
+            self._thread = threading.Thread(target=self._watch, name="neighbours", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._thread is not None:
+            os.eventfd_write(self._end, 1)
+            self._thread.join()
+            self._thread = None
+            for file in (self._end, *self._files):
+                os.close(file)
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        for file in (self._end, *self._files):
+            poll.register(file, select.POLLIN)
+        while True:
+            for file, _ in poll.poll():
+                if file == self._end:
+                    return
+                poll.unregister(file)
+                self._tell(self._files[file], self._files.values())
