@@ -11,12 +11,9 @@ namespace it prints the bytes on the wire too, beside the 2(p-1)n that an all_re
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,12 +22,13 @@ from mpi4py import MPI
 
 import genesis
 import genesis.distributed as dist
-from benchmarks import scaling
+from benchmarks import ranks, scaling
+from benchmarks.ranks import WIDTHS, network, tell
 from genesis import nn
 from genesis.distributed.nn import functional
 
 ROUNDS = 7
-WIDTHS, ROWS = (256, 512, 512, 10), 64
+ROWS = 64
 
 
 def least(contestants: dict[str, Callable[[], object]], calls: int) -> dict[str, float]:
@@ -51,12 +49,6 @@ def show(title: str, found: dict[str, float], of: str) -> None:
     tell(f"{title}: {told}")
 
 
-def tell(line: str) -> None:
-    """Print a line, on rank 0."""
-    if dist.get_rank() == 0:
-        print(line, flush=True)
-
-
 def reductions(nbytes: int, calls: int) -> None:
     """An all_reduce in a compiled program beside MPI's, and beside the same program without it."""
     count = nbytes // 4
@@ -72,30 +64,6 @@ def reductions(nbytes: int, calls: int) -> None:
     tell(f"  its launch over raw MPI: {1e6 * (found['genesis'] - found['no all_reduce'] - found['MPI']):.1f} us")
 
 
-def wire(nbytes: int, calls: int) -> None:
-    """What goes over `lo` in an all_reduce, where nothing else does: beside 2(p-1)n."""
-    if os.environ.get("MPIR_CVAR_NOLOCAL") != "1":
-        return
-    program = genesis.compile(lambda x: functional.all_reduce(x))
-    x = genesis.ones(nbytes // 4)
-    for _ in range(3):
-        program(x)
-    MPI.COMM_WORLD.Barrier()
-    before = sent_over_lo()
-    MPI.COMM_WORLD.Barrier()
-    for _ in range(calls):
-        program(x)
-    MPI.COMM_WORLD.Barrier()
-    sent, model = (sent_over_lo() - before) / calls, 2 * (dist.get_world_size() - 1) * nbytes
-    tell(f"bytes on the wire of an all_reduce of {nbytes} bytes: {sent:.0f} ({sent / model:.4f} of 2(p-1)n)")
-
-
-def sent_over_lo() -> int:
-    """The bytes that went out by `lo` in this namespace."""
-    [line] = [line for line in Path("/proc/net/dev").read_text().splitlines() if line.strip().startswith("lo:")]
-    return int(line.split(":")[1].split()[8])
-
-
 def alone() -> None:
     """A compiled step of a model on one rank, with DistributedDataParallel and without."""
     groups = [dist.new_group([rank]) for rank in range(dist.get_world_size())]
@@ -106,23 +74,6 @@ def alone() -> None:
         wrapped = model if name == "none" else dist.DistributedDataParallel(model, process_group=groups[dist.get_rank()])
         steps[name] = step_of(genesis, wrapped)
     show("a step on a single rank", least(steps, 50), "none")
-
-
-def accumulation() -> None:
-    """The bytes of collectives in a step of 4 micro-batches, averaged after each and, by no_sync, after the last alone."""
-    model = dist.DistributedDataParallel(network(genesis))
-    x = genesis.randn(ROWS, WIDTHS[0])
-    dist.barrier()  # the model has been given to all
-    found = []
-    for skipped in (0, 3):
-        before = genesis.debug.stats()["collective_bytes"]
-        for number in range(4):
-            with model.no_sync() if number < skipped else contextlib.nullcontext():
-                model(x).sum().backward()
-        for parameter in model.parameters():
-            parameter.grad.numpy()
-        found.append(genesis.debug.stats()["collective_bytes"] - before)
-    tell(f"bytes of 4 micro-batches: {found[0]}, with no_sync {found[1]} ({found[1] / found[0]:.2f})")
 
 
 def training() -> None:
@@ -137,12 +88,6 @@ def training() -> None:
         steps[name] = step_of(lib, wrap(network(lib)))
     show(f"a step of {' '.join(map(str, WIDTHS))}, {ROWS} rows a rank", least(steps, 20), "PyTorch")
     torch.distributed.destroy_process_group()
-
-
-def network(lib: Any) -> Any:
-    """The MLP of a library."""
-    layers = [layer for a, b in itertools.pairwise(WIDTHS) for layer in (lib.nn.Linear(a, b), lib.nn.ReLU())]
-    return lib.nn.Sequential(*layers[:-1])
 
 
 def step_of(lib: Any, model: Any) -> Callable[[], object]:
@@ -206,12 +151,14 @@ def pipelined(computing: float, averaging: float) -> float:
 
 if __name__ == "__main__":
     dist.init_process_group(timeout=60)
+    ranks.agreement()
+    ranks.memory()
+    ranks.accumulation()
+    ranks.wire(16 << 20, 3)
     reductions(4096, 300)
     reductions(4 << 20, 20)
     reductions(64 << 20, 3)
-    wire(16 << 20, 3)
     alone()
-    accumulation()
     training()
     overlap(384)  # a bucket takes longer to send than to compute
     overlap(1024)

@@ -48,9 +48,9 @@ def add_node(
 
 
 def transposed(op: str, g: Value, y: Value, counts: tuple[Sequence[int], Sequence[int]], count: int, reduce: str = "") -> Value:
-    """The collective that is the gradient of the one that made `y`."""
-    at = y.node.attrs
-    return add_node(op, g, at["group"], count, "backward of " + at["said"], *counts, reduce, at["root"])
+    """The collective that is the gradient of the one that made `y`; 16-bit floats are added as float32 there too."""
+    at, wide = y.node.attrs, cast(g, g.dtype.compute) if reduce else g
+    return cast(add_node(op, wide, at["group"], count, "backward of " + at["said"], *counts, reduce, at["root"]), g.dtype)
 
 
 def _summed(y: Value) -> None:

@@ -41,19 +41,43 @@ def agree(function, shape):
     assert abs(found - wanted) <= 1e-6 * max(1, abs(wanted)), (found, wanted)
 
 
-def check_gradients_of_reductions():
-    agree(functional.all_reduce, (2, 2))
-    agree(lambda x: functional.all_reduce(x, "avg"), (3,))
-    agree(lambda x: functional.reduce(x, 1), (3,))
-    agree(lambda x: functional.broadcast(x, 1), (3,))
+def collectives():
+    """All that have gradients, each with the shape of an operand."""
+    def scaled(x):
+        return [x * k for k in range(1, size() + 1)]
+
+    sizes = tuple(range(1, size() + 1))  # of shards
+    sends = tuple([1 + (rank() + k) % 2 for k in range(size())])
+
+    return [
+        (functional.all_reduce, (2, 2)), (lambda x: functional.all_reduce(x, "avg"), (3,)),
+        (lambda x: functional.reduce(x, 1), (3,)), (lambda x: functional.broadcast(x, 1), (3,)), (functional.all_gather, (2,)),
+        (lambda x: functional.gather(x, 1), (2,)), (lambda x: functional.scatter(scaled(x), 1), (2,)),
+        (lambda x: functional.all_to_all_single(x, x), (size(), 2)), (lambda x: functional.reduce_scatter(x, scaled(x)), (2,)),
+        (lambda x: functional.collective(rows.all_gather, x, sizes, 0), (rank() + 1, 2)),
+        (lambda x: functional.collective(rows.reduce_scatter, x, "sum", sizes, 0), (sum(sizes), 2)),
+        (lambda x: functional.all_to_all_single(x, x, sends, sends), (sum(sends), 2)),
+    ]
 
 
-def check_gradients_of_what_moves():
-    agree(functional.all_gather, (2,))
-    agree(lambda x: functional.gather(x, 1), (2,))
-    agree(lambda x: functional.scatter([x * k for k in range(1, size() + 1)], 1), (2,))
-    agree(lambda x: functional.all_to_all_single(x, x), (size(), 2))
-    agree(lambda x: functional.reduce_scatter(x, [x * k for k in range(1, size() + 1)]), (2,))
+def check_gradients_against_differences():
+    for function, shape in collectives():
+        agree(function, shape)
+
+
+def check_gradients_in_bfloat16_are_those_of_float64():
+    """Of numbers and weights that are small and whole, so that no sum is rounded."""
+    for function, shape in collectives()[:1] + collectives()[2:]:  # an average is rounded
+        found = []
+        for dtype in (genesis.float64, genesis.bfloat16):
+            x = genesis.tensor(given(rank(), shape, "int64"), dtype=dtype).requires_grad_()
+            results = function(x)
+            results = results if isinstance(results, tuple) else (results,)
+            weights = [genesis.tensor(given(rank(), y.shape, "int64", seed=7 + k), dtype=dtype) for k, y in enumerate(results)]
+            sum([(y * weight).sum() for y, weight in zip(results, weights, strict=True)]).backward()
+            assert x.grad.dtype is dtype and all([y.dtype is dtype for y in results])
+            found.append([x.grad.tolist(), *[y.tolist() for y in results]])
+        assert found[0] == found[1], (shape, found)
 
 
 def check_gradients_of_uneven_shards():
@@ -76,10 +100,7 @@ def check_gradients_of_uneven_shards():
     equal(z.grad, np.repeat(np.arange(1.0, size() + 1), sends)[:, None] * np.ones((1, 2)))
 
 
-def check_gradients_in_bfloat16_and_of_higher_order():
-    x = genesis.full((4,), 0.5, dtype=genesis.bfloat16, requires_grad=True)
-    functional.all_reduce(x).sum().backward()
-    assert x.grad.dtype is genesis.bfloat16 and x.grad.tolist() == [float(size())] * 4
+def check_gradients_of_higher_order():
     y = genesis.tensor(given(0, 3), requires_grad=True)  # the same on all ranks: s = size y, loss = sum of s^3
     (first,) = genesis.autograd.grad((functional.all_reduce(y) ** 3).sum(), y, create_graph=True)
     (second,) = genesis.autograd.grad(first.sum(), y)

@@ -8,6 +8,8 @@ from ranks import HERE, needs_mpi, run_ranks
 # Even and odd numbers of ranks; four only where they are two by two.
 JOBS = [
     ("collectives_script.py", 3), ("gradients_script.py", 3), ("overlap_script.py", 2),
+    ("gradients_script.py check_gradients_against_differences check_gradients_of_uneven_shards "
+     "check_gradients_in_bfloat16_are_those_of_float64", 2),
     ("data_parallel_script.py", 2), ("hooks_script.py", 3), ("sharded_script.py", 3),
     ("fsdp_script.py", 3), ("fully_sharded_script.py", 2),
     ("messages_script.py", 3), ("pipelining_script.py", 3),
