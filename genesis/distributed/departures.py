@@ -75,10 +75,13 @@ class Departures:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Have collectives that wait for those that are gone be late."""
+        """Have collectives that wait for those that are gone be late.
+
+        Who is at the end itself waits there with those that have come to it, for those that have not.
+        """
         for group in [*GROUPS.values()] if self._heard or self._killed else ():
             ranks, all_came = group.awaited_ranks()
-            if self._killed & {*ranks} or (not all_came and self.gone(ranks)):
+            if self._killed & {*ranks} or not (all_came or self._is_at_end or not self.gone(ranks)):
                 group.give_up()
 
     def _hear(self) -> None:

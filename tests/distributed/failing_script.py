@@ -11,10 +11,10 @@ import genesis.distributed as dist
 
 def main(way):
     dist.init_process_group(timeout=60 if way != "sleeps" else 1)
-    rank = dist.get_rank()
+    rank, size = dist.get_rank(), dist.get_world_size()
     x = genesis.ones(4) * rank
     dist.all_reduce(x)
-    assert x.tolist() == [1.0] * 4
+    assert x.tolist() == [size * (size - 1) / 2] * 4
     if rank == 1:
         if way == "raises":
             raise ValueError("rank 1 is tired")
@@ -48,6 +48,8 @@ def main(way):
         time.sleep(60)
     dist.all_reduce(x)
     print(x.tolist())
+    if rank == 0 and way == "ends later":
+        time.sleep(3)
 
 
 if __name__ == "__main__":

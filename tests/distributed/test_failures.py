@@ -37,6 +37,12 @@ def test_a_job_whose_rank(way):
     assert re.search(WAYS[way], ended.printed, re.DOTALL), ended.printed
 
 
+@needs_mpi
+def test_ranks_wait_at_the_end_for_one_that_comes_later():
+    ended = run_ranks(3, "failing_script.py", "ends later", deadline=50)  # two of them know of each other that they are there
+    assert ended.status == 0, ended.printed
+
+
 def test_importing_genesis_loads_nothing_of_it():
     code = "import sys, genesis; print([m for m in sys.modules if 'mpi4py' in m or 'genesis.distributed' in m])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
