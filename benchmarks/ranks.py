@@ -50,9 +50,9 @@ def agreement() -> None:
             if alone is not None:
                 losses = np.abs(runs[0].losses / alone.losses - 1).max()
                 parameters = np.abs(runs[0].parameters - alone.parameters).max() / np.abs(alone.parameters).max()
+                bits = "equal" if len({digest for both in found for digest in both}) == 1 else "DIFFERENT"
                 tell(f"{STEPS} steps of {ranks} ranks beside one process: losses {losses:.1e}, parameters {parameters:.1e}; "
-                     f"{len({digest for both in found for digest in both})} results of two runs on {ranks} ranks; native calls "
-                     f"a replay {runs[0].native_calls:g}")
+                     f"{bits} bits on all ranks in two runs; {runs[0].native_calls:g} native calls a replay")
         dist.barrier()
 
 
