@@ -14,10 +14,14 @@ import sys as _sys
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
-from genesis.tensor.handle import Tensor
+from genesis.runtime.references import collector_paused as _collector_paused
+
+with _collector_paused():  # what is imported lives on
+    from genesis.tensor.handle import Tensor
+    # isort: split
+    from genesis import autograd, linalg, nested, ops, pytree, random, sparse, special
 
 # isort: split
-from genesis import autograd, linalg, nested, ops, pytree, random, sparse, special
 from genesis.autograd import (
     Context, Function, GradManager, GraphCycleError, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled,
     zero_grad,

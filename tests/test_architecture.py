@@ -26,6 +26,7 @@ USERS = {  # modules that users import, and nothing else, lie loose
 # special functions, the data loader's threads, the first CUDA device.
 DEFERRED = {
     ("genesis/ir/lazy_imports.py", ""), ("genesis/__init__.py", "genesis."), ("genesis/utils/__init__.py", "genesis.utils."),
+    ("genesis/runtime/deferred.py", ""),
     ("genesis/runtime/machine_code.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "llvmlite.binding"),
     ("genesis/runtime/numba_compiler.py", "numba.core"), ("genesis/runtime/logs.py", "logging"),
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
@@ -63,7 +64,10 @@ def tree_of(path: Path) -> ast.Module:
 
 @functools.cache
 def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt | ast.Call]]:
-    """Every import, those for types alone and those by `import_module` or `LazyNames` among them."""
+    """Every import, those for types alone and those by `import_module` or `LazyNames` among them.
+
+    A function that is `deferred` is imported for types beside it, which `test_deferred_functions_are_imported_for_types` sees.
+    """
     found: list[tuple[str, ast.stmt | ast.Call]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -108,13 +112,25 @@ def test_imports_stand_at_the_top():
     for path in FILES:
         tree, place = tree_of(path), path.relative_to(PACKAGE.parent).as_posix()
         top = {id(statement) for statement in tree.body}
-        for branch in (s for s in tree.body if isinstance(s, ast.If)):
-            top |= {id(statement) for statement in branch.body}  # `if TYPE_CHECKING:`
+        for branch in (s for s in tree.body if isinstance(s, ast.If | ast.With)):
+            top |= {id(statement) for statement in branch.body}  # `if TYPE_CHECKING:`, and with the collector paused
         hidden += [
             f"{place}:{statement.lineno} hides an import of {name}" for name, statement in imports_of(tree)
             if id(statement) not in top and not any(place == file and name.startswith(prefix) for file, prefix in DEFERRED)
         ]
     assert hidden == []
+
+
+def test_deferred_functions_are_imported_for_types():
+    """So the floors are those of all imports, and type checkers know what is called."""
+    for path in FILES:
+        found = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call))
+        calls = {ast.unparse(call) for call in found if ast.unparse(call.func) == "deferred"}
+        for branch in (s for s in tree_of(path).body if isinstance(s, ast.If)):
+            typed = [(s.module, alias.name) for s in branch.body if isinstance(s, ast.ImportFrom) for alias in s.names]
+            beside = {f"{name} = deferred({module!r}, {name!r})": f"deferred({module!r}, {name!r})" for module, name in typed}
+            calls -= {beside.get(ast.unparse(statement)) for statement in branch.orelse}
+        assert calls == set(), f"{module_name(path)} defers what it does not import for types in the same place"
 
 
 def test_nothing_for_tests_alone_is_imported():

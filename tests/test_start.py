@@ -11,7 +11,7 @@ LATER = {  # modules that no `import genesis` reads
     "genesis.amp", "genesis.array_api", "genesis.capture", "genesis.cuda", "genesis.debug", "genesis.distributions",
     "genesis.func", "genesis.nn", "genesis.optim", "genesis.serialization", "genesis.utils",
     "llvmlite.binding", "numba", "scipy", "networkx", "importlib.metadata", "multiprocessing", "numpy.random",
-    "numpy.polynomial",
+    "numpy.polynomial", "numpy.typing", "html", "secrets",
 }
 FIRST = [  # what a program may ask for before anything else
     "genesis.dropout", "genesis.ops.gumbel_softmax", "genesis.native_layer_norm", "genesis.nn.functional.relu",
@@ -29,6 +29,13 @@ def printed(program: str) -> str:
 
 def test_an_import_reads_what_every_program_needs_and_no_more():
     assert {*printed("import sys, genesis; print(*sys.modules)").split()} & LATER == set()
+
+
+def test_the_collector_goes_on_after_an_import():
+    assert printed("import gc, genesis; print(gc.isenabled())") == "True\n"
+    assert printed("import gc; gc.disable(); import genesis; print(gc.isenabled())") == "False\n"
+    fails = "sys.modules['genesis.sparse'] = None\ntry: import genesis\nexcept ImportError: print(gc.isenabled())"
+    assert printed(f"import gc, sys; {fails}") == "True\n"
 
 
 def test_a_computation_reads_no_layers_and_no_capture():

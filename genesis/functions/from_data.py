@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from genesis.ir.dtypes import DType, from_numpy_dtype, get_default_dtype
 from genesis.ir.errors import ArgumentError
@@ -15,6 +14,9 @@ from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.dlpack import CUDA, VERSION, Outside, imported
 from genesis.tensor.from_python import from_data, from_memory, from_outside
 from genesis.tensor.handle import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def tensor(

@@ -7,7 +7,6 @@ by `call` does not, neither backward nor an optimizer. While a function runs, it
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -68,7 +67,8 @@ def keywords(**names: str) -> Callable[[F], F]:
 def overridable(builtin: F) -> F:
     """Decorator of a public function of Tensors that is no row: users may register another under its name."""
     name, names = builtin.__name__, {**NUMPY_NAMES, **vars(builtin).get("keywords", {})}
-    if "axis" in inspect.signature(builtin).parameters:
+    code = builtin.__code__
+    if "axis" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         names = {}
 
     @functools.wraps(builtin)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +12,14 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Scalar
 from genesis.ir.dtypes import bool_, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError
+from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import CPU, META
 from genesis.tensor.handle import Tensor, method
+
+if TYPE_CHECKING:
+    from html import escape
+else:
+    escape = deferred("html", "escape")
 
 PREFIX = "tensor("
 
@@ -192,9 +198,9 @@ def __repr__(self: Tensor) -> str:
 def _repr_html_(self: Tensor) -> str:
     """What a notebook shows: dtype, shape and device, and the elements; those of a vector or a matrix as a table."""
     kind = [f"{self.dtype!r}{list(self.shape)}".removeprefix("genesis."), *suffixes(self)]
-    head = html.escape(" · ".join(dict.fromkeys(kind)))
+    head = escape(" · ".join(dict.fromkeys(kind)))
     if self.ndim not in (1, 2) or self.numel() == 0 or self.device is META:
-        return f"<div><small>{head}</small><pre>{html.escape(repr(self))}</pre></div>"
+        return f"<div><small>{head}</small><pre>{escape(repr(self))}</pre></div>"
     options = _options[0]
     values = values_of(self).astype(self.dtype.compute.numpy, copy=False).reshape(-1, self.shape[-1])
     rows, columns = (_shown(extent, options.edgeitems, values.size > options.threshold) for extent in values.shape)

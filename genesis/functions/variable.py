@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any
 
 from genesis.autograd.backward_pass import add_gradient
 from genesis.autograd.derivation import leaves_of
@@ -15,6 +13,9 @@ from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, spreads, tensor_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Variable(Tensor):

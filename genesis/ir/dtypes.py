@@ -10,16 +10,18 @@ complex) is higher.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import DTypeLike
 
 from genesis.ir.annotations import Arguments
 from genesis.ir.errors import ArgumentTypeError, DataError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class DType:

@@ -40,7 +40,9 @@ def replayable(thing: T, but: Collection[str] = ()) -> T:
     >>> is_replayable(double.__code__), is_replayable((lambda x: x).__code__)
     (True, False)
     """
-    if isinstance(thing, type):
+    if isinstance(thing, FunctionType) and not vars(thing):  # most are
+        _mark(thing.__code__)
+    elif isinstance(thing, type):
         for name, member in vars(thing).items():
             if name not in but and not isinstance(member, type):
                 replayable(member)

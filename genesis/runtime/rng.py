@@ -8,8 +8,8 @@ a Mersenne Twister of the same seed instead.
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Iterator
+from random import SystemRandom
 from typing import Any, ClassVar, Protocol, Self
 
 from genesis.ir.errors import ArgumentTypeError
@@ -19,7 +19,7 @@ from genesis.runtime.mersenne_twister import STATE_BYTES, MersenneTwister
 
 MASK = (1 << 64) - 1
 
-
+_entropy = SystemRandom()
 PYTORCHS_SEED = 67280421310721  # of a torch.Generator that is given none
 _lock = fork_safe_lock()
 
@@ -42,7 +42,7 @@ class Generator:
             seed, device = None, seed or device
         self.device = device_of(device or "cpu")
         if seed is None:
-            seed = PYTORCHS_SEED if Generator.in_pytorchs_order else secrets.randbits(64)
+            seed = PYTORCHS_SEED if Generator.in_pytorchs_order else _entropy.getrandbits(64)
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> Self:
@@ -56,7 +56,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start a stream from an unpredictable seed, and return the seed."""
-        return self.manual_seed(secrets.randbits(64))._seed
+        return self.manual_seed(_entropy.getrandbits(64))._seed
 
     def initial_seed(self) -> int:
         """The seed of the present stream."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from genesis.functions.creation import empty
 from genesis.functions.from_data import as_tensor
@@ -23,6 +22,9 @@ from genesis.sparse.positions import rows_of
 from genesis.sparse.sparse_tensor import SparseTensor, in_layout, sparse, stack
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def sparse_coo_tensor(

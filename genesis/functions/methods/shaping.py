@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from genesis.functions import creation
 from genesis.functions.overrides import function
@@ -19,6 +18,9 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method
 from genesis.tensor.views import view
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 # ---- transposes ----

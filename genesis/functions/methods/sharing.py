@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from genesis.execution.flush import flush, is_interrupted
 from genesis.functions.methods.conversion import values_of
@@ -22,6 +21,9 @@ from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import readers_of, thread_state
 from genesis.tracing.trace import BUSY, LOCK
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 _NOT_NUMPYS = {bfloat16, complex32, *STORED}  # but of ml_dtypes
 

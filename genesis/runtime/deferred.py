@@ -1,0 +1,29 @@
+"""Functions of modules that are imported when one of them is first called: what few processes need."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from genesis.runtime.uninterrupted import uninterrupted
+
+
+def deferred(module: str, name: str) -> Callable[..., Any]:
+    """A function that calls the function `name` of `module`, and imports this first.
+
+    No signal handler comes in the middle of that import: it would find half a module where it computes something itself.
+
+    >>> isleap = deferred("calendar", "isleap")
+    >>> isleap(2028)
+    True
+    """
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if module not in sys.modules:
+            uninterrupted(import_module, module)
+        return getattr(import_module(module), name)(*args, **kwargs)  # which waits where another thread imports it
+
+    function.__name__, function.__module__ = name, module
+    return function

@@ -1,0 +1,84 @@
+"""Functions whose modules are imported when they are first called."""
+
+import calendar
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+from genesis.runtime.deferred import deferred
+
+MODULE = """
+import time
+started.append(1)
+time.sleep(0.2)
+def double(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def slow(tmp_path, monkeypatch):
+    """The name of a module that takes a while to import, and what has one member for each import of it."""
+    started: list[int] = []
+    (tmp_path / "imported_slowly.py").write_text(MODULE.replace("started", "__import__('sys')._imported_slowly"))
+    monkeypatch.setattr(sys, "_imported_slowly", started, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "imported_slowly", raising=False)
+    yield "imported_slowly", started
+    sys.modules.pop("imported_slowly", None)
+
+
+def test_it_is_the_function_of_the_module():
+    isleap = deferred("calendar", "isleap")
+    assert [isleap(year) for year in range(1890, 2010)] == [calendar.isleap(year) for year in range(1890, 2010)]
+    assert isleap.__name__ == "isleap" and isleap.__module__ == "calendar"
+
+
+def test_another_function_that_takes_its_place_is_called(monkeypatch):
+    isleap = deferred("calendar", "isleap")
+    monkeypatch.setattr(calendar, "isleap", lambda year: "another")
+    assert isleap(2000) == "another"
+
+
+def test_threads_that_call_it_at_once_import_one_module(slow):
+    name, started = slow
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda k=k: found.append(deferred(name, "double")(k))) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(found) == [0, 2, 4, 6, 8, 10, 12, 14] and started == [1]
+
+
+def test_a_signal_handler_that_calls_it_meanwhile_finds_a_whole_module(slow):
+    name, started = slow
+    found: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: found.append(deferred(name, "double")(10)))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        assert deferred(name, "double")(3) == 6
+        deadline = time.monotonic() + 10
+        while not found and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert found == [20] and started == [1]
+
+
+def test_an_import_that_fails_is_tried_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "fails_at_first.py"
+    file.write_text("raise OSError('not yet')")
+    double = deferred("fails_at_first", "double")
+    with pytest.raises(OSError, match="not yet"):
+        double(1)
+    file.write_text("def double(x):\n    return 2 * x  # and now it is there\n")
+    try:
+        assert double(4) == 8
+    finally:
+        sys.modules.pop("fails_at_first", None)
