@@ -10,7 +10,7 @@ from genesis.codegen.cpu.registers import (
     DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Literal, Value, constants,
     element_type, is_varying, with_shape, zero,
 )
-from genesis.codegen.cpu.vectors import Vectors
+from genesis.codegen.cpu.vectors import Vectors, joined
 
 
 class Lanes(Vectors):
@@ -262,11 +262,9 @@ class Lanes(Vectors):
         count = 1 << (stride - 1).bit_length()
         nothing = Literal(ir.VectorType(element, self.width), "poison")
         parts = [found.get(offset, nothing) for offset in range(count)]
-        while len(parts) > 1:  # end to end, two at a time: a shuffle wants two vectors of one length
-            both = constants(I32, range(2 * parts[0].type.count))
-            parts = [self.builder.shuffle_vector(a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
         order = [(n % stride) * self.width + n // stride for n in range(self.width * stride)]
-        wide = self.builder.shuffle_vector(parts[0], parts[0], constants(I32, order))
+        whole = joined(self.builder, parts)
+        wide = self.builder.shuffle_vector(whole, whole, constants(I32, order))
         chosen = self._spread_mask(stride, found, mask)
         if past_caches:
             self._store_past_caches(wide, pointer)

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from genesis.codegen.cpu.registers import (
-    DOUBLE, FLOAT, I1, I32, I64, REGISTER_TYPE, UNSIGNED, Literal, Value, constants, element_type, is_floating, is_varying,
-    mangled, scalar_constant, with_shape,
+    DOUBLE, FLOAT, I1, I32, I64, REGISTER_TYPE, SIZE, UNSIGNED, Literal, Value, constants, element_type, is_floating,
+    is_varying, mangled, scalar_constant, with_shape,
 )
+from genesis.codegen.cpu.tiling import vector_bytes
 
 
 @contextmanager
@@ -56,6 +57,14 @@ def transposed(builder: ir.IRBuilder, vectors: Sequence[ir.Value], unit: int = 1
                 found[n + block] = builder.shuffle_vector(first, second, high)
         block *= 2
     return found
+
+
+def joined(builder: ir.IRBuilder, parts: Sequence[ir.Value]) -> ir.Value:
+    """Vectors of one length, a power of two of them, end to end."""
+    while len(parts) > 1:  # two at a time: a shuffle wants two vectors of one length
+        both = constants(I32, range(2 * parts[0].type.count))
+        parts = [builder.shuffle_vector(a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
 
 
 def _by_type(of_floats: str, of_integers: str) -> Callable[[Vectors, Value, Value], ir.Value]:
@@ -177,6 +186,24 @@ class Vectors:
     def copy_sign(self, magnitude: Value, sign: Value) -> ir.Value:
         magnitude, sign = self.matched(magnitude, sign)
         return self.intrinsic("copysign", magnitude.type, [magnitude, sign])
+
+    def has_scaling(self, x: ir.Value) -> bool:
+        """Whether there is `times_power_of_two`: of vectors that fill registers of AVX-512."""
+        return is_varying(x) and vector_bytes() == 64 and x.type.count * SIZE[x.type.element] >= 64
+
+    def times_power_of_two(self, x: ir.Value, k: ir.Value) -> ir.Value:
+        """x * 2^k, rounded once, for whole k."""
+        count = 64 // SIZE[x.type.element]
+        name = "llvm.x86.avx512.mask.scalef." + ("ps.512" if count == 16 else "pd.512")
+        register, bits = ir.VectorType(x.type.element, count), ir.IntType(count)
+        scale = self.declared(name, register, [register, register, register, bits, I32])
+        nothing, all_lanes, rounding = Literal(register, "zeroinitializer"), bits(-1), I32(4)
+        parts = []
+        for first in range(0, x.type.count, count):
+            of_part = constants(I32, range(first, first + count))
+            part, power = (self.builder.shuffle_vector(v, v, of_part) for v in (x, k))
+            parts.append(self.builder.call(scale, [part, power, nothing, all_lanes, rounding]))
+        return joined(self.builder, parts)
 
     def minimum(self, a: Value, b: Value, dtype: str | None = None) -> ir.Value:
         """The lesser; NaN if either is NaN. Integers are signed unless `dtype` says otherwise."""

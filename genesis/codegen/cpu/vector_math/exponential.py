@@ -15,9 +15,11 @@ from genesis.codegen.cpu.vector_math.number import (
 LOG2_E = 1.4426950408889634
 LOG_2 = {"float32": (0.693147182, -1.90465421e-09), "float64": (0.6931471805599453, 2.3190468138462996e-17)}
 
-# Below the first the result rounds to 0, above the second it overflows.
-RANGE = {"float32": (-104.5, 89.0), "float64": (-746.0, 710.0)}
-RANGE_BASE_2 = {"float32": (-151.0, 129.0), "float64": (-1076.0, 1025.0)}
+# Below the first the result is 0, above the second it overflows.
+RANGE = {"float32": (-176.0, 89.0), "float64": (-1418.0, 710.0)}
+RANGE_BASE_2 = {"float32": (-254.0, 129.0), "float64": (-2046.0, 1025.0)}
+FURTHER = 64  # times as far below, where the processor's instruction scales
+LEAST_SIGMOID = {"float32": -104.5, "float64": -746.0}  # below, it rounds to 0
 
 # exp(r) = 1 + r + r^2 q(r): error 2^-28.2 and 2^-58.0.
 EXP_TAIL = {
@@ -57,11 +59,19 @@ def exp_of_rest(r: Number) -> Number:
     return polynomial(r, (1.0, 1.0, *EXP_TAIL[r.dtype]))
 
 
+def held(x: Number, bounds: tuple[float, float]) -> Number:
+    """x held within what `scaled` takes, so that from far below it gives 0 by a factor of 0."""
+    # A product that rounds into the subnormals or to 0 takes Intel's processors 150 cycles, and softmax's masks are e^-inf.
+    # Causal attention of 16 x 8 heads of 128 tokens, Cascade Lake: 9.9 to 5.0 ms, with backward 21.4 to 11.1.
+    low, high = bounds
+    return clamp(x, FURTHER * low if x.lanes.has_scaling(x.value) else low, high)
+
+
 def exp(x: Number) -> Number:
     """e^x, within 1 ulp."""
-    bounded = clamp(x, *RANGE[x.dtype])
+    bounded = held(x, RANGE[x.dtype])
     k, shifted = nearest_multiple(bounded, LOG2_E)
-    return scaled(exp_of_rest(rest_of(bounded, k)), shifted)
+    return scaled(exp_of_rest(rest_of(bounded, k)), k, shifted)
 
 
 def exp_within(x: Number) -> Number:
@@ -72,19 +82,19 @@ def exp_within(x: Number) -> Number:
 
 def exp_of_sum(x: DoubleWord, factor: Operand = 1.0) -> Number:
     """factor e^(high + low), rounded once into the subnormals; within 1 ulp if factor is 1."""
-    bounded = clamp(x.high, *RANGE[x.high.dtype])
+    bounded = held(x.high, RANGE[x.high.dtype])
     k, shifted = nearest_multiple(bounded, LOG2_E)
     r = rest_of(bounded, k) + where(bounded.equals(x.high), x.low, 0.0)
-    return scaled(exp_of_rest(r) * factor, shifted)
+    return scaled(exp_of_rest(r) * factor, k, shifted)
 
 
 def exp2(x: Number) -> Number:
     """2^x, within 1 ulp."""
     high, low = LOG_2[x.dtype]
-    bounded = clamp(x, *RANGE_BASE_2[x.dtype])
+    bounded = held(x, RANGE_BASE_2[x.dtype])
     k, shifted = nearest_multiple(bounded, 1.0)
     fraction = bounded - k
-    return scaled(exp_of_rest(fma(fraction, high, fraction * low)), shifted)
+    return scaled(exp_of_rest(fma(fraction, high, fraction * low)), k, shifted)
 
 
 def expm1(x: Number) -> Number:
@@ -104,7 +114,7 @@ def sigmoid(x: Number) -> Number:
     """
     # One division: 7.3 to 4.6 ns for 16 elements.
     one = 2.0**60
-    bounded = clamp(x, RANGE[x.dtype][0], 44.0)
+    bounded = clamp(x, LEAST_SIGMOID[x.dtype], 44.0)
     k, shifted = nearest_multiple(bounded, LOG2_E)
     r, scale = rest_of(bounded, k), scale_of(shifted + 60, x.dtype)
     slope = polynomial(r, [-one * c * (-1) ** n for n, c in enumerate((1.0, *EXP_TAIL[x.dtype]))])

@@ -160,12 +160,14 @@ def power_of_two(k: Number) -> Number:
     return ((k + EXPONENT_BIAS[dtype]) << MANTISSA_BITS[dtype]).as_float()
 
 
-def scaled(x: Number, shifted: Number) -> Number:
-    """x * 2^k for the `shifted` of `nearest_multiple`, in two factors of about 2^(k/2).
+def scaled(x: Number, k: Number, shifted: Number) -> Number:
+    """x * 2^k for what `nearest_multiple` gives: by the processor's instruction, or in two factors of about 2^(k/2).
 
     So k may reach past the exponent range: x overflows to infinity, or is rounded once into the subnormals. Half of
     k + 2 bias is half of k with its bias, ready to be an exponent.
     """
+    if x.lanes.has_scaling(x.value):
+        return x.like(x.lanes.times_power_of_two(x.value, k.value))
     mantissa = MANTISSA_BITS[x.dtype]
     first = (shifted << (mantissa - 1)) & ((2 * EXPONENT_BIAS[x.dtype] + 1) << mantissa)
     second = (shifted << mantissa) - first
