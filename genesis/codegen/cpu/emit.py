@@ -17,6 +17,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.addressing import at_each_point
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.masked_tail import masked_tail, with_tail
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reductions import Accumulator, add_to_columns, clear_columns, finish_columns
 from genesis.codegen.cpu.registers import I64
@@ -279,7 +280,10 @@ class _Pass:
 
     def _innermost(self, start: ir.Value, end: ir.Value) -> None:
         hoist(self.nest, self.needed)
-        if self.nest.kernel.lane_is_innermost:
+        tail = masked_tail(self.nest.kernel)
+        if tail in self.needed:
+            with_tail(self.nest, tail, self.needed, end, self._compute)
+        elif self.nest.kernel.lane_is_innermost:
             self.nest.lane_loop(start, end, partial(_points, self.nest, self.needed, self._compute))
         else:
             _points(self.nest, self.needed, self._compute)

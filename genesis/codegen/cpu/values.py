@@ -42,7 +42,7 @@ def value_of(nest: Nest, n: int) -> ir.Value:
     else:
         for a in nest.kernel.instructions[n].args:
             value_of(nest, a)
-        result = _compute(nest, nest.kernel.instructions[n])
+        result = computed(nest, nest.kernel.instructions[n])
         if n in nest.saved:
             nest.saved_in[n] = nest.step
             nest.lanes.store(result, _scratch(nest, n), _scratch_dtype(nest, n), nest.mask)
@@ -62,7 +62,8 @@ def _scratch(nest: Nest, n: int) -> ir.Value:
     return nest.lanes.element_pointer(nest.words[nest.saved[n]], b.add(row, nest.index[lane]), _scratch_dtype(nest, n))
 
 
-def _compute(nest: Nest, i: Instruction) -> ir.Value:
+def computed(nest: Nest, i: Instruction) -> ir.Value:
+    """Instruction `i` of its arguments' values."""
     lanes = nest.lanes
     args = [value_of(nest, a) for a in i.args]
     dtype = i.dtype.name
