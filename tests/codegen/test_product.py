@@ -43,7 +43,7 @@ def multiply(
     matrices = [matrix(value, x, of) for value, (x, of) in enumerate(zip((a, b, c), (*groups, PLAIN), strict=True))]
     m, n, k = *c.shape[1:], np.prod(a.shape[1 + groups[0][0] :])
     call = Product(*matrices, a.shape[:1], (m, n, int(k)), only)
-    memory = np.zeros(1 << 22, np.uint8)
+    memory = np.full(1 << 22, 255, np.uint8)  # NaNs: what was not packed must not be read
 
     share = sum(launch.packed(call, tile.dtype, cut))
     assert 2 * share + 64 <= memory.size

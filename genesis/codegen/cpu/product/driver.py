@@ -111,7 +111,7 @@ class _Driver:
                     tiles = b.mul(self._count(block[0], self.tile.rows), self._count(block[1], self.tile.columns))
                     ahead = self._ahead(left, (row, word["rows"]), k_first, tiles, I1(1))
                     fresh = b.icmp_signed("==", row, rows[0])
-                    self._tiles(c, block, along, packed, (right, strips, fresh), add, ahead)
+                    self._tiles(c, block, along, packed, (right, strips, fresh, rows), add, ahead)
                     all_terms = b.icmp_signed("==", b.add(k_first, along[1]), word["k"])
                     with b.if_then(b.and_(all_terms, b.icmp_signed("==", last_column, columns[1]))):
                         self._followers(block[0])
@@ -236,11 +236,12 @@ class _Driver:
 
     def _tiles(
         self, c: ir.Value, block: Sequence[Sequence[ir.Value]], along: Sequence[ir.Value], left: Sequence[ir.Value],
-        strips: tuple[_Operand, ir.Value, ir.Value], add: ir.Value, ahead: Ahead,
+        strips: tuple[_Operand, ir.Value, ir.Value, Sequence[ir.Value]], add: ir.Value, ahead: Ahead,
     ) -> None:
-        """The tiles of a block (rows, columns); `strips`: the operand, where its strips go, whether they must be packed."""
+        """The tiles of a block (rows, columns); `strips`: the operand, where its strips go, whether they must be packed, for
+        which rows."""
         b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
-        right, place_b, fresh = strips
+        right, place_b, fresh, all_rows = strips
         b_strip = strip_elements(tile, tile.columns, k, b)
         in_strips = b.icmp_signed("!=", self.word["b_strips"], I64(0))
         fresh = b.and_(fresh, b.not_(in_strips))
@@ -251,7 +252,9 @@ class _Driver:
             strip_b = b.select(in_strips, self._element(right.matrix, there), strip_b)
             n = b.sub(columns[1], column)
             with b.if_then(fresh):  # the first block of rows packs the strip, the others reuse it
-                self._right(right, column, columns[1], along, strip_b)
+                first, length = self._terms_of_strip(all_rows, column, k_first, k)
+                target = self._element(strip_b, b.mul(first, I64(tile.columns)))
+                self._right(right, column, columns[1], (b.add(k_first, first), length), target)
             ahead_right = self._ahead(right, (column, I64(tile.columns)), k_first, self._count(rows, tile.rows), fresh)
             with self._tiles_of_rows(rows, b.not_(strips_of_a)) as (row, m, shorter):
                 number = b.sub(row, rows[0])
@@ -261,7 +264,8 @@ class _Driver:
                 # Between tiles: a line with each term was measured, and not kept.
                 for asking in (ahead, ahead_right):
                     asking.step()
-                first, length = self._terms(row, column, k_first, k)
+                ends = b.add(row, I64(tile.rows)), b.add(column, I64(tile.columns))
+                first, length = self._terms((row, column), ends, k_first, k)
                 start_a = self._element(strip_a, b.mul(first, a_step))
                 start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 # Without terms there is nothing to add, but the first to write still stores zeros.
@@ -292,12 +296,24 @@ class _Driver:
         b.branch(header)
         b.position_at_end(after)
 
-    def _terms(self, row: ir.Value, column: ir.Value, k_first: ir.Value, k: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The terms that count in the tile at (row, column), of the `k` from `k_first` on: the first, and how many."""
-        # The promise ONLY[word] says which products are not zero: causal attention skips half of its terms, 7 ms of a GPT step.
+    def _terms_of_strip(
+        self, rows: Sequence[ir.Value], column: ir.Value, k_first: ir.Value, k: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """The terms that tiles of `rows` read of the strip at a column, of the `k` from `k_first` on: the first, how many."""
+        # From a whole vector of terms on, as strips are written. Keys behind a causal mask are not packed.
         b, tile = self.builder, self.tile
-        low = {"m": row, "n": column}
-        high = {"m": b.add(row, I64(tile.rows)), "n": b.add(column, I64(tile.columns))}
+        ends = b.add(rows[1], I64(tile.rows)), b.add(column, I64(tile.columns))
+        first, length = self._terms((rows[0], column), ends, k_first, k)
+        aligned = b.and_(first, I64(-tile.lanes))
+        return aligned, b.select(b.icmp_signed(">", length, I64(0)), b.add(length, b.sub(first, aligned)), I64(0))
+
+    def _terms(
+        self, starts: Sequence[ir.Value], ends: Sequence[ir.Value], k_first: ir.Value, k: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """The terms that count in rows and columns from `starts` to `ends`, of `k` from `k_first` on: the first, how many."""
+        # The promise ONLY[word] says which products are not zero: causal attention skips half of its terms, 7 ms of a GPT step.
+        b = self.builder
+        low, high = (dict(zip("mn", place, strict=True)) for place in (starts, ends))
         first, last = I64(0), k
         for number, (x, y) in enumerate((only[0], only[-1]) for only in ONLY if only):
             here = b.icmp_signed("==", self.word["only"], I64(number + 1))
