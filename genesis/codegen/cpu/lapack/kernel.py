@@ -1,4 +1,4 @@
-"""The kernel of LAPACK's stages, one for each dtype: it runs a table of steps for each matrix.
+"""The kernel of stages of matrices' functions, one for each dtype: it runs a table of steps for each matrix.
 
     words       {steps, their number, threads, get, set, {lock, users, threads before}, fault, site}
     step        {kind, its words ..}
@@ -14,36 +14,44 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
+from genesis.codegen.cpu.lapack.panels import Panels
 from genesis.codegen.cpu.lapack.routines import ARGUMENTS
+from genesis.codegen.cpu.lapack.rows import Rows
+from genesis.codegen.cpu.lapack.tiles import Tiles
 from genesis.codegen.cpu.ordering.code import Code
 from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART, POINTER, FunctionPointer
+from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.runtime.kernel_cache import KernelSource
 
 PLACE = 3  # words
-STEPS = "call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize", "end_below"
+STEPS = ("call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize", "end_below",
+         "panel", "exchange", "substitute", "permute")
+OF_TILES = STEPS[-4:]
 ALL, LOWER, UPPER = range(3)  # what a copy keeps
 TILE = 16
 SINGULAR = 1  # the flag of a fault
-VERSION = 2
+VERSION = 3
 WORDS = "steps", "count", "threads", "get", "set", "state", "fault", "site"
 
 
-def source(dtype: str) -> KernelSource:
-    """The kernel for matrices of a dtype."""
-    name = f"genesis_lapack_{dtype}"
-    return KernelSource(name, f"{name} {VERSION}", lambda: _Kernel(name, dtype).text())
+def source(dtype: str, *, eliminates: bool = False) -> KernelSource:
+    """The kernel for matrices of a dtype; one that eliminates has the steps of elimination too."""
+    name = f"genesis_elimination_{dtype}_{vector_bytes()}" if eliminates else f"genesis_lapack_{dtype}"
+    return KernelSource(name, f"{name} {VERSION}", lambda: _Kernel(name, dtype, eliminates).text())
 
 
 class _Kernel(Code):
     """Emits the kernel: a method `_STEP` emits a step of that name."""
 
-    def __init__(self, name: str, dtype: str) -> None:
+    def __init__(self, name: str, dtype: str, eliminates: bool) -> None:
         self.module = ir.Module(name)
         super().__init__(self.module, name, [I64, I64, POINTER, I64], 4, internal=False)
         self.part = PART.get(dtype, dtype)
         self.is_complex = dtype in PART
         self.real, self.part_bytes = (FLOAT, 4) if self.part == "float32" else (DOUBLE, 8)
         self.bytes = self.part_bytes * (1 + self.is_complex)
+        self.steps = STEPS if eliminates else STEPS[: -len(OF_TILES)]
+        self.tiles, self.rows = Tiles(self.module, self.part), Rows(self.module, self.part)
         self.first, self.end, block, self.worker = self.args
         self.given = {word: self.get(block, n) for n, word in enumerate(WORDS)}
 
@@ -101,7 +109,7 @@ class _Kernel(Code):
         builder = self.builder
         done = builder.append_basic_block("step.done")
         choice = builder.switch(self.get(step), done)
-        for number, name in enumerate(STEPS):
+        for number, name in enumerate(self.steps):
             block = builder.append_basic_block(name)
             choice.add_case(I64(number), block)
             builder.position_at_end(block)
@@ -219,6 +227,33 @@ class _Kernel(Code):
         at = self.at(pointer, index, self.bytes)
         for part, value in enumerate(parts):
             self.builder.store(value, self._part(at, part))
+
+    # ---- elimination, see `tiles`, `panels` and `rows` ----
+
+    def _tiled(self, step: ir.Value, function: ir.Function, places: int, order: Sequence[int]) -> None:
+        """{places, numbers}: a function's arguments, each the place or number that `order` says."""
+        given = [self._place(step, 1 + PLACE * n) for n in range(places)]
+        given += [self.get(step, 1 + PLACE * places + n) for n in range(len(order) - places)]
+        arguments = [given[n] for n in order]
+        kinds = function.function_type.args
+        self.builder.call(function, [
+            self.builder.trunc(x, I1) if kind == I1 else x for x, kind in zip(arguments, kinds, strict=True)])
+
+    def _panel(self, step: ir.Value) -> None:
+        """{matrix, scratch, pivots, code, rows, columns, row, first}"""
+        self._tiled(step, Panels(self.tiles, self.rows).panel, 4, (4, 5, 0, 6, 1, 2, 7, 3))
+
+    def _exchange(self, step: ir.Value) -> None:
+        """{matrix, pivots, count, row, columns, first}"""
+        self._tiled(step, self.rows.exchange, 2, (2, 0, 3, 4, 1, 5))
+
+    def _substitute(self, step: ir.Value) -> None:
+        """{triangle, right side, strip, rows, the triangle's row and step, the other's row and columns, unit, rows below}"""
+        self._tiled(step, self.tiles.substitute, 3, (3, 0, 4, 5, 1, 6, 7, 2, 8, 9))
+
+    def _permute(self, step: ir.Value) -> None:
+        """{from, to, pivots, order, columns, rows, row of each}"""
+        self._tiled(step, self.rows.permute, 4, (4, 5, 0, 6, 1, 7, 2, 3))
 
     # ---- determinants ----
 

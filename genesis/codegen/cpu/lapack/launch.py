@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu.lapack import kernel
 from genesis.codegen.cpu.lapack.blocked import Reflections, is_blocked, least_squares
+from genesis.codegen.cpu.lapack.elimination import LEAST, Factors, is_eliminated, solve_triangular
 from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
 from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, Place, Recipe
 from genesis.codegen.cpu.lapack.routines import LETTERS, blas_threads
@@ -28,7 +29,12 @@ FIXED = 2  # threads of BLAS while results may not depend on how many there are:
 
 def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
     """The kernel of the call, if there is one for it."""
-    return [kernel.source(nodes[call.operands[0][0]].dtype.name)] if _is_taken(nodes, call) else []
+    return [_source(nodes, call)] if _is_taken(nodes, call) else []
+
+
+def _source(nodes: Sequence[Node], call: HostCall) -> KernelSource:
+    dtype = nodes[call.operands[0][0]].dtype
+    return kernel.source(dtype.name, eliminates=is_eliminated(dtype, nodes[call.node].op))
 
 
 def launches(
@@ -40,14 +46,16 @@ def launches(
     node, (value, layout) = nodes[call.node], call.operands[0]
     rows, columns = layout.shape[-2:]
     batch, work = numel(layout.shape[:-2]), rows * columns * min(rows, columns)
-    items = batch if batch > 1 or not is_blocked(node.op, rows, columns) else threads
+    eliminates = is_eliminated(nodes[value].dtype, node.op)
+    is_parted = work >= LEAST if eliminates else is_blocked(node.op, rows, columns)
+    items = threads if batch == 1 and is_parted else batch
     workers = min(threads, items) if batch * (work + OVERHEAD) > PARALLEL_COST else 1
     recipe = Recipe(nodes, call, slots, workers)
     RECIPES[node.op](recipe, rows, columns)
     limits = blas_threads()
     several = FIXED if are_deterministic_algorithms_enabled() else threads
     blas = several if workers == 1 and work >= BY_BLAS else 1
-    symbol = kernel.source(nodes[value].dtype.name).symbol
+    symbol = _source(nodes, call).symbol
     return [
         NativeLaunch(addresses[symbol], [
             Block((tuple(steps), len(steps), blas, *limits, FAULT, call.node), batch) for steps in parts if steps
@@ -76,14 +84,29 @@ def _eliminated(r: Recipe, lu: Place, n: int) -> Place:
     return pivots
 
 
+def _factors(r: Recipe, n: int) -> Factors:
+    factors = Factors(r, (n, n))
+    factors.factor(r.operands[0], wants_l=r.node.op in ("inv", "solve"))
+    if r.node.op in ("inv", "solve"):
+        factors.check()
+    return factors
+
+
 def _inv(r: Recipe, n: int, _: int) -> None:
+    if is_eliminated(r.dtype, "inv"):
+        _factors(r, n).invert()
+        return
     pivots = _eliminated(r, r.out, n)
     r.call("getri", n, r.out, n, pivots, WORK, LWORK)
     r.tidy(r.out, n * n)
 
 
 def _solve(r: Recipe, n: int, _: int) -> None:
-    lu, width = r.scratch(n * n), r.node.shape[-1]
+    width = r.node.shape[-1]
+    if is_eliminated(r.dtype, "solve"):
+        _factors(r, n).solve(r.operands[1], width)
+        return
+    lu = r.scratch(n * n)
     right = r.out if width == 1 else r.scratch(n * width)
     pivots = _eliminated(r, lu, n)
     r.copy(r.operands[1], right, (n, width), transposes=True)
@@ -93,17 +116,32 @@ def _solve(r: Recipe, n: int, _: int) -> None:
 
 
 def _determinant(r: Recipe, n: int, _: int) -> None:
+    logarithm = r.node.op == "slogdet"
+    if is_eliminated(r.dtype, r.node.op):
+        factors = _factors(r, n)
+        factors.after()
+        r.determinant(factors.data, factors.pivots, n, factors.row, logarithm)
+        return
     lu = r.scratch(n * n)
-    r.determinant(lu, _eliminated(r, lu, n), n, logarithm=r.node.op == "slogdet")
+    r.determinant(lu, _eliminated(r, lu, n), n, n, logarithm)
 
 
 def _lu_factor(r: Recipe, m: int, n: int) -> None:
-    data, pivots, k = r.scratch(m * n), r.integers(min(m, n)), min(m, n)
-    r.copy(r.operands[0], data, (m, n), transposes=True)
-    info = r.call("getrf", m, n, data, m, pivots)
-    if r.node.attrs["check"]:
-        r.check(info)
-    r.copy_columns(data, r.out, (m, n))
+    k = min(m, n)
+    if is_eliminated(r.dtype, "lu_factor_ex"):
+        factors = Factors(r, (m, n))
+        factors.factor(r.operands[0])
+        pivots, info = factors.pivots, factors.info
+        if r.node.attrs["check"]:
+            factors.check()
+        factors.write()
+    else:
+        data, pivots = r.scratch(m * n), r.integers(k)
+        r.copy(r.operands[0], data, (m, n), transposes=True)
+        info = r.call("getrf", m, n, data, m, pivots)
+        if r.node.attrs["check"]:
+            r.check(info)
+        r.copy_columns(data, r.out, (m, n))
     r.numbers(pivots, r.out.at(m * n * r.size), k)
     r.numbers(info, r.out.at((m * n + k) * r.size), 1)
 
@@ -115,6 +153,9 @@ def _solve_triangular(r: Recipe, n: int, _: int) -> None:
     """The transpose of b^T times the inverse of T^T."""
     a, b = r.operands
     width, attrs = r.node.shape[-1], r.node.attrs
+    if is_eliminated(r.dtype, "solve_triangular"):
+        solve_triangular(r, n, width, upper=attrs["upper"], unit=attrs["unit"])
+        return
     r.copy(b, r.out, (n, width))
     triangle, diagonal = "L" if attrs["upper"] else "U", "U" if attrs["unit"] else "N"
     r.blas("trsm", "R", triangle, "N", diagonal, width, n, 1.0, a, n, r.out, width)

@@ -119,13 +119,15 @@ class Recipe:
         self.stages[-1][-1].append(tuple(flat))
 
     def copy(
-        self, source: Place, target: Place, shape: tuple[int, int], keep: int = ALL, *, transposes: bool = False, row: int = 0
+        self, source: Place, target: Place, shape: tuple[int, int], keep: int = ALL, *, transposes: bool = False, row: int = 0,
+        from_row: int = 0,
     ) -> None:
-        """Copy rows, one after the other, to rows; or to columns. `row`: the numbers from one of those to the next."""
+        """Copy rows to rows, or to columns. `row`, `from_row`: the numbers from one of those to the next, and of these, if not
+        all lies one behind the other."""
         rows, columns = shape
-        size = self.size
-        between = (columns * size, size, *((size, (row or rows) * size) if transposes else ((row or columns) * size, size)))
-        if keep == ALL and (not transposes or 1 in shape) and not row:  # all lies one behind the other
+        size, down = self.size, (from_row or columns) * self.size
+        between = (down, size, *((size, (row or rows) * size) if transposes else ((row or columns) * size, size)))
+        if keep == ALL and (not transposes or 1 in shape) and not row and not from_row:
             rows, columns, between = 1, rows * columns, (0, size, 0, size)
         self._step("copy", source, target, rows, columns, *between, keep)
 
@@ -157,8 +159,8 @@ class Recipe:
         """-0 becomes 0."""
         self._step("tidy", place, count)
 
-    def determinant(self, factors: Place, pivots: Place, n: int, logarithm: bool) -> None:
-        self._step("logarithm" if logarithm else "product", factors, pivots, self.out, n, (n + 1) * self.size)
+    def determinant(self, factors: Place, pivots: Place, n: int, row: int, logarithm: bool) -> None:
+        self._step("logarithm" if logarithm else "product", factors, pivots, self.out, n, (row + 1) * self.size)
 
     def normalize(self, vector: Place, count: int, length: Place) -> None:
         """Divide a vector by its length, a real number which is stored."""
@@ -167,6 +169,10 @@ class Recipe:
     def end_below(self, numbers: Sequence[Place], bound: Place) -> None:
         """End the work on the matrix if the product of four real numbers is less than the bound."""
         self._step("end_below", *numbers, bound)
+
+    def tiled(self, name: str, *words: Place | BlockWord) -> None:
+        """A step of elimination in rows; see `kernel`."""
+        self._step(name, *words)
 
     def check(self, info: Place) -> None:
         """Fail where a routine has."""

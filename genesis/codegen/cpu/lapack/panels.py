@@ -1,0 +1,215 @@
+"""Panels of columns, factored with pivots: their columns lie as lines, along which there are vectors."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lapack.rows import Rows
+from genesis.codegen.cpu.lapack.tiles import ElementCode, Functions, Tiles
+from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, constants
+
+
+class Panels(Functions):
+    """Those of elimination in a panel."""
+
+    def __init__(self, tiles: Tiles, rows: Rows) -> None:
+        super().__init__(tiles.module, tiles.tile.dtype)
+        self.tiles, self.rows = tiles, rows
+
+    @cached_property
+    def panel(self) -> ir.Function:
+        """`void (m, count, a, row, scratch, pivots, first, info)`: the factors of `count` columns of m rows, in place.
+
+        Pivots are counted from number `first` on; where one is 0, it is told if none was before."""
+        code = self.code("panel", [I64, I64, POINTER, I64, POINTER, POINTER, I64, POINTER])
+        m, count, a, row, scratch, pivots, first, info = code.args
+        builder, lanes = code.builder, self.tile.lanes
+        line = builder.and_(builder.add(m, I64(lanes - 1)), I64(-lanes))
+        # An odd number of vectors: lines of a power of two would meet in the same few places of a cache.
+        line = builder.or_(line, I64(lanes))
+        with code.count(0, count) as n, code.count(m, line) as i:
+            code.store_uniform(code.number(0.0), code.element(scratch, builder.add(builder.mul(n, line), i)), self.tile.dtype)
+        builder.call(self.rows.transpose, [m, count, a, row, scratch, line])
+        pivots = code.at(pivots, first, 4)
+        failed = builder.call(self.factor, [m, count, scratch, line, pivots])
+        builder.call(self.rows.transpose, [count, m, scratch, line, a, row])
+        with code.count(0, count) as n:
+            place = code.at(pivots, n, 4)
+            moved = builder.add(builder.load(place, typ=I32), builder.trunc(first, I32))
+            builder.store(moved, place)
+        before = code.get(info, 0, I32)
+        found = builder.trunc(builder.add(failed, first), I32)
+        tells = builder.and_(builder.icmp_signed("==", before, I32(0)), builder.icmp_signed("!=", failed, I64(0)))
+        builder.store(builder.select(tells, found, before), info)
+        return code.finish()
+
+    @cached_property
+    def factor(self) -> ir.Function:
+        """`i64 (m, count, panel, row, pivots)`: the factors of `count` columns of m numbers, or fewer, each a line of the panel
+        whose whole vectors end in zeros; rows are exchanged, with which ones is written, from 1 on. The first pivot that is 0,
+        from 1 on, or 0."""
+        code = self.code("factor", [I64, I64, POINTER, I64, POINTER], I64)
+        m, count, panel, row, pivots = code.args
+        builder, tile = code.builder, self.tile
+        failed = code.variable(0)
+        with code.count(0, count, tile.rows) as first:
+            end = code.least(builder.add(first, I64(tile.rows)), count)
+            chosen = code.variable(builder.call(self._search, [m, code.element(panel, builder.mul(first, row)), first]))
+            with code.count(first, end) as j:
+                line, pivot = code.element(panel, builder.mul(j, row)), chosen.get()
+                builder.store(builder.trunc(builder.add(pivot, I64(1)), I32), code.at(pivots, j, 4))
+                with builder.if_then(builder.icmp_signed("!=", pivot, j)), code.count(0, count) as other:
+                    self._exchange(code, code.element(panel, builder.mul(other, row)), j, pivot)
+                scale = self._scale(code, line, j, m)
+                value = code.load_uniform(code.element(line, j), tile.dtype)
+                is_zero = builder.fcmp_ordered("==", value, code.number(0.0))
+                is_first = builder.and_(is_zero, builder.icmp_signed("==", failed.get(), I64(0)))
+                failed.set(builder.select(is_first, builder.add(j, I64(1)), failed.get()))
+                done = builder.append_basic_block("eliminated")
+                choice = builder.switch(builder.sub(builder.sub(end, j), I64(1)), done)
+                for others, function in enumerate(self._eliminations):
+                    block = builder.append_basic_block("elimination")
+                    choice.add_case(I64(others), block)
+                    builder.position_at_end(block)
+                    chosen.set(builder.call(function, [m, line, row, j, scale]))
+                    builder.branch(done)
+                builder.position_at_end(done)
+            with builder.if_then(builder.icmp_signed("<", end, count)):  # `end` is a tile's rows behind `first`
+                lines, behind = code.element(panel, builder.mul(first, row)), code.element(panel, builder.mul(end, row))
+                builder.call(self._solve_lines, [
+                    code.element(lines, first), row, code.element(behind, first), builder.sub(count, end)])
+                length = builder.sub(row, end)
+                builder.call(self.tiles.update, [
+                    builder.sub(count, end), length, I64(tile.rows), code.element(behind, first), row,
+                    code.element(lines, end), row, code.element(behind, end), row])
+        return code.finish(failed.get())
+
+    def _exchange(self, code: ElementCode, line: ir.Value, i: ir.Value, j: ir.Value) -> None:
+        places = [code.element(line, n) for n in (i, j)]
+        values = [code.load_uniform(place, self.tile.dtype) for place in places]
+        for place, value in zip(places, reversed(values), strict=True):
+            code.store_uniform(value, place, self.tile.dtype)
+
+    def _scale(self, code: ElementCode, line: ir.Value, j: ir.Value, m: ir.Value) -> ir.Value:
+        """The factor of what is below the pivot `j`. Where there is none, as the pivot is tiny, it is divided here; 0 stays."""
+        builder, dtype = code.builder, self.tile.dtype
+        pivot = code.load_uniform(code.element(line, j), dtype)
+        inverse = code.variable(builder.fdiv(code.number(1.0), pivot))
+        infinite = builder.fcmp_ordered("==", code.absolute(inverse.get()), code.number(float("inf")))
+        with builder.if_then(infinite, likely=False):
+            inverse.set(code.number(1.0))
+            end = builder.select(builder.fcmp_ordered("!=", pivot, code.number(0.0)), m, I64(0))
+            with code.count(builder.add(j, I64(1)), end) as i:
+                place = code.element(line, i)
+                code.store_uniform(builder.fdiv(code.load_uniform(place, dtype), pivot), place, dtype)
+        return inverse.get()
+
+    @cached_property
+    def _search(self) -> ir.Function:
+        """`i64 (m, line, j)`: where the largest of the numbers from j on is, NaN above all; the first of several."""
+        code = self.code("search", [I64, POINTER, I64], I64)
+        m, line, j = code.args
+        largest = _Largest(code)
+        start = code.builder.and_(j, I64(-self.tile.lanes))
+        with code.count(start, m, self.tile.lanes) as i:
+            largest.see(code.load(code.element(line, i), self.tile.dtype), i, code.builder.sub(j, I64(1)))
+        return code.finish(largest.place(self._among, j))
+
+    @cached_property
+    def _among(self) -> ir.Function:
+        """`i64 (sizes, places, otherwise)`: the place of the largest size, the first of several; if all are 0, another."""
+        kind = I32 if self.tile.dtype == "float32" else I64
+        vector = ir.VectorType(kind, self.tile.lanes)
+        code = self.code("among", [vector, vector, I64], I64)
+        sizes, places, otherwise = code.args
+        builder = code.builder
+        most = code.horizontal_reduce(lambda a, b: code.intrinsic("umax", a.type, [a, b]), sizes)
+        elsewhere = code.splat(kind((1 << (kind.width - 1)) - 1))
+        chosen = builder.select(builder.icmp_signed("==", sizes, code.splat(most)), places, elsewhere)
+        first = code.horizontal_reduce(lambda a, b: code.intrinsic("umin", a.type, [a, b]), chosen)
+        first = builder.zext(first, I64) if kind == I32 else first
+        return code.finish(builder.select(builder.icmp_signed("==", most, kind(0)), otherwise, first))
+
+    @cached_property
+    def _eliminations(self) -> list[ir.Function]:
+        return [self._elimination(others) for others in range(self.tile.rows)]
+
+    def _elimination(self, others: int) -> ir.Function:
+        """`i64 (m, line, row, j, scale)`: what is below pivot j is scaled, and its products with number j of some lines behind
+        are subtracted from those. The place of the largest number of the next line."""
+        code = self.code(f"elimination_{others}", [I64, POINTER, I64, I64, REGISTER_TYPE[self.tile.dtype]], I64)
+        m, line, row, j, scale = code.args
+        builder, dtype = code.builder, self.tile.dtype
+        lines = [code.element(line, builder.mul(row, I64(n))) for n in range(others + 1)]
+        factors = [code.splat(builder.fneg(code.load_uniform(code.element(x, j), dtype))) for x in lines]
+        next_ = builder.add(j, I64(1))
+        largest, scale = _Largest(code), code.splat(scale)
+        with code.count(builder.and_(next_, I64(-self.tile.lanes)), m, self.tile.lanes) as i:
+            is_below = largest.is_behind(i, j)
+            place = code.element(lines[0], i)
+            x = code.load(place, dtype)
+            x = builder.select(is_below, builder.fmul(x, scale), x)
+            code.store(x, place, dtype)
+            for n in range(1, others + 1):
+                place = code.element(lines[n], i)
+                y = code.load(place, dtype)
+                y = builder.select(is_below, code.fma(x, factors[n], y), y)
+                code.store(y, place, dtype)
+                if n == 1:
+                    largest.see(y, i, j)
+        return code.finish(largest.place(self._among, next_) if others else next_)
+
+    @cached_property
+    def _solve_lines(self) -> ir.Function:
+        """`void (triangle, row, lines, count)`: each line's numbers, as many as a tile has rows, become the solution for a
+        lower triangle with a diagonal of ones, whose columns are lines."""
+        code = self.code("solve_lines", [POINTER, I64, POINTER, I64])
+        triangle, row, lines, count = code.args
+        builder, size, dtype = code.builder, self.tile.rows, self.tile.dtype
+        zero = builder.fneg(code.number(0.0))
+        with code.narrowed(size):
+            columns = []
+            for j in range(size - 1):
+                column = builder.fneg(code.load(code.element(triangle, builder.mul(row, I64(j))), dtype))
+                below = constants(I1, [n > j for n in range(size)])
+                columns.append(builder.select(below, column, code.splat(zero)))
+            with code.count(0, count) as n:
+                place = code.element(lines, builder.mul(n, row))
+                x = code.load(place, dtype)
+                for j, column in enumerate(columns):
+                    same = builder.shuffle_vector(x, x, constants(I32, [j] * size))
+                    below = constants(I1, [n > j for n in range(size)])
+                    x = builder.select(below, code.fma(column, same, x), x)
+                code.store(x, place, dtype)
+        return code.finish()
+
+
+class _Largest:
+    """Where the largest of some numbers is, by size: lanes keep theirs until the end."""
+
+    def __init__(self, code: ElementCode) -> None:
+        self.code, self.kind = code, I32 if code.dtype == "float32" else I64
+        self.size, self.at = (code.variable(code.splat(self.kind(0))) for _ in range(2))
+
+    def _places(self, i: ir.Value) -> ir.Value:
+        first = self.code.builder.trunc(i, self.kind) if self.kind == I32 else i
+        return self.code.builder.add(constants(self.kind, range(self.code.width)), self.code.splat(first))
+
+    def is_behind(self, i: ir.Value, j: ir.Value) -> ir.Value:
+        """The lanes from place i on that are behind place j."""
+        j = self.code.builder.trunc(j, self.kind) if self.kind == I32 else j
+        return self.code.builder.icmp_signed(">", self._places(i), self.code.splat(j))
+
+    def see(self, x: ir.Value, i: ir.Value, j: ir.Value) -> None:
+        """The numbers from place i on, of which those behind place j count. As integers, sizes are in order, NaN above all."""
+        builder = self.code.builder
+        bits = builder.and_(self.code.bitcast_to_int(x), self.code.splat(self.kind((1 << (self.kind.width - 1)) - 1)))
+        better = builder.and_(builder.icmp_signed(">", bits, self.size.get()), self.is_behind(i, j))
+        self.size.set(builder.select(better, bits, self.size.get()))
+        self.at.set(builder.select(better, self._places(i), self.at.get()))
+
+    def place(self, function: ir.Function, otherwise: ir.Value) -> ir.Value:
+        """Where it is, the first of equal ones, which `function` finds; `otherwise` if all are 0."""
+        return self.code.builder.call(function, [self.size.get(), self.at.get(), otherwise])

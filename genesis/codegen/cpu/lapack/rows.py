@@ -1,0 +1,75 @@
+"""Rows of real matrices, exchanged, and put where columns were."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lapack.tiles import Functions
+from genesis.codegen.cpu.registers import I32, I64, POINTER
+from genesis.codegen.cpu.vectors import transposed
+
+
+class Rows(Functions):
+    """Those that move numbers."""
+
+    @cached_property
+    def transpose(self) -> ir.Function:
+        """`void (rows, columns, source, s_row, target, t_row)`: rows become columns."""
+        code = self.code("transpose", [I64, I64, POINTER, I64, POINTER, I64])
+        rows, columns, source, s_row, target, t_row = code.args
+        builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
+        whole = [builder.and_(extent, I64(-lanes)) for extent in (rows, columns)]
+        with code.count(0, whole[0], lanes) as row, code.count(0, whole[1], lanes) as column:
+            here = code.element(source, builder.add(builder.mul(row, s_row), column))
+            there = code.element(target, builder.add(builder.mul(column, t_row), row))
+            vectors = [code.load(code.element(here, builder.mul(s_row, I64(n))), dtype) for n in range(lanes)]
+            for n, vector in enumerate(transposed(builder, vectors)):
+                code.store(vector, code.element(there, builder.mul(t_row, I64(n))), dtype)
+        for starts, ends in (((I64(0), whole[1]), (whole[0], columns)), ((whole[0], I64(0)), (rows, columns))):
+            with code.count(starts[0], ends[0]) as row, code.count(starts[1], ends[1]) as column:
+                x = code.load_uniform(code.element(source, builder.add(builder.mul(row, s_row), column)), dtype)
+                code.store_uniform(x, code.element(target, builder.add(builder.mul(column, t_row), row)), dtype)
+        return code.finish()
+
+    @cached_property
+    def exchange(self) -> ir.Function:
+        """`void (count, a, row, columns, pivots, first)`: rows from `first` on are exchanged with those that pivots tell."""
+        code = self.code("exchange", [I64, POINTER, I64, I64, POINTER, I64])
+        count, a, row, columns, pivots, first = code.args
+        builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
+        with code.count(first, builder.add(first, count)) as i:
+            j = builder.sub(builder.sext(code.get(pivots, i, I32), I64), I64(1))
+            with builder.if_then(builder.icmp_signed("!=", i, j)):
+                lines = [code.element(a, builder.mul(n, row)) for n in (i, j)]
+                with code.count(0, columns, lanes) as column:
+                    mask = code.first_lanes(builder.sub(columns, column))
+                    places = [code.element(line, column) for line in lines]
+                    values = [code.load(place, dtype, mask) for place in places]
+                    for place, value in zip(places, reversed(values), strict=True):
+                        code.store(value, place, dtype, mask)
+        return code.finish()
+
+    @cached_property
+    def permute(self) -> ir.Function:
+        """`void (n, rows, source, s_row, target, t_row, pivots, order)`: rows, whose n columns are exchanged as pivots tell,
+        from the last one to the first; `order` has room for their numbers."""
+        code = self.code("permute", [I64, I64, POINTER, I64, POINTER, I64, POINTER, POINTER])
+        n, rows, source, s_row, target, t_row, pivots, order = code.args
+        builder, dtype = code.builder, self.tile.dtype
+        with code.count(0, n) as i:
+            code.put(i, order, i)
+        with code.count(0, n) as i:
+            at = builder.sub(builder.sub(n, i), I64(1))
+            other = builder.sub(builder.sext(code.get(pivots, at, I32), I64), I64(1))
+            first, second = code.get(order, at), code.get(order, other)
+            code.put(second, order, at)
+            code.put(first, order, other)
+        with code.count(0, rows) as row:
+            here, there = code.element(source, builder.mul(row, s_row)), code.element(target, builder.mul(row, t_row))
+            with code.count(0, n) as i:
+                x = code.load_uniform(code.element(here, code.get(order, i)), dtype)
+                x = builder.fadd(x, code.number(0.0))  # -0 becomes 0
+                code.store_uniform(x, code.element(there, i), dtype)
+        return code.finish()
