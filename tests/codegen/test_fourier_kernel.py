@@ -5,6 +5,7 @@ import pytest
 
 import genesis
 from genesis.codegen.cpu.fourier import driver, plan
+from genesis.codegen.cpu.fourier.driver import width_of
 from genesis.codegen.cpu.fourier.roots import roots
 from genesis.execution import flush
 
@@ -49,11 +50,22 @@ def test_rows_that_go_one_by_one():
     for n in (64, 72, 104, 256, 264, 512, 1000, 3000):
         assert_transformed("fft", numbers("complex64", 9, n))
         assert_transformed("ifft", numbers("complex128", 9, n))
-    for n in (8, 10, 14, 22, 128, 486, 2048):
-        assert_transformed("rfft", numbers("float32", 9, n))
-        assert_transformed("irfft", numbers("complex64", 9, n // 2 + 1), n=n)
+    width = width_of("float32")
+    for half in (width, width + 1, 2 * width - 1, 11, 64, 243, 1024):
+        assert_transformed("rfft", numbers("float32", 9, 2 * half))
+        assert_transformed("irfft", numbers("complex64", 9, half + 1), n=2 * half)
     assert_transformed("rfft", numbers("float64", 3, 78732))  # a long one of an odd half
     assert_transformed("irfft", numbers("complex128", 3, 39367))
+
+
+@pytest.mark.parametrize("batch", [37, 131, 300])
+def test_rows_that_go_through_a_pass_together(batch):
+    """As many as a first-level cache holds, and the rest with the last ones."""
+    for n in (64, 128, 256, 512):
+        assert_transformed("fft", numbers("complex64", batch, n))
+        assert_transformed("ifft", numbers("complex128", 2, batch, n)[:, ::2])
+        assert_transformed("rfft", numbers("float32", batch, 2 * n))
+        assert_transformed("irfft", numbers("complex64", batch, n + 1), n=2 * n)
 
 
 @pytest.mark.parametrize("n", [1 << 14, 1 << 18])

@@ -18,9 +18,11 @@ from genesis.codegen.cpu.vectors import counted
 
 # The words of an argument block. `columns` of the `inner` ones of a transform are a block, the last block has the rest too.
 # Steps lead to the next transform of a batch, rows to a transform's next number, columns to the next column: all in numbers, as
-# `buffer`, the distance of a worker's two buffers; `share` is from worker to worker.
+# `buffer`, the distance of a worker's two buffers, and `line`, that of two transforms in a buffer; `share` is from worker to
+# worker. The columns of a block are side by side, or, if they are transforms `apart`, one after the other in each pass.
 WORDS = ("source_at", "target_at", "workspace_at", "passes_at", "passes", "blocks", "columns", "inner", "source_step",
-         "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward")
+         "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward", "line",
+         "apart")
 PASS = ("kind", "radix", "m", "l", "turns_at", "places_at", "scale")  # a pass; see `plan.Pass`
 LINE_ROOM = 16  # numbers more than half of a spectrum has, where several lie one after the other
 PRIMES = 13, 11, 7, 5, 3  # that an extent may be divided by, and 2
@@ -67,6 +69,8 @@ class _Driver:
         self.first, self.end, words, self.worker = self.function.args
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.word = self._words(words, WORDS)
+        # Divided once: of 64 bits it takes up to 90 cycles, as long as a pass over a short transform.
+        self.turns_row = self.builder.add(self.word["columns"], self.builder.urem(self.word["inner"], self.word["columns"]))
 
     def _words(self, at: ir.Value, names: Sequence[str]) -> dict[str, ir.Value]:
         b = self.builder
@@ -78,14 +82,22 @@ class _Driver:
         return self.builder.gep(pointer, [place], inbounds=True, source_etype=pair)
 
     def text(self) -> str:
-        with counted(self.builder, self.first, self.end) as item:
-            self._item(item)
-        self.builder.ret_void()
+        b, blocks = self.builder, self.word["blocks"]
+        places = [b.alloca(I64) for _ in range(2)]  # the transform of a batch, and the block
+        for place, value in zip(places, (b.udiv(self.first, blocks), b.urem(self.first, blocks)), strict=True):
+            b.store(value, place)
+        with counted(b, self.first, self.end):
+            number, block = (b.load(place, typ=I64) for place in places)
+            self._item(number, block)
+            following = b.add(block, I64(1))
+            is_next = b.icmp_signed("==", following, blocks)
+            b.store(b.add(number, b.zext(is_next, I64)), places[0])
+            b.store(b.select(is_next, I64(0), following), places[1])
+        b.ret_void()
         return str(self.module)
 
-    def _item(self, item: ir.Value) -> None:
+    def _item(self, number: ir.Value, block: ir.Value) -> None:
         b, word = self.builder, self.word
-        number, block = b.udiv(item, word["blocks"]), b.urem(item, word["blocks"])
         column = b.mul(block, word["columns"])
         rest = b.sub(word["inner"], column)
         columns = b.select(b.icmp_signed("==", block, b.sub(word["blocks"], I64(1))), rest, word["columns"])
@@ -99,37 +111,38 @@ class _Driver:
             is_first = b.icmp_signed("==", n, I64(0))
             is_last = b.icmp_signed("==", n, b.sub(word["passes"], I64(1)))
             odd = b.trunc(n, ir.IntType(1))
-            from_row = b.select(is_first, word["source_row"], columns)
-            to_row = b.select(is_last, word["target_row"], columns)
+            is_apart = b.icmp_signed("!=", word["apart"], I64(0))
+            beside, apart = b.select(is_apart, I64(1), columns), b.select(is_apart, columns, I64(1))
+            from_row = b.select(is_first, word["source_row"], beside)
+            to_row = b.select(is_last, word["target_row"], beside)
             # Lines of a block of transforms, one after the other, of which some are to be or have been half of a spectrum.
-            line = b.add(words["l"], I64(LINE_ROOM))
             lines = {
-                "transforms": b.select(b.icmp_signed(">", words["m"], I64(0)), columns, I64(1)),
-                "from_line": b.select(is_first, word["source_column"], line),
-                "to_line": b.select(is_last, word["target_column"], line),
+                "transforms": b.select(b.icmp_signed(">", words["m"], I64(0)), columns, I64(1)), "apart": apart,
+                "from_line": b.select(is_first, word["source_column"], word["line"]),
+                "to_line": b.select(is_last, word["target_column"], word["line"]),
             }
-            values = words | lines | self._geometry(words, block, column, columns, from_row, to_row) | {
+            values = words | lines | self._geometry(words, block, column, columns, beside, from_row, to_row) | {
                 "in_at": b.select(is_first, source, b.select(odd, buffers[0], buffers[1])),
                 "out_at": b.select(is_last, target, b.select(odd, buffers[1], buffers[0])), "forward": word["forward"],
             }
             self._call(words["kind"], values)
 
     def _geometry(
-        self, words: Mapping[str, ir.Value], block: ir.Value, column: ir.Value, columns: ir.Value, from_row: ir.Value,
-        to_row: ir.Value,
+        self, words: Mapping[str, ir.Value], block: ir.Value, column: ir.Value, columns: ir.Value, beside: ir.Value,
+        from_row: ir.Value, to_row: ir.Value,
     ) -> dict[str, ir.Value]:
         """What the passes are told of a block of columns, whose rows are so far apart before and after."""
-        b, word, m, l, radix = self.builder, self.word, words["m"], words["l"], words["radix"]
+        b, m, l, radix = self.builder, words["m"], words["l"], words["radix"]
         # Lines that lie end to end are one.
-        adjacent = b.and_(b.icmp_signed("==", from_row, columns), b.icmp_signed("==", to_row, columns))
-        side_by_side, whole = b.mul(l, columns), b.icmp_signed(">", m, I64(0))
+        adjacent = b.and_(b.icmp_signed("==", from_row, beside), b.icmp_signed("==", to_row, beside))
+        side_by_side, whole = b.mul(l, beside), b.icmp_signed(">", m, I64(0))
         in_p, out_k = b.mul(l, from_row), b.mul(l, to_row)
         return {
             "in_j": b.mul(m, in_p), "in_p": in_p, "in_l": from_row, "out_p": b.mul(radix, out_k), "out_k": out_k,
-            "out_l": to_row, "lines": b.select(adjacent, I64(1), l), "columns": b.select(adjacent, side_by_side, columns),
+            "out_l": to_row, "lines": b.select(adjacent, I64(1), l), "columns": b.select(adjacent, side_by_side, beside),
             "places": b.mul(m, side_by_side), "half": l, "first": b.select(whole, I64(0), column),
             "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "turned_columns": columns,
-            "turns_row": b.add(word["columns"], b.urem(word["inner"], word["columns"])),
+            "turns_row": self.turns_row,
             "starts_at": self._at(words["places_at"], b.mul(l, block)),
         }
 

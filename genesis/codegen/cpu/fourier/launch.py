@@ -26,6 +26,8 @@ COLUMNS = 16  # of a block
 SMALL = 1 << 12  # numbers that are in a first-level cache: a block takes all columns
 ALONE = 1 << 11  # numbers of a transform that is computed by itself, though there are others beside it: see `_is_alone`
 PAIRED = 1 << 8  # numbers of short transforms, of which two vectors side by side and their results are in a first-level cache
+TOGETHER = 1 << 10  # numbers of transforms that go through each pass together: their buffers are in a first-level cache
+PARTS = 4  # of a batch for each thread, at least
 CHUNK = 1 << 12  # numbers of half a spectrum that are an item
 BLOCKS = 64  # of a batch that does not lie evenly
 EVEN = 16  # numbers: buffers begin at lines of the cache
@@ -196,7 +198,13 @@ class _Writer:
         axes = _batch(source, target, axis)
         several, s, t = max(axes, default=(1, 0, 0))
         if self._is_alone(n) or n < self.width or several < self.width:
-            self._launch((*before, *self._passes(n, 1), *after), source, target, axes, scale=scale)
+            passes = (*before, *self._passes(n, 1), *after)
+            columns = max(1, min(TOGETHER // n, several // (PARTS * self.threads)))
+            if columns == 1 or any(p.kind == "narrow" for p in passes):
+                self._launch(passes, source, target, axes, scale=scale)
+                return
+            axes.remove((several, s, t))
+            self._launch(passes, source, target, axes, inner=several, columns=columns, steps=(s, t), scale=scale, apart=True)
             return
         axes.remove((several, s, t))
         # Two vectors side by side share the roots: 1024 x 64 numbers 48 to 41 us.
@@ -243,6 +251,7 @@ class _Writer:
     def _launch(
         self, passes: Sequence[plan.Pass], source: Place, target: Place, batch: list[Axis], *, inner: int = 1,
         columns: int = 1, rows: tuple[int, int] = (1, 1), steps: tuple[int, int] = (1, 1), scale: float = 1.0,
+        apart: bool = False,
     ) -> None:
         """A launch of passes for all transforms of a batch, of `inner` columns each, blocks of them side by side.
 
@@ -259,7 +268,7 @@ class _Writer:
         for starts, (several, *between) in self._batches(source, target, batch):
             words: tuple[BlockWord, ...] = (
                 *starts, _moved(workspace, self.reserved), table, len(passes), blocks, columns, inner, *between, *rows, *steps,
-                2 * buffer, buffer, _bits(1.0 if self.forward else -1.0))
+                2 * buffer, buffer, _bits(1.0 if self.forward else -1.0), length + LINE_ROOM, int(apart))
             assert len(words) == len(WORDS)
             found.append(Block(words, several * blocks))
         self.launches.append(NativeLaunch(self.kernel, found, workers))

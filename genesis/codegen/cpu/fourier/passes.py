@@ -65,7 +65,7 @@ class Pass:
 
 
 WIDE = ("in_at", "out_at", "turns_at", "m", "in_j", "in_p", "in_l", "out_p", "out_k", "out_l", "lines", "columns", "forward",
-        "scale")
+        "scale", "apart", "in_row", "out_row")
 
 
 def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, *, last: bool) -> ir.Function:
@@ -77,15 +77,16 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
     b, a, lanes = f.builder, f.argument, f.complex.lanes
     scale = lanes.splat(f.number("scale"))
     final = b.sub(a["columns"], I64(width))
-    with counted(b, I64(0), a["m"]) as p:
+    with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), a["m"]) as p:
+        from_at, to_at = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         roots = [] if last else [_root(f, b.add(f.times(radix - 1, p), I64(k - 1))) for k in range(1, radix)]
         start, goal = b.mul(p, a["in_p"]), b.mul(p, a["out_p"])
         with counted(b, I64(0), a["lines"]) as line:
             source, target = b.add(start, b.mul(line, a["in_l"])), b.add(goal, b.mul(line, a["out_l"]))
             with counted(b, I64(0), a["columns"], width) as column:
                 column = f.least(column, final)  # the last vector overlaps the one before
-                here = f.at(a["in_at"], source, column)
-                there = f.at(a["out_at"], target, column)
+                here = f.at(from_at, source, column)
+                there = f.at(to_at, target, column)
                 for k, y in f.complex.in_turn(radix, f.loads(here, a["in_j"])):
                     if last:
                         y = b.fmul(y, scale)
@@ -132,7 +133,7 @@ def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int
     return f.function
 
 
-TRANSPOSED = ("in_at", "out_at", "turns_at", "places", "forward")
+TRANSPOSED = ("in_at", "out_at", "turns_at", "places", "forward", "apart", "in_row", "out_row")
 
 
 def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix: int) -> ir.Function:
@@ -145,19 +146,20 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
     b, a, lanes = f.builder, f.argument, f.complex.lanes
     places = a["places"]
     final = b.sub(places, I64(width))
-    with counted(b, I64(0), places, width) as start:
+    with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), places, width) as start:
+        from_at, to_at = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         at = f.least(start, final)  # the last vector overlaps the one before
-        here, table = f.at(a["in_at"], at), f.at(a["turns_at"], b.mul(start, I64(2 * (radix - 1))))
+        here, table = f.at(from_at, at), f.at(a["turns_at"], b.mul(start, I64(2 * (radix - 1))))
         ys = {}
         for k, y in f.complex.in_turn(radix, f.loads(here, places)):
             if k:
                 real, imaginary = (f.load(f.at(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
                 y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
             ys[k] = y
-        target = f.at(a["out_at"], f.times(radix, at))
+        target = f.at(to_at, f.times(radix, at))
         for first in range(0, radix, width):
-            for n, row in enumerate(transposed(b, [ys[first + k] for k in range(width)], 2)):
-                f.store(row, f.at(target, I64(n * radix + first)))
+            for row, vector in enumerate(transposed(b, [ys[first + k] for k in range(width)], 2)):
+                f.store(vector, f.at(target, I64(row * radix + first)))
     b.ret_void()
     return f.function
 
