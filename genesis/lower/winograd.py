@@ -23,6 +23,7 @@ from genesis.lower.index_map import grouped_layout
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
+from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, view_value
 
 # Channels on both sides from which the multiplications that are saved outweigh transforms, and tiles from which they outweigh
@@ -192,8 +193,9 @@ def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> 
     left, right = _stacked(_both(kernel, _of_kernel), 0, times=groups.number), _tiles(source, groups, "result")
     y = _product(left, right)
     outer, inner = groups.strides(places * out, 2 * windows.width, 2)
-    pieces = _both(_unstacked(y, (*groups.outer, out, *groups.inner())), _of_products)
-    return _put_together(pieces, (*outer, places, *inner), windows.width, node.shape)
+    rows = _results(y, (*groups.outer, out, *groups.inner()))
+    return _laid([(row, Layout(row.shape, (*outer, places, *inner, 1), p * windows.width)) for p, row in enumerate(rows)],
+                 node.shape)
 
 
 def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> Value:
@@ -202,11 +204,18 @@ def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> V
     groups = _groups(windows, TERMS)
     outer, inner = groups.strides(places * out, 2 * windows.width, 2)
     shape, strides = (*groups.outer, out, *groups.inner()), (*outer, places, *inner)
-    given = [[_part(gradient, shape, strides, p * windows.width + q) for q in range(2)] for p in range(2)]
+    # Columns of each parity apart, so that vectors read neighbours.
+    halves = (*groups.outer, 2, 2, out, *groups.inner())
+    apart = _part(gradient, halves, (*outer, windows.width, 1, places, *inner), 0)
+    apart = gradient.graph.add("clone", (apart,), halves, gradient.dtype, {"materialize": True, "reader": "gradient"})
+    lie = contiguous_strides(halves)
+    given = [[_part(apart, shape, (*lie[:2], *lie[4:]), p * lie[2] + q * lie[3]) for q in range(2)] for p in range(2)]
     left, right = _stacked(_both(given, _of_gradient), 2), _tiles(source, groups, "gradient", turned=True)
     y = _product(left, right)
     y = y.graph.add("sum", (y,), (1, *y.shape[1:]), node.dtype, {"axes": (0,)}) if groups.number > 1 else y
-    pieces = _both(_unstacked(y, (out, channels)), _of_weights)
+    sums, strides, pitch = _unstacked(y, (out, channels))
+    products = [[_part(sums, (out, channels), strides, (4 * i + j) * pitch) for j in range(4)] for i in range(4)]
+    pieces = _both(products, _of_weights)
     return _put_together(pieces, (9 * channels, 9), 3, node.shape)
 
 
@@ -253,7 +262,20 @@ def _of_kernel(w: Row) -> Row:
     return w[0], ends + middle, ends - middle, w[2]
 
 
-def _of_products(m: Row) -> Row:
+def _results(x: Value, shape: Shape) -> Row:
+    """A' M A for products M (groups, 16, ..), each of a shape: two rows, in which a last axis goes through the two columns.
+
+    A vector of tiles then has all columns at hand, and writes neighbours.
+    """
+    y, strides, pitch = _unstacked(x, shape)
+
+    def column(k: int) -> Value:
+        return _part(y, (*shape, 2), (*strides, pitch), k * pitch)
+
+    ramp = iota(x.graph, 2, x.dtype)
+    sign = expand(expand(x.graph.constant(1, x.dtype), (2,)) - (ramp + ramp), (*shape, 2))
+    # A second column's terms are those of the first, moved by one: m0 + (m1 + m2), and m1 - (m2 + m3).
+    m = [column(4 * i) + sign * (column(4 * i + 1) + column(4 * i + 2)) for i in range(4)]
     return m[0] + (m[1] + m[2]), (m[1] - m[2]) - m[3]
 
 
@@ -282,15 +304,15 @@ def _stacked(matrix: Sequence[Row], lead: int, *, times: int = 1, turned: bool =
     return _part(y, (groups * times, 16, *shape), (16 * pitch * (groups > 1), pitch, *strides), 0)
 
 
-def _unstacked(x: Value, shape: Shape) -> list[Row]:
-    """The parts of (groups, 16, ..), each of a shape."""
+def _unstacked(x: Value, shape: Shape) -> tuple[Value, Shape, int]:
+    """A value that holds (groups, 16, ..): the strides of a part of a shape there, and how far parts are apart."""
     groups = x.shape[0]
     size = numel(shape) // groups
     pitch, lead = size + GAP, 2 if len(shape) > 2 else 0
     y = _laid([(reshape_value(x, (groups, 16, size)), Layout((groups, 16, size), (16 * pitch, pitch, 1), 0))],
               (groups, 16, pitch))
     strides = (*(16 * pitch * stride for stride in contiguous_strides(shape[:lead])), *contiguous_strides(shape[lead:]))
-    return [[_part(y, shape, strides, (4 * i + j) * pitch) for j in range(4)] for i in range(4)]
+    return y, strides, pitch
 
 
 def _put_together(pieces: Sequence[Row], strides: Shape, row: int, shape: Shape) -> Value:

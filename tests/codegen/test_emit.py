@@ -158,6 +158,18 @@ def kernels(y):
     return [call.kernel for stage in stages for call in stage if isinstance(call, KernelCall)]
 
 
+@pytest.mark.usefixtures("every_output_past_the_caches")
+@pytest.mark.parametrize(("count", "past"), [(2, True), (12, False)])
+def test_many_results_of_a_kernel_go_through_the_caches(count, past):
+    array = np.random.default_rng(count).normal(size=(5, 67)).astype(np.float32)
+    x = from_numpy(array)
+    results = [x * number for number in range(2, count + 2)]
+    [kernel] = kernels(results[0])
+    assert ("nontemporal" in emit_kernel(kernel, 16)) is past
+    for number, result in enumerate(results, 2):
+        np.testing.assert_array_equal(result.numpy(), array * number)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_elementary_function_of_many_uses_is_compiled_once_and_called(dtype):
     data = np.array([0.3, -1.7, np.inf, np.nan, 2e5, -0.0] * 11, dtype)

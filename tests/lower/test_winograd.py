@@ -5,7 +5,10 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
 import genesis
+from genesis.codegen.cpu.emit import emit_kernel
+from genesis.codegen.cpu.tiling import width_of
 from genesis.execution.plan import plan_for
+from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product, parts
 from genesis.lower.winograd import LEAST_CHANNELS as C
 from genesis.nn import functional as F
@@ -73,6 +76,16 @@ def test_gradients_by_weights_are_added_up_group_by_group():
     products = [part for stage in stages for call in stage for part in parts(call) if isinstance(part, Product)]
     assert [(part.batch, part.places) for part in products if part.summed] == [((16, 16), 16)]
     assert w.grad[0, 0, 1, 1].item() == 16 * 32 * 32
+
+
+def test_transforms_of_tiles_load_and_store_neighbours():
+    x, w = (genesis.ones(*shape, requires_grad=True) for shape in ((16, C, 32, 32), (C, C, 3, 3)))
+    F.conv2d(x, w, padding=1).square().sum().backward()
+    stages = plan_for(current_trace()).lowered.schedule.stages
+    loops = [call for stage in stages for call in stage if isinstance(call, Loop)]
+    kernels = [part.kernel for loop in loops for part in loop.calls if isinstance(part, KernelCall)]
+    assert len(loops) == 3 and len(kernels) >= 9
+    assert not any(f"masked.{way}" in emit_kernel(k, width_of(k)) for k in kernels for way in ("gather", "scatter"))
 
 
 @pytest.mark.parametrize(("images", "inside", "options", "share"), [

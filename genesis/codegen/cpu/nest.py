@@ -22,6 +22,7 @@ from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
 # there, and a second copy of the body a good part of the compile time.
 HEAVY = 30
 LINE = 64  # bytes of a store past the caches
+MOST_STREAMS = 8  # stores past the caches: each fills a line in one of the ten or so buffers of a core
 # Uses of an elementary function or draw from which it is compiled once per kernel and called: inlined, sines and powers
 # dominate the compile time.
 # Measured: a kernel of 64 operations 113 to 32 ms.
@@ -63,8 +64,11 @@ class Nest:
         self.entry = self.builder.block
         # Sizes and strides are words, not constants: another batch size compiles nothing.
         self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]
-        self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in kernel.instructions
-                        if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE}
+        streams = [i for i in kernel.instructions
+                   if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE]
+        self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in streams if i.access is not None
+                        and len(streams) <= MOST_STREAMS}
+        self.alike = Counter(i.access.strides for i in kernel.instructions if i.access is not None)
         self.scopes: list[dict[Key, ir.Value]] = [{}]
         self.entered: list[ir.Block] = [self.entry]  # for each scope, the block before its loop
         self.index: dict[int, ir.Value] = {}  # axis -> its position; on the lane axis, the first lane's
