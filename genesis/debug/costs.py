@@ -13,6 +13,7 @@ from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.group import FULL
 from genesis.lower.stages import Call, Estimate, Product, estimate, parts
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.installation import readable
@@ -197,10 +198,13 @@ def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
 
 
 def _flops_of(part: Call) -> int:
-    """Two for each multiplication of a product, or of a kernel's sum of products."""
+    """Two for each multiplication of a product, or of a kernel's sums of products."""
     if isinstance(part, Product):
         return part.flops
-    return 2 * numel(part.extents) if isinstance(part, KernelCall) and part.kernel.factors is not None else 0
+    if not isinstance(part, KernelCall):
+        return 0
+    sources = [part.kernel.instructions[i.args[0]] for i in part.kernel.instructions if i.name == "sum"]
+    return 2 * numel(part.extents) * sum(source.name == "mul" and source.level == FULL for source in sources)
 
 
 def timing() -> Timing:

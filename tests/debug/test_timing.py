@@ -27,3 +27,11 @@ def test_sums_of_products_that_kernels_compute_count_as_those_of_products():
         genesis.nn.functional.conv2d(x, w, groups=8).tolist()
     [stages] = times.programs
     assert sum(stage.flops for stage in stages) == 2 * 9 * 2 * 8 * 14 * 14
+
+
+def test_each_sum_of_products_of_a_kernel_counts_beside_whatever_else_it_computes():
+    x, y = (genesis.ones(30, 40) * number for number in (2, 3))
+    with genesis.debug.timing() as times:
+        total, squares = (x * y).sum(), (x * x).sum()
+        (total + squares + y.exp().sum()).tolist()
+    assert sum(stage.flops for stages in times.programs for stage in stages) == 2 * 2 * 30 * 40
