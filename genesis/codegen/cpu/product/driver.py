@@ -2,8 +2,9 @@
 
 A panel packs the operands' blocks into its worker's workspace. A block of A, `rows` by `k`, stays in the second-level cache
 while the strips of B pass. A block of B, `columns` by `k`, is packed strip by strip when the first rows reach it, and the
-other rows reuse it. Contiguous rows of A are copied unchanged, or read in place if few tiles use them. What is packed next is
-prefetched meanwhile (see `packing.py`). Epilogues are kernels that run over a block of rows as soon as it is complete.
+other rows reuse it; where B's rows are contiguous, the first tile packs a strip while it computes. Contiguous rows of A are
+copied unchanged, or read in place if few tiles use them. What is packed next is prefetched meanwhile (see `packing.py`).
+Epilogues are kernels that run over a block of rows as soon as it is complete.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class _Driver:
         self.module = ir.Module(name)
         # Tiles of a third, two thirds and all of the rows, of one and two vectors, so that edges of a matrix waste little.
         self.tiles = {(rows, v): emit_tile(self.module, tile, rows, v) for rows in tile.heights for v in range(1, VECTORS + 1)}
+        self.packing_tile = emit_tile(self.module, tile, tile.rows, VECTORS, packs=True)
         self.copy = emit_copy(self.module, tile)
         self.packing = {size: emit_packing(self.module, tile, size) for size in {tile.rows, tile.columns}}
         self.turning = emit_turning(self.module, tile)
@@ -246,16 +248,22 @@ class _Driver:
         in_strips = b.icmp_signed("!=", self.word["b_strips"], I64(0))
         fresh = b.and_(fresh, b.not_(in_strips))
         strips_of_a = b.icmp_signed("!=", a_strip, b.mul(a_row, I64(tile.rows)))
+        whole = b.icmp_signed(">", b.sub(rows[1], rows[0]), I64(2 * tile.heights[1]))  # the first tile has all rows and terms
+        for name in ("b_transposed", "b_run", "only"):
+            whole = b.and_(whole, b.icmp_signed("==", self.word[name], I64(0)))
         with counted(b, columns[0], columns[1], tile.columns) as column:
             strip_b = self._element(place_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
             there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.word["b_strips"]), b.mul(k_first, I64(tile.columns)))
             strip_b = b.select(in_strips, self._element(right.matrix, there), strip_b)
             n = b.sub(columns[1], column)
-            with b.if_then(fresh):  # the first block of rows packs the strip, the others reuse it
+            # The first block of rows packs the strip, its first tile where that can; the others reuse it.
+            by_tile = b.and_(b.and_(fresh, whole), b.icmp_signed(">=", n, I64(tile.columns)))
+            apart = b.and_(fresh, b.not_(by_tile))
+            with b.if_then(apart):
                 first, length = self._terms_of_strip(all_rows, column, k_first, k)
                 target = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 self._right(right, column, columns[1], (b.add(k_first, first), length), target)
-            ahead_right = self._ahead(right, (column, I64(tile.columns)), k_first, self._count(rows, tile.rows), fresh)
+            ahead_right = self._ahead(right, (column, I64(tile.columns)), k_first, self._count(rows, tile.rows), apart)
             with self._tiles_of_rows(rows, b.not_(strips_of_a)) as (row, m, shorter):
                 number = b.sub(row, rows[0])
                 in_strip = b.mul(b.udiv(number, I64(tile.rows)), a_strip)
@@ -269,8 +277,13 @@ class _Driver:
                 start_a = self._element(strip_a, b.mul(first, a_step))
                 start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 # Without terms there is nothing to add, but the first to write still stores zeros.
-                with b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
-                    self._tile(m, n, shorter, [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add])
+                arguments = [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add]
+                with b.if_else(b.and_(by_tile, b.icmp_signed("==", row, rows[0]))) as (packs, reads):
+                    with packs:
+                        source = self._element(right.matrix, b.add(b.mul(k_first, self.word["ldb"]), column))
+                        b.call(self.packing_tile, [*arguments, source, self.word["ldb"]])
+                    with reads, b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
+                        self._tile(m, n, shorter, arguments)
 
     @contextmanager
     def _tiles_of_rows(self, rows: Sequence[ir.Value], anywhere: ir.Value) -> Iterator[tuple[ir.Value, ...]]:

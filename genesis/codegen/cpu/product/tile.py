@@ -19,7 +19,8 @@ from genesis.runtime.system import IS_ARM
 
 # 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
 VECTORS = 2  # of columns in a tile
-TERMS = 4  # of k in one round of the tile's loop: with one, 1 to 3% slower
+TERMS = 2  # of k in one round of the tile's loop: with one, 1 to 3% slower
+LATER = 16  # terms before a tile that packs B reads a row of it, it asks for that
 
 
 class Tile(NamedTuple):
@@ -46,19 +47,21 @@ class Tile(NamedTuple):
         return self.rows // 3, 2 * self.rows // 3, self.rows
 
 
-def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Function:
+def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int, packs: bool = False) -> ir.Function:
     """`void (k, a, a_row, a_step, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or += if `add`, over k terms.
 
-    `a_row` and `a_step` are the strides of a's rows and columns, in elements; b is a packed strip.
+    `a_row` and `a_step` are the strides of a's rows and columns, in elements; b is a packed strip. If it `packs`, it has two
+    more arguments, where rows of B begin and the distance of these, and writes the strip as it reads them.
     """
-    kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1])
-    function = ir.Function(module, kind, f"tile_{rows}_{vectors}")
+    kind = ir.FunctionType(
+        ir.VoidType(), [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1, *((POINTER, I64) if packs else ())])
+    function = ir.Function(module, kind, f"tile_{rows}_{vectors}" + "_packing" * packs)
     function.linkage = "internal"
-    k, a, a_row, a_step, b, c, ldc, m, n, add = function.args
+    k, a, a_row, a_step, b, c, ldc, m, n, add, *source = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
     # A whole tile is stored unmasked, `add` known to each of the two copies; edges, which are rare, share one masked copy.
-    sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, a_row, a_step), b, (c, ldc))
+    sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, a_row, a_step), b, (c, ldc), source)
     place = c, ldc
     if (rows, vectors) != (tile.rows, VECTORS):
         _store(lanes, tile, sums, place, add, (m, n))
@@ -108,7 +111,7 @@ def _store(
 
 def _sums(
     builder: ir.IRBuilder, lanes: Lanes, tile: Tile, shape: tuple[int, int], k: ir.Value, a: Sequence[ir.Value],
-    b: ir.Value, target: tuple[ir.Value, ir.Value],
+    b: ir.Value, target: tuple[ir.Value, ir.Value], source: Sequence[ir.Value] = (),
 ) -> Sequence[Sequence[ir.Value]]:
     """The loops over k; the builder is left behind them. Returns sums[row][vector].
 
@@ -119,29 +122,49 @@ def _sums(
     nothing = Literal(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
 
     def terms(state: Sequence[ir.Value], count: int, prefetching: bool) -> list[ir.Value]:
-        b_now, a_now, c_now, *sums = state
+        (b_now, a_now, c_now, source_now), sums = state[:4], [*state[4:]]
         if prefetching:
             for v in range(vectors):
                 _prefetch(lanes, lanes.element_pointer(c_now, I64(v * tile.lanes), tile.dtype))
             c_now = lanes.element_pointer(c_now, target[1], tile.dtype)
         for term in range(count):
             firsts = [term * tile.columns + v * tile.lanes for v in range(vectors)]
-            columns = [lanes.load(lanes.element_pointer(b_now, I64(first), tile.dtype), tile.dtype) for first in firsts]
+            strip = [lanes.element_pointer(b_now, I64(first), tile.dtype) for first in firsts]
+            if source:
+                columns = _packed(lanes, tile, source_now, source[1], strip)
+                source_now = _unforeseen(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
+            else:
+                columns = [lanes.load(place, tile.dtype) for place in strip]
             for row in range(rows):
                 element = lanes.splat(lanes.load_uniform(_at_row(builder, a_now, places[row]), tile.dtype))
                 for v, column in enumerate(columns):
                     sums[row * vectors + v] = lanes.fma(element, column, sums[row * vectors + v])
             a_now = _unforeseen(builder, lanes.element_pointer(a_now, a[2], tile.dtype))
-        return [lanes.element_pointer(b_now, I64(count * tile.columns), tile.dtype), a_now, c_now, *sums]
+        return [lanes.element_pointer(b_now, I64(count * tile.columns), tile.dtype), a_now, c_now, source_now, *sums]
 
-    state: Sequence[ir.Value] = (b, _unforeseen(builder, a[0]), target[0], *[nothing] * (rows * vectors))
+    starts = b, _unforeseen(builder, a[0]), target[0], source[0] if source else b
+    state: Sequence[ir.Value] = (*starts, *[nothing] * (rows * vectors))
     rounds = builder.and_(k, I64(-TERMS))
     first = builder.select(builder.icmp_signed("<", rounds, I64(rows * TERMS)), rounds, I64(rows * TERMS))
     for last, count, prefetching in ((first, TERMS, True), (rounds, TERMS, False), (k, 1, False)):
         end = lanes.element_pointer(b, builder.mul(last, I64(tile.columns)), tile.dtype)
         state = _repeated(builder, state, end, functools.partial(terms, count=count, prefetching=prefetching))
-    sums = state[3:]
+    sums = state[4:]
     return [sums[row * vectors : (row + 1) * vectors] for row in range(rows)]
+
+
+def _packed(
+    lanes: Lanes, tile: Tile, source: ir.Value, distance: ir.Value, strip: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """The vectors of a row of B, which are stored to their places in a strip; a later row is prefetched."""
+    columns = []
+    for v, place in enumerate(strip):
+        here = lanes.element_pointer(source, I64(v * tile.lanes), tile.dtype)
+        columns.append(lanes.load(here, tile.dtype))
+        lanes.store(columns[-1], place, tile.dtype)
+        coming = lanes.element_pointer(here, lanes.builder.mul(distance, I64(LATER)), tile.dtype)
+        lanes.intrinsic("prefetch", ir.VoidType(), [coming, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+    return columns
 
 
 def _repeated(
