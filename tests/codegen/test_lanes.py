@@ -123,11 +123,16 @@ def test_conversion_agrees_with_numpy_in_range(source: str, target: str) -> None
     np.testing.assert_array_equal(got, a.astype(target))
 
 
-def test_conversion_of_floats_saturates_and_nan_is_zero() -> None:
-    a = np.resize(np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, 2.5, -2.5, 1e30], np.float32), 16)
-    got = run(lambda lanes, x: lanes.convert(x, "float32", "int32"), [(a, "float32")], "int32", np.empty(16, np.int32))
-    top, low = 2**31 - 1, -(2**31)
-    np.testing.assert_array_equal(got, np.resize([0, top, low, top, low, 2, -2, top], 16))
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("target", ["int32", "int64", "uint32", "uint64"])
+def test_conversion_of_floats_saturates_and_nan_is_zero(source: str, target: str) -> None:
+    ends = [sign * (2.0**bits + add) for bits in (31, 32, 53, 63, 64) for sign in (1, -1) for add in (-1, -0.5, 0, 1)]
+    a = np.array([np.nan, np.inf, -np.inf, 2.5, -2.5, 1e30, -1e30, -0.0, *ends], source)
+    a = np.resize(np.concatenate([a, np.nextafter(a, 0, dtype=source)]), 96)
+    got = run(lambda lanes, x: lanes.convert(x, source, target), [(a, source)], target, np.empty(a.size, target))
+    least, most = np.iinfo(target).min, np.iinfo(target).max
+    want = [0 if np.isnan(x) else int(np.clip(x, float(least), float(most))) for x in a.tolist()]
+    np.testing.assert_array_equal(got, np.array([min(max(x, least), most) for x in want], target))
 
 
 def bfloat16_reference(x: np.ndarray) -> np.ndarray:

