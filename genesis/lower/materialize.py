@@ -32,7 +32,7 @@ def materialize(
     An elementwise value is computed again if that takes little and reads no more than it saves. What it is computed from is
     then read by the other groups in its place, and needs memory in its turn.
     """
-    found, outside, alone = _must(nodes, outputs, home, bases)
+    found, outside, alone, placed = _must(nodes, outputs, home, bases)
     recipe: dict[int, tuple[int, set[int]]] = {}  # elementwise value -> (operations, what it is computed from)
     for index, node in enumerate(nodes):
         if index not in home:
@@ -55,6 +55,8 @@ def materialize(
             else:
                 cost += PRIMITIVES[nodes[base].op].cost
         recipe[index] = cost, sources
+        if index in placed and index not in found:
+            found |= {s for s in sources if s in home and PRIMITIVES[nodes[s].op].kind != "gather"}
         if index in outside and index not in found:
             # A source that is broadcast is smaller at any batch size, so no choice depends on that size.
             size = node.numel
@@ -72,12 +74,14 @@ def materialize(
 
 def _must(
     nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int]
-) -> tuple[set[int], dict[int, set[int]], dict[int, int]]:
+) -> tuple[set[int], dict[int, set[int]], dict[int, int], set[int]]:
     """The values that must have memory (outputs, and what products, host calls and gathers read), all that is read by groups
-    other than its own, with these, and, of what is read there once for a row, how many elements the shortest has."""
+    other than its own, with these, of what is read there once for a row, how many elements the shortest has, and the values
+    that the kernel computes which writes them into a part of another."""
     found = {bases[o] for o in outputs if bases[o] in home}
     outside: dict[int, set[int]] = {}
     alone: dict[int, int] = {}
+    placed: set[int] = set()
     counts = Counter(bases[i] for node in nodes if node.op != "view" for i in node.inputs)
     for index, node in enumerate(nodes):
         op = node.op
@@ -90,8 +94,10 @@ def _must(
         for i in node.inputs:
             base = bases[i]
             there = home.get(base)
-            if there is not None and not ("rest" in attrs and counts[base] == 1 and _is_elementwise(nodes[base])):
-                if in_memory:
+            if there is not None:
+                if "rest" in attrs and counts[base] == 1 and _is_elementwise(nodes[base]):
+                    placed.add(base)
+                elif in_memory:
                     found.add(base)
                 elif there is not here:
                     outside.setdefault(base, set()).add(id(here))
@@ -99,7 +105,7 @@ def _must(
                         alone[base] = min(row, alone.get(base, row))
         if kind == "gather" and bases[node.inputs[0]] in home:
             found.add(bases[node.inputs[0]])
-    return found, outside, alone
+    return found, outside, alone, placed
 
 
 def _is_elementwise(node: Node) -> bool:

@@ -94,3 +94,19 @@ def test_rolls_are_torchs(shifts, dims):
 def test_a_pad_of_two_axes_is_a_kernel_for_each_shape_of_its_boxes():
     y = genesis.nn.functional.pad(genesis.tensor(signal((2, 9, 12))), (2, 2, 2, 2), mode="reflect")
     assert len(plan_for(array_of(y).trace).lowered.schedule.stages) == 4  # sides, rows above and below, corners, what is within
+
+
+def test_parts_that_are_computed_of_a_sum_find_it():
+    """The kernel that writes a part computes it, and reads the sum, which another kernel has computed, in memory."""
+    x, y = signal((2, 2, 7))
+
+    def product(library, p, q):
+        v, w, a, b = p[..., :3], q[..., :3], p[..., 3:], q[..., 3:]
+        return library.cat([a * w + b * v, a * b - (v * w).sum(-1, keepdim=True)], -1)
+
+    def joined(library):
+        p, q = library.tensor(x), library.tensor(y)
+        return library.cat([p[..., :3] + q[..., :3], product(library, p[..., 3:], q[..., 3:])], -1)
+
+    np.testing.assert_allclose(joined(genesis).numpy(), joined(torch).numpy(), rtol=1e-6)
+    np.testing.assert_allclose(joined(genesis).sum().item(), joined(torch).sum().item(), rtol=1e-5)
