@@ -27,7 +27,8 @@ def arange(
 ) -> Tensor:
     """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
 
-    Ints give int64, floats the default float. Raises ValueError for a step that leads away from `end`, or 0.
+    Ints give int64, floats the default float. Of int64, the three are cut to whole numbers first. Raises ValueError for a step
+    that leads away from `end`, or 0.
 
     >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
     (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
@@ -38,6 +39,8 @@ def arange(
     if end is None:
         start, end = 0, start
     low, high, by = (_real_number("arange", v) for v in (start, end, step))
+    if dtype is not None and as_dtype("arange", dtype) is int64:
+        low, high, by = int(low), int(high), int(by)
     if by == 0 or (high - low) * by < 0:
         raise ArgumentError(f"arange: step {by} does not lead from {low} to {high}")
     if dtype is None:

@@ -95,3 +95,12 @@ def test_dropout_in_place():
     assert genesis.nn.functional.dropout(x, 1.0, True, True) is x and x.tolist() == [0] * 4
     x = genesis.ones(4)
     assert genesis.nn.Dropout(1.0, inplace=True)(x) is x and x.tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "float32"])
+@pytest.mark.parametrize("ends", [
+    (3.3,), (0.5, 3.2), (0.5, 3.7, 1), (0, 5, 1.5), (5, 0.5, -1), (5, 0.5, -2), (0.9, 4.0), (2, 7.9, 2), (5.5, 0, -1)])
+def test_ranges_between_fractions_have_torchs_length(ends, dtype):
+    """Of int64, the ends and the step are whole numbers before it is counted."""
+    ours, theirs = (library.arange(*ends, dtype=getattr(library, dtype)).tolist() for library in (genesis, torch))
+    assert ours == theirs
