@@ -295,7 +295,8 @@ def test_training_gives_the_parameters_that_torch_gives(case, step, monkeypatch)
     got, seen = trained(genesis, step, **TRAININGS[case])
     want, wanted = trained(torch, lambda run: run, **TRAININGS[case])
     for here, there in zip([*got, *seen], [*want, *wanted], strict=True):
-        np.testing.assert_allclose(here, there, rtol=2e-4, atol=2e-5)
+        # A hundredth of a step: where a gradient is about 0, AdamW makes steps of its rounding.
+        np.testing.assert_allclose(here, there, rtol=2e-4, atol=1e-4)
     if case in ("plain", "decay"):  # the updates of both parameters follow their gradients
         stages = [plan.lowered.schedule.stages for plan in plans if plan is not None]
         assert max(sum(len(call.writes) == 3 for calls in followers(s) for call in calls) for s in stages) == 2
