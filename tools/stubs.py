@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
+import numpy.typing
 
 from genesis.functions.public_names import function_names
 from genesis.ir.graph import Value
@@ -236,8 +237,8 @@ def _docstring(doc: str, indent: str) -> str:
 
 
 def evaluated(annotation: Any, scope: Mapping[str, Any]) -> Any:
-    """The type that an annotation in a file of that scope names."""
-    return eval(annotation, dict(scope)) if isinstance(annotation, str) else annotation
+    """The type that an annotation in a file of that scope names, which may import NumPy's for annotations alone."""
+    return eval(annotation, {**vars(numpy.typing), **scope}) if isinstance(annotation, str) else annotation
 
 
 def signature_of(function: Callable[..., Any]) -> Signature:

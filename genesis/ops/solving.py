@@ -228,8 +228,8 @@ primitive(
 def det(A: Value) -> Value:
     """The determinants of matrices (.., n, n).
 
-    >>> genesis.det(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor(-2.)
+    >>> genesis.det(genesis.tensor([[4.0, 2.0], [1.0, 3.0]]))
+    tensor(10.)
     """
     x = matrices("det", A, square=True)
     return cast(_node("det", x, x.shape[:-2]), A.dtype)
