@@ -24,7 +24,7 @@ CLASSES = LIST.with_name("classes.txt")
 PRIVATE = (  # modules whose names are listed though PyTorch does not document them: public code imports them
     "torch._jit_internal", "torch.utils._pytree", "torch.utils._python_dispatch", "torch.utils.data._utils",
     "torch.utils.data._utils.collate", "torch.optim._functional", "torch.nn._reduction", "torch.fx.node", "torch.fx.graph",
-    "torch.fx.graph_module", "torch.fx.proxy", "torch.fx.interpreter", "torch.func", "torch.export",
+    "torch.fx.graph_module", "torch.fx.proxy", "torch.fx.interpreter", "torch.func", "torch.export", "functorch",
 )
 WITH_PRIVATE = ("torch.nn.", "torch.optim", "torch.utils.data", "torch.utils._pytree", "torch._jit_internal")
 SKIPPED = (
@@ -67,7 +67,7 @@ def modules() -> list[str]:
     for module in pkgutil.walk_packages(torch.__path__, "torch.", onerror=lambda name: None):
         if not module.name.startswith(SKIPPED) and not any(part.startswith("_") for part in module.name.split(".")[1:]):
             found.append(module.name)
-    return sorted({*found, *(name.rpartition(".")[0] for name in found if name != "torch"), "torch.linalg", "torch.special"})
+    return sorted({*found, *(name.rpartition(".")[0] for name in found if "." in name), "torch.linalg", "torch.special"})
 
 
 def shown(name: str, value: object) -> bool:
@@ -95,7 +95,8 @@ def lines() -> list[str]:
         made.append(f"{path} {' '.join(sorted(names))}".rstrip())
     listed = {line.split()[0] for line in made}
     paths = {module.name for module in pkgutil.walk_packages(torch.__path__, "torch.", onerror=lambda name: None)}
-    unlisted = {path for path in paths - listed if not path.startswith(DEEP)} | {"torch.utils.tensorboard"}
+    paths |= {"torch.utils.tensorboard", "torch._C._functorch"}
+    unlisted = {path for path in paths - listed if not path.startswith(DEEP)}
     made.append(f"unlisted {' '.join(sorted(unlisted))}")
     made.append(f"torch.Tensor {' '.join(sorted(name for name in dir(torch.Tensor) if name[0] != '_'))}")
     return made

@@ -133,12 +133,10 @@ class _Torch(Distribution):
 
 
 class Finder(MetaPathFinder):
-    """What Python asks for `torch` and the modules below it, before it looks for files."""
+    """What Python asks for `torch`, `functorch` and the modules below them, before it looks for files."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if fullname != "torch" and not fullname.startswith("torch."):
-            return None
-        if not is_module(fullname):
+        if fullname.partition(".")[0] not in ("torch", "functorch") or not is_module(fullname):
             return None
         return ModuleSpec(fullname, _Opens(), origin="genesis.as_torch", is_package=True)
 

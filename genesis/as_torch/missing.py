@@ -49,6 +49,9 @@ class Missing(ABCMeta):
     def __repr__(cls) -> str:
         return f"<{cls._path}, which genesis lacks>"
 
+    def __str__(cls) -> str:
+        return cls._path  # which libraries take a dtype's name from
+
 
 @cache
 def missing(path: str) -> Missing:

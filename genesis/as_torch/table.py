@@ -25,9 +25,9 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    asked, boards, checkpoints, compilers, engine, environment, exporting, files, flops, foreach, hub, masked_tensors,
-    measuring, networks, ntuples, operators, overriding, pipes, precision, privates, processes, raw, spawning, top, trees,
-    types,
+    asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach, hub,
+    masked_tensors, measuring, networks, ntuples, operators, overriding, pipes, precision, privates, processes, raw, spawning,
+    top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -125,6 +125,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.autograd.forward_ad": (autograd.forward_ad,),
     "torch.func": (func,),
     "torch._functorch": (func,),
+    "functorch": (func,),  # an older name of both
     # ---- mathematics ----
     "torch.fft": (fft,),
     "torch.linalg": (linalg,),
@@ -155,6 +156,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.tensorboard": (boards,),
     "torch.utils.hooks": (hooks,),
     "torch.utils._pytree": (trees,),
+    "torch.utils._contextlib": (decorating,),
     "torch.serialization": (serialization, files),
     # ---- devices ----
     "torch.amp": (amp, precision),
@@ -244,6 +246,8 @@ NAMES: dict[str, Any] = {
     "torch.utils._foreach_utils._group_tensors_by_device_and_dtype": privates._group_tensors_by_device_and_dtype,
     "torch.distributed.rpc.api._require_initialized": processes._require_initialized,
     "torch._C._are_functorch_transforms_active": lambda: thread_state.deferred,
+    "torch._C._functorch.is_batchedtensor": no,  # no transform wraps tensors here
+    "torch._C._functorch.get_unwrapped": lambda tensor: tensor,
     "torch.utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
     "torch.utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
     "torch.nn.modules.module._IncompatibleKeys": state.IncompatibleKeys,
@@ -344,7 +348,7 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.parametrize.is_opaque_reference_type": no,
     "torch.func.functionalize": compilers.returned,
     "torch._jit_internal._copy_to_script_wrapper": compilers.returned,
-    "torch.func.debug_unwrap": lambda tensor, *, recurse=True: tensor,  # no transform wraps tensors here
+    "torch.func.debug_unwrap": lambda tensor, *, recurse=True: tensor,
     "torch.jit.Final": compilers.Final,
     "torch._dynamo.config": compilers.config,
     "torch._inductor.config": _inductor_settings,

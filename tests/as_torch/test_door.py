@@ -161,6 +161,22 @@ def test_modules_of_pytorch_are_modules(path):
     assert is_module(path)
 
 
+def test_functorch_is_an_older_name_of_transforms(tmp_path):
+    """What of it genesis lacks is no module, even where PyTorch is installed, whose `functorch.dim` needs PyTorch."""
+    assert run(
+        """
+        import functorch, torch
+        from torch._C._functorch import get_unwrapped, is_batchedtensor
+        x = torch.ones(2, 3)
+        print(functorch.vmap(torch.sum)(x), functorch.grad is torch.func.grad, is_batchedtensor(x), get_unwrapped(x) is x)
+        try:
+            from functorch import dim
+        except ImportError:
+            print(str(torch.quint4x2), repr(torch.quint4x2))
+        """, tmp_path=tmp_path).splitlines() == [
+        "tensor([3., 3.]) True False True", "torch.quint4x2 <torch.quint4x2, which genesis lacks>"]
+
+
 def test_names_that_pytorch_lacks_are_not_shown():
     assert look_up("torch", "GradManager") is look_up("torch", "no_such_name") is not look_up("torch", "add")
 

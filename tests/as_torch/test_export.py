@@ -36,3 +36,19 @@ def test_a_module_is_exported_saved_and_loaded(tmp_path):
     ran = subprocess.run([sys.executable, "-m", "genesis.as_torch", "script.py"], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert "wants a module, got function" in ran.stdout
+
+
+def test_its_modules_are_there_without_the_package_onnx(tmp_path):
+    (tmp_path / "script.py").write_text("""
+import sys
+sys.modules["onnx"] = None  # as if it were not installed
+import torch
+import torch.onnx.symbolic_helper
+assert not torch.onnx.is_in_onnx_export()
+try:
+    torch.onnx.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+except ImportError:
+    print("is needed for files")
+""")
+    ran = subprocess.run([sys.executable, "-m", "genesis.as_torch", "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "is needed for files\n"), ran.stderr

@@ -138,3 +138,43 @@ def test_checks_of_a_class_of_errors_and_of_tensors():
         of("torch._check_tensor_all")(genesis.tensor([True, False]), lambda: "one is not")
     with pytest.raises(TypeError, match="got a Tensor"):
         of("torch._check")(genesis.tensor(True))
+
+
+def test_context_managers_that_decorate():
+    """A call is within a clone; a generator's steps are, and what is between them is not; a class is refused."""
+    for path in ("_DecoratorContextManager", "_NoParamDecoratorContextManager"):
+        said = []
+        for base in (of(f"torch.utils._contextlib.{path}"), theirs(f"torch.utils._contextlib.{path}")):
+            log: list[object] = []
+
+            class Entered(base):
+                def __enter__(self, log=log):
+                    log.append("in")
+
+                def __exit__(self, *problem, log=log):
+                    log.append("out")
+
+            @Entered()
+            def add(x, y=1, log=log):
+                log.append(x + y)
+                return x + y
+
+            @Entered()
+            def steps(log=log):
+                try:
+                    log.append((yield 1))
+                except KeyError:
+                    log.append("caught")
+                yield 2
+                return 3
+
+            going = steps()
+            log += [add(1, y=2), next(going), "between", going.send("sent"), *going]
+            thrown = steps()
+            log += [next(thrown), thrown.throw(KeyError()), thrown.close(), add.__name__]
+            if "NoParam" in path:
+                log.append(Entered(lambda log=log: log.append("bare") or 4)())
+            said.append(log)
+        assert said[0] == said[1]
+    with pytest.raises(RuntimeError, match="cannot decorate a class"):
+        of("torch.utils._contextlib.context_decorator")(lambda: None, Entered)

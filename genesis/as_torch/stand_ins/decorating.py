@@ -1,0 +1,67 @@
+"""`torch.utils._contextlib`: context managers that are decorators too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
+
+
+def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func: AnyFunction) -> AnyFunction:
+    """`func` within `ctx`, or what it returns, in each call; of a generator, in each of its steps and not between them."""
+    if inspect.isclass(func):
+        raise RuntimeError("context_decorator: cannot decorate a class; decorate its methods")
+    entered: Callable[[], Any] = ctx if callable(ctx) else lambda: ctx
+
+    @functools.wraps(func)
+    def within(*args: object, **kwargs: object) -> object:
+        with entered():
+            return func(*args, **kwargs)
+
+    @functools.wraps(func)
+    def step_by_step(*args: object, **kwargs: object) -> Iterator[object]:
+        generator = func(*args, **kwargs)
+        step = functools.partial(next, generator)
+        try:
+            while True:
+                with entered():
+                    value = step()
+                try:
+                    step = functools.partial(generator.send, (yield value))
+                except BaseException as problem:
+                    step = functools.partial(generator.throw, problem)
+        except StopIteration as end:
+            return end.value
+
+    return step_by_step if inspect.isgeneratorfunction(func) else within
+
+
+class _DecoratorContextManager:
+    """The base class of such context managers: `clone` makes the one that a call is within."""
+
+    def __call__(self, orig_func: AnyFunction) -> AnyFunction:
+        return context_decorator(self.clone, orig_func)
+
+    def __enter__(self) -> object:
+        raise NotImplementedError
+
+    def __exit__(self, *problem: object) -> object:
+        raise NotImplementedError
+
+    def clone(self) -> Self:
+        return type(self)()
+
+
+class _NoParamDecoratorContextManager(_DecoratorContextManager):
+    """One that decorates without parentheses too."""
+
+    def __new__(cls, orig_func: AnyFunction | None = None) -> Any:
+        return super().__new__(cls) if orig_func is None else cls()(orig_func)
+
+
+replayable_module(__name__)
