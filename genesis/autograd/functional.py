@@ -13,7 +13,7 @@ from genesis.autograd.pullback import columns_of, constant, enter, full, handle,
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, result_class
 from genesis.tracing.state import recording
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -128,8 +128,17 @@ def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -
             raise TypeError(f"{name}: input {i} is {x.dtype.name}; derivatives are taken by floating tensors alone")
     points = [enter(x, create_graph) for x in listed]
     with recording(True) as again, again:
-        result = func(*map(handle, points, listed))
+        result = func(*map(_like_detached, map(handle, points, listed), listed))
     return points, _listed(name, "outputs", result), result
+
+
+def _like_detached(point: Tensor, given: Tensor) -> Tensor:
+    """`point`, with the class that `given.detach()` has, and the attributes that its class gives it."""
+    if result_class(given) is not Tensor:
+        detached = given.detach()
+        point.__class__ = detached.__class__
+        attributes_of(point).update({k: v for k, v in attributes_of(detached).items() if k not in INTERNAL})
+    return point
 
 
 def _listed(name: str, what: str, tensors: object) -> tuple[Tensor, ...]:

@@ -396,5 +396,5 @@ def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
     leaves = [t if grad and t._requires_grad and not a.node.differentiable else None
               for t, a in zip(tensors, arrays, strict=True)]
     copies = sent(arrays, device, leaves)
-    return [t if copy is array else tensor_of(copy, copy.node.differentiable, t._result_class)
+    return [t if copy is array else tensor_of(copy, copy.node.differentiable, result_class(t))
             for t, array, copy in zip(tensors, arrays, copies, strict=True)]

@@ -19,6 +19,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device
+from genesis.tensor.call_modes import running
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import made_of_python, refuse, touched_gradient
 from genesis.tracing.state import thread_state
@@ -224,7 +225,12 @@ def spreads(kind: type[Tensor]) -> None:
 
 
 def result_class(argument: object, otherwise: type[Tensor] = Tensor) -> type[Tensor]:
-    """The class of results that `argument`, a tensor or a sequence of them, decides on; `otherwise` if it does not."""
+    """The class of results that `argument`, a tensor or a sequence of them, decides on; `otherwise` if it does not.
+
+    Where classes are not asked, results are of none: what called the function, as its class's `__torch_function__`, says.
+    """
+    if running.plain:
+        return otherwise
     if isinstance(argument, Tensor):
         return otherwise if argument._result_class is Tensor else argument._result_class
     if isinstance(argument, list | tuple):

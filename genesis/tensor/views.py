@@ -11,7 +11,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.first_call import holds_number, number_in
-from genesis.tensor.handle import LAZY, Tensor, shares, tensor_of
+from genesis.tensor.handle import LAZY, Tensor, result_class, shares, tensor_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
@@ -65,7 +65,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
             result._seen = seen_by(result, root)
         result._detached = result._within = tensor._detached
         if tensor.__class__ is not Tensor:
-            result.__class__ = tensor._result_class
+            result.__class__ = result_class(tensor)
         if tensor._untracked:
             result._untracked = True
         return result
@@ -122,7 +122,7 @@ def detach(tensor: Tensor) -> Tensor:
     result._requires_grad, result._detached = False, True
     shares(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
     if tensor.__class__ is not Tensor:
-        result.__class__ = tensor._result_class
+        result.__class__ = result_class(tensor)
     return result
 
 

@@ -102,6 +102,47 @@ SCRIPT = """
 """
 
 
+OF_CLASSES = """
+    import torch
+
+    class Kind(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            result = torch.Tensor.__torch_function__(func, [torch.Tensor], args, kwargs or {})
+            if func.__name__ in ("clone", "detach", "__getitem__", "add", "view_as", "view") and type(result) is torch.Tensor:
+                result = result.as_subclass(cls)
+                result.mine = f"{func.__name__} of {next(a.mine for a in args if isinstance(a, Kind))}"
+            return result
+
+    class Plain(torch.Tensor):
+        pass
+
+    x = torch.ones(2, 3).as_subclass(Kind)
+    x.mine = "x"
+    for result in (x.clone(), x[0], x[None, 1:], x.view(6), x + 1, x.detach(), x * 2, x.sum()):
+        print(type(result).__name__, getattr(result, "mine", ""))
+    plain = torch.ones(2, 3).as_subclass(Plain)
+    with torch._C.DisableTorchFunctionSubclass():
+        print(*[type(y).__name__ for y in (plain + 1, plain[0], plain.view(6), plain.detach(), plain.add_(1))])
+    print(*[type(y).__name__ for y in (plain + 1, plain[0], plain.view(6), plain.detach())])
+
+    def squared(x):
+        print(type(x).__name__, getattr(x, "mine", ""), x.requires_grad)
+        return (x * x).sum()
+
+    for given in (x, plain):
+        print(torch.autograd.functional.jacobian(squared, given).tolist())
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_results_are_of_the_class_that_torch_function_gives_them(tmp_path):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(textwrap.dedent(OF_CLASSES), {"__name__": "script"})
+    assert run(OF_CLASSES, tmp_path=tmp_path) == printed.getvalue()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_modes_and_classes_are_asked_as_in_pytorch(tmp_path):
     printed = io.StringIO()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from genesis.autograd.backward_pass import backward as run_backward
 from genesis.autograd.derivation import derived_at
-from genesis.functions.overrides import function
+from genesis.functions.overrides import function, seen_method
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
@@ -35,7 +35,7 @@ def backward(
     run_backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs, strict=strict)
 
 
-function()(method(detach))
+function()(seen_method(detach))
 
 
 @method
