@@ -157,7 +157,6 @@ from genesis.tensor.methods import (
 )
 from genesis.tensor.modes import autocast as autocast, is_autocast_enabled as is_autocast_enabled
 from genesis.tensor.size import Size as Size
-from genesis.tensor.views import detach as detach
 from genesis.tracing.scopes import named_scope as named_scope
 from genesis.tracing.state import set_default_dtype as set_default_dtype
 
@@ -527,6 +526,8 @@ def deg2rad_(input: Tensor) -> Tensor:
     """`deg2rad`, in place."""
 def det(A: Tensor) -> Tensor:
     """The determinants of matrices (.., n, n)."""
+def detach(tensor: Tensor) -> Tensor:
+    """A tensor that shares `tensor`'s storage and has no derivation."""
 device = Device
 def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
     """The matrix with the vector `input` as its diagonal, or the diagonal of a matrix."""

@@ -35,7 +35,7 @@ DEFERRED = {
     ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/distributed/mpi.py", "mpi4py"), ("genesis/utils/tensorboard.py", "tensorboard"),
     ("genesis/as_torch/stand_ins/boards.py", "genesis.utils.tensorboard"),
-    ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
+    ("genesis/debug/cuda_probe.py", "cuda.pathfinder"), ("genesis/onnx/__init__.py", "genesis.onnx.model"),
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
     ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),
     ("genesis/runtime/cuda/__init__.py", "genesis.runtime.cuda.real"),

@@ -79,7 +79,6 @@ from genesis.tensor.methods import (
     Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, Parts, QR, Reflected,
     SignAndLog, Solved, Sorted, Transposed, Triangular,
 )
-from genesis.tensor.views import detach as detach
 
 def abs(input: Tensor) -> Tensor:
     """As `numpy.absolute`."""
@@ -441,6 +440,8 @@ def deg2rad_(input: Tensor) -> Tensor:
     """`deg2rad`, in place."""
 def det(A: Tensor) -> Tensor:
     """The determinants of matrices (.., n, n)."""
+def detach(tensor: Tensor) -> Tensor:
+    """A tensor that shares `tensor`'s storage and has no derivation."""
 def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
     """The matrix with the vector `input` as its diagonal, or the diagonal of a matrix."""
 def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:

@@ -16,11 +16,11 @@ def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func
     """`func` within `ctx`, or what it returns, in each call; of a generator, in each of its steps and not between them."""
     if inspect.isclass(func):
         raise RuntimeError("context_decorator: cannot decorate a class; decorate its methods")
-    entered: Callable[[], Any] = ctx if callable(ctx) else lambda: ctx
+    context: Callable[[], Any] = ctx if callable(ctx) else lambda: ctx
 
     @functools.wraps(func)
     def within(*args: object, **kwargs: object) -> object:
-        with entered():
+        with context():
             return func(*args, **kwargs)
 
     @functools.wraps(func)
@@ -29,7 +29,7 @@ def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func
         step = functools.partial(next, generator)
         try:
             while True:
-                with entered():
+                with context():
                     value = step()
                 try:
                     step = functools.partial(generator.send, (yield value))
