@@ -31,6 +31,30 @@ def is_grad_enabled() -> bool:
     return thread_state.grad_enabled
 
 
+def decorated(function: AnyFunction, run: AnyFunction) -> AnyFunction:
+    """`function`, each call of which is `run(function, ..)`; of a generator, each step: between these its caller is outside."""
+
+    @functools.wraps(function)
+    def called(*args: object, **kwargs: object) -> object:
+        return run(function, *args, **kwargs)
+
+    @functools.wraps(function)
+    def resumed(*args: object, **kwargs: object) -> Iterator[object]:
+        generator = function(*args, **kwargs)
+        step = functools.partial(next, generator)
+        try:
+            while True:
+                value = run(step)
+                try:
+                    step = functools.partial(generator.send, (yield value))
+                except BaseException as problem:
+                    step = functools.partial(generator.throw, problem)
+        except StopIteration as end:
+            return end.value
+
+    return resumed if inspect.isgeneratorfunction(function) else called
+
+
 class _GradMode:
     """Sets the mode on entry and restores it on exit; as a decorator, around every call."""
 
@@ -50,28 +74,11 @@ class _GradMode:
     def __call__(self, function: AnyFunction) -> AnyFunction:
         enabled = self._enabled
 
-        @functools.wraps(function)
-        def switched(*args: object, **kwargs: object) -> object:
+        def switched(step: AnyFunction, /, *args: object, **kwargs: object) -> object:
             with recording(enabled) as again, again:
-                return function(*args, **kwargs)
+                return step(*args, **kwargs)
 
-        @functools.wraps(function)
-        def resumed(*args: object, **kwargs: object) -> Iterator[object]:
-            """Between its steps a generator's caller has the mode it had."""
-            generator = function(*args, **kwargs)
-            step = functools.partial(next, generator)
-            try:
-                while True:
-                    with recording(enabled) as again, again:
-                        value = step()
-                    try:
-                        step = functools.partial(generator.send, (yield value))
-                    except BaseException as problem:
-                        step = functools.partial(generator.throw, problem)
-            except StopIteration as end:
-                return end.value
-
-        return resumed if inspect.isgeneratorfunction(function) else switched
+        return decorated(function, switched)
 
 
 def _decorating(cls: type[_GradMode], function: AnyFunction | None) -> Any:

@@ -61,6 +61,11 @@ def test_a_generator_has_the_mode_in_its_steps_and_its_caller_between_them():
     assert seen == ["sent", False, False]
 
 
+@pytest.mark.parametrize("name", ["step", "function", "run", "self"])
+def test_a_decorated_functions_keywords_are_its_own(name):
+    assert genesis.no_grad()(lambda **given: given)(**{name: 3}) == {name: 3}
+
+
 def test_set_grad_enabled_calls_and_nests():
     genesis.set_grad_enabled(False)
     assert not genesis.is_grad_enabled()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
+from genesis.tensor.modes import decorated
 
 
 def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func: AnyFunction) -> AnyFunction:
@@ -18,27 +18,11 @@ def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func
         raise RuntimeError("context_decorator: cannot decorate a class; decorate its methods")
     context: Callable[[], Any] = ctx if callable(ctx) else lambda: ctx
 
-    @functools.wraps(func)
-    def within(*args: object, **kwargs: object) -> object:
+    def within(step: AnyFunction, /, *args: object, **kwargs: object) -> object:
         with context():
-            return func(*args, **kwargs)
+            return step(*args, **kwargs)
 
-    @functools.wraps(func)
-    def step_by_step(*args: object, **kwargs: object) -> Iterator[object]:
-        generator = func(*args, **kwargs)
-        step = functools.partial(next, generator)
-        try:
-            while True:
-                with context():
-                    value = step()
-                try:
-                    step = functools.partial(generator.send, (yield value))
-                except BaseException as problem:
-                    step = functools.partial(generator.throw, problem)
-        except StopIteration as end:
-            return end.value
-
-    return step_by_step if inspect.isgeneratorfunction(func) else within
+    return decorated(func, within)
 
 
 class _DecoratorContextManager:

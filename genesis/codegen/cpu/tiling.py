@@ -10,6 +10,7 @@ from pathlib import Path
 
 from genesis.lower.kernel import Kernel
 from genesis.runtime.machine_code import target
+from genesis.runtime.system import IS_ARM
 
 
 @functools.cache
@@ -17,6 +18,16 @@ def vector_bytes() -> int:
     _, _, features = target()
     enabled = features.split(",")
     return 64 if "+avx512f" in enabled else 32 if "+avx" in enabled else 16
+
+
+def lanes_of(dtype: str) -> int:
+    """The elements of "float32" or "float64" in a vector register."""
+    return vector_bytes() // (4 if dtype == "float32" else 8)
+
+
+def has_many_registers() -> bool:
+    """Whether there are 32 vector registers: with AVX-512 and on ARM. Others have 16."""
+    return vector_bytes() == 64 or IS_ARM
 
 
 @functools.cache

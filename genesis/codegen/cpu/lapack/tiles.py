@@ -15,8 +15,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.ordering.code import Code
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
-from genesis.codegen.cpu.tiling import vector_bytes
-from genesis.runtime.system import IS_ARM
+from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
 
 VECTORS = 3  # of a tile
 
@@ -30,8 +29,7 @@ class Tile(NamedTuple):
 
     @classmethod
     def of(cls, dtype: str) -> Tile:
-        size = vector_bytes()
-        return cls(dtype, size // (4 if dtype == "float32" else 8), 8 if size == 64 or IS_ARM else 4)
+        return cls(dtype, lanes_of(dtype), 8 if has_many_registers() else 4)
 
     @property
     def columns(self) -> int:

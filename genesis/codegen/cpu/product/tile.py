@@ -14,8 +14,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, Literal
-from genesis.codegen.cpu.tiling import vector_bytes
-from genesis.runtime.system import IS_ARM
+from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
 
 # 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
 VECTORS = 2  # of columns in a tile
@@ -32,10 +31,8 @@ class Tile(NamedTuple):
 
     @classmethod
     def of(cls, dtype: str) -> Tile:
-        """The tile of "float32" or "float64" for this processor, which has 32 vector registers or, before AVX-512, 16."""
-        size = vector_bytes()
-        many = size == 64 or IS_ARM
-        return cls(dtype, size // (4 if dtype == "float32" else 8), 12 if many else 6)
+        """The tile of "float32" or "float64" for this processor."""
+        return cls(dtype, lanes_of(dtype), 12 if has_many_registers() else 6)
 
     @property
     def columns(self) -> int:
