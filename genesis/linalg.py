@@ -164,6 +164,8 @@ class LeastSquares(NamedTuple):
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k).
 
+    Where `B` is (.., m) for `A` of (.., m, n), it is vectors, and X is (.., n).
+
     By a complete orthogonal factorization, whatever `driver` says; `rcond` bounds what counts as zero, in parts of the
     greatest. `residuals` are the squared lengths of what is left, of each column, where m > n and `driver` is neither None
     nor "gelsy"; `rank` and `singular_values` are those of `A`, for the drivers that find them, else empty. No gradient flows
@@ -172,6 +174,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
     2.0
     """
+    if B.shape == A.shape[:-1]:
+        found = lstsq(A, B[..., None], rcond, driver=driver)
+        return named("lstsq", LeastSquares(found.solution[..., 0], *found[1:]))
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
         raise ArgumentError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
     solution, found = _least_squares(A, B, rcond)

@@ -95,7 +95,12 @@ def draw_from_numpy(draw: Any) -> None:
     torch.Tensor.bernoulli_ = writing(lambda draw, shape, p=0.5: draw.rand(*shape) < np.asarray(p))
     for name in INITIALIZERS:
         setattr(torch.nn.init, name, writing(lambda draw, shape, *_, **k: draw.randn(*shape) * 0.05, begins=True))
-    torch.Tensor.random_ = writing(lambda draw, shape, a=2**24, b=None: draw.randint(0 if b is None else a, b or a, shape))
+    for path, module in [*sys.modules.items()]:  # which draw by functions of genesis' own
+        if path.startswith("genesis.distributions"):
+            for name in {"rand", "randn", "multinomial"} & vars(module).keys():
+                setattr(module, name, getattr(torch, name))
+    torch.Tensor.random_ = writing(  # a loader draws its workers' seed so, or not
+        lambda draw, shape, a=2**24, b=None: draw.randint(0 if b is None else a, b or a, shape), begins=True)
 
 
 def fill_parameters() -> None:
@@ -111,7 +116,9 @@ def fill_parameters() -> None:
     def call(self: Any, *args: object, **kwargs: object) -> object:
         with torch.no_grad():
             for name, parameter in self.named_parameters():
-                if id(parameter) not in filled and not isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+                if parameter.is_leaf and isinstance(parameter, torch.nn.Parameter) and id(parameter) not in filled and (
+                    not isinstance(parameter, torch.nn.parameter.UninitializedParameter)
+                ):
                     values = np.random.RandomState(zlib.crc32(name.encode())).randn(*parameter.shape) * 0.05
                     if parameter.ndim <= 1 and not name.endswith("bias"):
                         values = values + 1

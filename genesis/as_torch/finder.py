@@ -97,8 +97,16 @@ class Door(ModuleType):
             found = missing(f"{path}.{name}")
         if found is ABSENT:
             raise AttributeError(f"module {path!r} has no attribute {name!r}")
-        setattr(self, name, found)
+        vars(self)[name] = found
         return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Replace what is shown, where genesis' own code looks it up too: a layer calls the function that a user put there."""
+        shown = vars(self).get(name, ABSENT)
+        for source in source_of(self.__name__) if shown is not ABSENT else ():
+            if isinstance(source, ModuleType) and vars(source).get(name, ABSENT) is shown:
+                setattr(source, name, value)
+        super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *(name for name in names_of(self.__name__) if not name.startswith("_"))})

@@ -26,8 +26,8 @@ from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
     asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach, hub,
-    masked_tensors, measuring, networks, ntuples, operators, overriding, pipes, precision, privates, processes, raw, spawning,
-    top, trees, types,
+    loader_iterators, masked_tensors, measuring, networks, ntuples, operators, overriding, pipes, precision, privates,
+    processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -258,6 +258,7 @@ NAMES: dict[str, Any] = {
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
     **asked.NAMES,
+    **loader_iterators.NAMES,
     **{f"torch.{name}": function for name, function in foreach.FOREACH.items()},
     **{f"torch.nn.modules.{path}": kind for path, kind in privates.BASES.items()},
     **{f"torch.fx.graph_module.{name}": getattr(fx.graph_module, name) for name in (

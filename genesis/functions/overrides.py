@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
-from genesis.tensor.call_modes import OVERRIDES, PUBLIC, asked_class, asking, running
+from genesis.tensor.call_modes import AT_FIRST, OVERRIDES, PUBLIC, asked_class, asking, running
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import into
@@ -110,6 +110,21 @@ def seen_method(builtin: F) -> F:
         return builtin(*args, **kwargs)
 
     return method(public)  # type: ignore[return-value]
+
+
+CONVERSIONS = (
+    "bfloat16", "bool", "byte", "cdouble", "cfloat", "chalf", "char", "contiguous", "cpu", "cuda", "double", "expand_as",
+    "float", "half", "int", "long", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "repeat", "reshape_as",
+    "short", "squeeze_", "swapaxes_", "swapdims_", "t_", "to", "transpose_", "type", "type_as", "unsqueeze_", "view_as",
+)  # methods that ask from the first mode or class on: a tensor's conversion costs little more than to ask
+
+
+def _conversions_ask() -> None:
+    for name in CONVERSIONS:
+        asked_method(vars(Tensor)[name])
+
+
+AT_FIRST.append(_conversions_ask)
 
 
 def function(*aliases: str) -> Callable[[F], F]:

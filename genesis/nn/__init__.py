@@ -38,7 +38,6 @@ from genesis.nn.recurrent import *
 from genesis.nn.sequences import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from genesis.nn.shaping import *
 from genesis.nn.transformer import *
-from genesis.nn.unpooling import *
 
 _LAYERS = [name for name, value in vars().items() if isinstance(value, type)]
 __all__ = sorted(["flex_attention", "functional", "grad", "init", "parallel", "utils", *_LAYERS])

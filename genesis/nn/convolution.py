@@ -97,10 +97,14 @@ class _Conv(_Convolution):
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, in_channels, ..) or (in_channels, ..) -> the same with out_channels."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """What `forward` computes, of another weight and bias: users' classes override it, as PyTorch's."""
         padding: PerAxis | str = self.padding
         if self.padding_mode != "zeros":
             input, padding = functional.pad(input, self._around(), mode=self.padding_mode), 0
-        return self.function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return self.function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def _around(self) -> tuple[int, ...]:
         """The paddings as `functional.pad` takes them."""

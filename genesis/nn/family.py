@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
+from genesis.nn.layer import looked_up
 from genesis.nn.module import Module
 
 _EXTENTS = {1: "l", 2: "h, w", 3: "d, h, w"}
@@ -27,7 +28,7 @@ class Family(Module):
             cls.function = function
         super().__init_subclass__()  # where a Layer makes its methods of the function
         if function is not None:
-            cls.function = staticmethod(function)
+            cls.function = staticmethod(looked_up(cls, function))
         if axes:
             cls._axes = axes
             if cls.__doc__ is None:

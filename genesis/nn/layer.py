@@ -6,11 +6,14 @@
         function = functional.elu
 
 From it follow `__init__`, `forward` and what is printed. Both methods are made as source, so that they are as fast as written
-ones, and have their signatures. Type checkers read the settings as they read a dataclass's fields.
+ones, and have their signatures. A function of `nn.functional` is looked up there at each call: users replace some. Type
+checkers read the settings as they read a dataclass's fields.
 """
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from inspect import Parameter, get_annotations, signature
@@ -55,7 +58,7 @@ class Layer(Module):
         if getattr(cls.forward, "_is_made", cls.forward is Module.forward):
             cls.forward = _forward(cls, function, settings)  # type: ignore[method-assign]
             cls.forward._is_made = True  # type: ignore[attr-defined]
-        cls.function = staticmethod(function)
+        cls.function = staticmethod(looked_up(cls, function))
 
     def extra_repr(self) -> str:
         if self._printed is not None:
@@ -105,10 +108,27 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
             continue
         by_name = by_name or name == "inplace" or parameter.kind is Parameter.KEYWORD_ONLY
         arguments.append(f"{name}={value}" if by_name else value)
-    made = made_method(cls, "forward", ["self", *inputs], [f"return function({', '.join(arguments)})"], function=function)
+    called = _public_name(cls, function) or "function"
+    made = made_method(cls, "forward", ["self", *inputs], [f"return {called}({', '.join(arguments)})"], function=function)
     made.__annotations__ = dict.fromkeys(inputs, "Tensor") | {"return": "Tensor"}
     made.__doc__ = f"See `nn.functional.{getattr(function, '__name__', 'function')}`."
     return made
+
+
+# ---- functions that users replace ----
+def looked_up(cls: type, function: AnyFunction) -> AnyFunction:
+    """`function`, looked up by its name at each call where it is one of `nn.functional`, as PyTorch's layers do."""
+    name = _public_name(cls, function)
+    if name is None:
+        return function
+    made = made_method(cls, function.__name__, ["*args", "**kwargs"], [f"return {name}(*args, **kwargs)"])
+    return functools.update_wrapper(made, function)
+
+
+def _public_name(cls: type, function: AnyFunction) -> str | None:
+    """What the class's module calls `function` if that is one of `nn.functional`."""
+    functional, name = vars(sys.modules[cls.__module__]).get("functional"), getattr(function, "__name__", "")
+    return f"functional.{name}" if getattr(functional, name, None) is function else None
 
 
 replayable_module(__name__)

@@ -1,4 +1,4 @@
-"""Pooling."""
+"""Pooling, and its inverse."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from genesis.nn import functional
 from genesis.nn.family import Family
 from genesis.nn.layer import Layer
 from genesis.ops.window import PerAxis, per_axis
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d",
-    "MaxPool3d",
+    "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]
 
 
@@ -129,6 +130,53 @@ class _AdaptiveMax(_AdaptiveAvg):
 class AdaptiveMaxPool1d(_AdaptiveMax, axes=1, function=functional.adaptive_max_pool1d): ...
 class AdaptiveMaxPool2d(_AdaptiveMax, axes=2, function=functional.adaptive_max_pool2d): ...
 class AdaptiveMaxPool3d(_AdaptiveMax, axes=3, function=functional.adaptive_max_pool3d): ...
+
+
+class MaxUnpool1d(Layer):
+    """The inverse of MaxPool1d: elements return to their positions, zeros elsewhere.
+
+    >>> from genesis import nn, tensor
+    >>> y, at = nn.MaxPool1d(2, return_indices=True)(tensor([[1.0, 3.0, 2.0, 0.0]]))
+    >>> nn.MaxUnpool1d(2)(y, at)
+    tensor([[0., 3., 2., 0.]])
+    """
+
+    kernel_size: PerAxis
+    stride: PerAxis | None = None
+    padding: PerAxis = 0
+    function = functional.max_unpool1d
+
+    def __post_init__(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """See `nn.functional.max_unpool1d` and its kin."""
+        return self.function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(MaxUnpool1d):
+    """The inverse of MaxPool2d.
+
+    >>> from genesis import nn, tensor
+    >>> y, at = nn.MaxPool2d(2, return_indices=True)(tensor([[[1.0, 3.0], [2.0, 0.0]]]))
+    >>> nn.MaxUnpool2d(2)(y, at)
+    tensor([[[0., 3.],
+             [0., 0.]]])
+    """
+
+    function = functional.max_unpool2d
+
+
+class MaxUnpool3d(MaxUnpool1d):
+    """The inverse of MaxPool3d.
+
+    >>> from genesis import nn, arange
+    >>> y, at = nn.MaxPool3d(2, return_indices=True)(arange(8.0).reshape(1, 2, 2, 2))
+    >>> nn.MaxUnpool3d(2)(y, at).sum()
+    tensor(7.)
+    """
+
+    function = functional.max_unpool3d
 
 
 replayable_module(__name__)

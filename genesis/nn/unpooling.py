@@ -8,13 +8,12 @@ from genesis.functions.overrides import overridable
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
-from genesis.nn.layer import Layer
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-__all__ = ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
+__all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
 def _max_unpool(axes: int, extents: str) -> AnyFunction:
@@ -54,53 +53,6 @@ def _max_unpool(axes: int, extents: str) -> AnyFunction:
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = _max_unpool(1, "l"), _max_unpool(2, "h, w"), _max_unpool(3, "d, h, w")
-
-
-class MaxUnpool1d(Layer):
-    """The inverse of MaxPool1d: elements return to their positions, zeros elsewhere.
-
-    >>> from genesis import nn, tensor
-    >>> y, at = nn.MaxPool1d(2, return_indices=True)(tensor([[1.0, 3.0, 2.0, 0.0]]))
-    >>> nn.MaxUnpool1d(2)(y, at)
-    tensor([[0., 3., 2., 0.]])
-    """
-
-    kernel_size: PerAxis
-    stride: PerAxis | None = None
-    padding: PerAxis = 0
-    function = max_unpool1d
-
-    def __post_init__(self) -> None:
-        self.stride = self.kernel_size if self.stride is None else self.stride
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """See `nn.functional.max_unpool1d` and its kin."""
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-
-class MaxUnpool2d(MaxUnpool1d):
-    """The inverse of MaxPool2d.
-
-    >>> from genesis import nn, tensor
-    >>> y, at = nn.MaxPool2d(2, return_indices=True)(tensor([[[1.0, 3.0], [2.0, 0.0]]]))
-    >>> nn.MaxUnpool2d(2)(y, at)
-    tensor([[[0., 3.],
-             [0., 0.]]])
-    """
-
-    function = max_unpool2d
-
-
-class MaxUnpool3d(MaxUnpool1d):
-    """The inverse of MaxPool3d.
-
-    >>> from genesis import nn, arange
-    >>> y, at = nn.MaxPool3d(2, return_indices=True)(arange(8.0).reshape(1, 2, 2, 2))
-    >>> nn.MaxUnpool3d(2)(y, at).sum()
-    tensor(7.)
-    """
-
-    function = max_unpool3d
 
 
 replayable_module(__name__)

@@ -43,6 +43,7 @@ def replace_no_more(name: str) -> bool:
 
 def ask(kind: type) -> None:
     """Have every call with a tensor of this class go to its `__torch_function__`."""
+    _look_out()
     asking.add(kind)
     OVERRIDES["(classes)"] = _never
 
@@ -56,12 +57,18 @@ def ask_no_more(kind: type) -> None:
 
 def _count_modes(more: int) -> None:
     global _entered
+    _look_out()
     with _lock:
         _entered += more
         if _entered:
             replace("(modes)", _never)
         else:
             replace_no_more("(modes)")
+
+
+def _look_out() -> None:
+    while AT_FIRST:
+        AT_FIRST.pop()()
 
 
 def _never(*args: Any) -> None:
@@ -114,4 +121,5 @@ def asked_class(arguments: Iterable[Any]) -> Any:
     return found
 
 
+AT_FIRST: list[Callable[[], None]] = []  # is called before the first mode or class takes the place of calls
 PUBLIC: list[Callable[[str], AnyFunction]] = []  # finds the public function of a name; the module of the table adds it

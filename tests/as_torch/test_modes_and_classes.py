@@ -30,6 +30,8 @@ SCRIPT = """
         y.relu_()
         y[0] = 2
         y[:1] = y[1:]
+        y.t().double().contiguous().new_ones(2).ravel().repeat(2)
+        y.view_as(x).movedim(0, 0).type_as(x)
         print(y[0].item(), y.tolist(), float(y[1]), int(y[1]), bool(y[0]), y.numpy().shape)
 
     class Asked(torch.Tensor):
@@ -41,6 +43,13 @@ SCRIPT = """
     asked = x.as_subclass(Asked)
     doubled = asked * 2
     print(type(doubled).__name__, type(torch.stack([asked, asked])).__name__)
+    for name, arguments in [
+        ("t", ()), ("adjoint", ()), ("movedim", (0, 1)), ("ravel", ()), ("broadcast_to", ((3, 2, 2),)), ("double", ()),
+        ("to", (torch.float64,)), ("contiguous", ()), ("view_as", (x.repeat(2, 1),)), ("new_zeros", (3,)), ("repeat", (2, 1)),
+        ("type_as", (x,)), ("unsqueeze_", (0,)), ("squeeze_", (0,)),
+    ]:
+        print(name, type(getattr(torch.ones(2, 2).as_subclass(Asked), name)(*arguments)).__name__)
+    print(type(torch.t(asked)).__name__, type(torch.movedim(asked, 0, 0)).__name__)
     doubled += 1
     doubled[0] = doubled[1].item()
     print(doubled.mul_(2) is doubled, type(doubled).__name__)

@@ -103,6 +103,19 @@ def test_a_function_of_the_library_that_is_replaced_is_seen(monkeypatch):
     assert function(x).tolist() == [-100, 200]
 
 
+def test_functions_that_layers_call_may_be_replaced_and_put_back(monkeypatch):
+    layers = [genesis.nn.ReLU(), genesis.nn.Linear(3, 3), genesis.nn.Conv1d(3, 3, 1), genesis.nn.ELU()]
+    function, x = genesis.compile(lambda x: [layer(x).sum().item() for layer in layers]), genesis.ones(3, 3)
+    before = [function(x) for _ in range(3)][-1]
+    for k, name in enumerate(("relu", "linear", "conv1d", "elu")):
+        plain = getattr(F, name)
+        with monkeypatch.context() as patch:
+            patch.setattr(F, name, lambda *arguments, plain=plain, **options: plain(*arguments, **options) * 2)
+            expected = [value * 2 if k == j else value for j, value in enumerate(before)]
+            assert [function(x) for _ in range(3)] == [expected] * 3
+        assert function(x) == before
+
+
 def trained(compiler, between):
     """Two parameters after steps of SGD, with a change before the third of them."""
     w, v = (genesis.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))

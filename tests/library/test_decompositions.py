@@ -98,6 +98,15 @@ def test_least_squares_are_numpys():
     assert rank.item() == want[2]
 
 
+@pytest.mark.parametrize("driver", [None, "gels", "gelsd"])
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_least_squares_of_vectors_are_pytorchs(driver, lead):
+    a, b = RANDOM.normal(size=(*lead, 5, 3)), RANDOM.normal(size=(*lead, 5))
+    ours, theirs = (lib.linalg.lstsq(lib.tensor(a), lib.tensor(b), driver=driver) for lib in (genesis, torch))
+    assert_close(ours, theirs, scale=10)
+    assert [tuple(x.shape) for x in ours] == [tuple(x.shape) for x in theirs]
+
+
 def test_least_squares_of_any_rank_are_the_shortest():
     for m, n, rank in ((6, 4, 2), (4, 6, 3), (6, 6, 6), (70, 60, 40)):
         a, b = RANDOM.normal(size=(2, m, rank)) @ RANDOM.normal(size=(rank, n)), RANDOM.normal(size=(m, 3))

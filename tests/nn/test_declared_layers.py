@@ -75,3 +75,29 @@ def test_settings_that_the_function_does_not_take_are_refused():
         class Wrong(Layer):
             slope: float = 1.0
             function = functional.relu
+
+
+@pytest.mark.parametrize(("layer", "name", "shape"), [
+    (nn.ReLU(), "relu", (2,)), (nn.Softplus(), "softplus", (2,)), (nn.MaxPool1d(2), "max_pool1d", (1, 4)),
+    (nn.Conv2d(2, 2, 1), "conv2d", (2, 3, 3)), (nn.ConvTranspose1d(2, 2, 1), "conv_transpose1d", (2, 3)),
+    (nn.Linear(3, 3), "linear", (3,)),
+])
+def test_layers_call_what_users_put_in_the_place_of_their_function(monkeypatch, layer, name, shape):
+    monkeypatch.setattr(functional, name, lambda *arguments, **options: "another")
+    assert layer(genesis.ones(shape)) == "another"
+
+
+def test_a_declared_function_has_its_own_name_and_signature():
+    assert nn.Conv2d.function.__name__ == "conv2d" and nn.Conv2d.function.__doc__ == functional.conv2d.__doc__
+    assert inspect.signature(nn.Conv2d.function) == inspect.signature(functional.conv2d)
+
+
+def test_convolutions_of_other_weights_are_overridden_by_their_method():
+    class Halved(nn.Conv1d):
+        def _conv_forward(self, input, weight, bias):
+            return super()._conv_forward(input, weight * 0.5, bias)
+
+    x, layer = genesis.ones(2, 3), Halved(2, 2, 1, bias=False)
+    plain = nn.Conv1d(2, 2, 1, bias=False)
+    plain.load_state_dict(layer.state_dict())
+    assert (layer(x) * 2).tolist() == plain(x).tolist()

@@ -76,8 +76,12 @@ class Contents(Lines, ABC):
             self.fail_if(f"{expression} is not {name}" if singleton
                          else f"(v := {expression}) is not {name} and differs(v, {name})", label)
         else:
-            self.fail_if(f"{expression} is not {self.constant(value)}", label)
+            self.is_still(expression, value, label)
             self.enter(value, label)
+
+    def is_still(self, expression: str, value: object, label: str) -> None:
+        """Guard that `expression` is `value`, whatever that holds."""
+        self.fail_if(f"{expression} is not {self.constant(value)}", label)
 
     # ---- what is in a value ----
 

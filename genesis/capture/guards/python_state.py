@@ -16,6 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 
 from genesis.capture.guards.attributes import MISSING, Attributes
 from genesis.capture.guards.contents import UNKNOWN
+from genesis.capture.guards.kinds import is_librarys
 from genesis.capture.guards.opcodes import CodeNames, names_in
 from genesis.tensor.handle import Tensor
 
@@ -149,14 +150,17 @@ class Guards(Attributes):
         self._open(names)
         for key in names.globals & namespace.keys():
             value = namespace[key]
-            if (id(namespace), key) in self._seen or not isinstance(value, FunctionType | ModuleType):
+            if not isinstance(value, FunctionType | ModuleType):
                 continue
-            self._seen.add((id(namespace), key))
-            self.fail_if(f"{name}[{key!r}] is not {self.constant(value)}", f"{key} of {namespace['__name__']}")
+            if (id(namespace), key) not in self._seen:
+                self._seen.add((id(namespace), key))
+                self.is_still(f"{name}[{key!r}]", value, f"{key} of {namespace['__name__']}")
             for attribute in names.attributes if isinstance(value, ModuleType) else ():
-                if isinstance(vars(value).get(attribute), FunctionType) and (id(value), attribute) not in self._seen:
+                found = getattr(value, attribute, None)  # a module may make it when it is first asked
+                if isinstance(found, FunctionType) and (id(value), attribute) not in self._seen and attribute in vars(value):
                     self._seen.add((id(value), attribute))
-                    self.visit(f"{self.constant(vars(value))}[{attribute!r}]", vars(value)[attribute], f"{key}.{attribute}")
+                    guard = self.is_still if is_librarys(found.__module__) else self.visit
+                    guard(f"{self.constant(vars(value))}[{attribute!r}]", found, f"{key}.{attribute}")
 
     def _imported(self, key: str, level: int, namespace: dict[str, object]) -> None:
         if level:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.functions.overrides import FUNCTIONS, function
+from genesis.functions.overrides import FUNCTIONS, function, overridable_method
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -114,8 +114,7 @@ def is_neg(self: Tensor) -> bool:
     return self._element_map == "neg"
 
 
-@function()
-@method
+@overridable_method
 def resolve_conj(self: Tensor) -> Tensor:
     """The tensor itself, or a copy of one that is lazily conjugated, whose storage holds what it shows.
 
@@ -125,8 +124,7 @@ def resolve_conj(self: Tensor) -> Tensor:
     return self.clone() if self.is_conj() else self
 
 
-@function()
-@method
+@overridable_method
 def resolve_neg(self: Tensor) -> Tensor:
     """The tensor itself, or a copy of one that is lazily negated, whose storage holds what it shows.
 
@@ -136,8 +134,7 @@ def resolve_neg(self: Tensor) -> Tensor:
     return self.clone() if self.is_neg() else self
 
 
-@function()
-@method
+@overridable_method
 def conj(self: Tensor) -> Tensor:
     """The conjugates, in the tensor's storage: they are computed where they are read. A real tensor itself.
 
@@ -152,8 +149,7 @@ def conj(self: Tensor) -> Tensor:
     return conjugate_view(self)
 
 
-@function()
-@method
+@overridable_method
 @takes_out
 def conj_physical(self: Tensor) -> Tensor:
     """The conjugates; a real tensor itself.
@@ -170,8 +166,7 @@ def conj_physical_(self: Tensor) -> Tensor:
     return in_place(self, "conjugates") if self.dtype.is_complex else self
 
 
-@function()
-@method
+@overridable_method
 def adjoint(self: Tensor) -> Tensor:
     """The last two axes exchanged, and the elements conjugated.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from genesis.functions import creation
-from genesis.functions.overrides import function
+from genesis.functions.overrides import function, overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
@@ -38,8 +38,7 @@ def mT(self: Tensor) -> Tensor:
     return view(self, "transpose", -2, -1)
 
 
-@function()
-@method
+@overridable_method
 def t(self: Tensor) -> Tensor:
     """The transpose of a matrix; a vector is its own.
 
@@ -66,8 +65,7 @@ _shaped_as("reshape_as", "reshape", "The tensor in the shape of `other`.")
 _shaped_as("expand_as", "expand", "The tensor expanded to the shape of `other`.")
 
 
-@function()
-@method
+@overridable_method
 def broadcast_to(self: Tensor, *shape: Extents, size: Extents | None = None) -> Tensor:
     """The tensor expanded to `shape`, or `size`.
 
@@ -78,8 +76,7 @@ def broadcast_to(self: Tensor, *shape: Extents, size: Extents | None = None) -> 
     return view(self, "expand", *(shape if size is None else (size,)))
 
 
-@function()
-@method
+@overridable_method
 def ravel(self: Tensor) -> Tensor:
     """All axes merged into one.
 
@@ -104,7 +101,7 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
 
 
 @function("moveaxis")
-@method
+@overridable_method
 def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the places `destination`, the others in their order.
 

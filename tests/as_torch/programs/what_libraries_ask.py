@@ -15,6 +15,7 @@ from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import np_str_obj_array_pattern
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _SingleProcessDataLoaderIter
 from torch.utils.flop_counter import FlopCounterMode
 
 torch.manual_seed(3)
@@ -258,3 +259,48 @@ for thing in (x := torch.ones(2), layer.weight, x.shape, x.dtype, x.device, laye
     kind = type(thing)
     print(kind, kind.__module__, kind.__qualname__, pickle.loads(pickle.dumps(kind)) is kind)
 print(torch.nn.Module, torch.autograd.Function, x.layout, x.layout == torch.strided)
+
+
+# Functions that are replaced: layers call what stands there.
+def counted_calls(home, name):
+    plain = getattr(home, name)
+
+    def call(*arguments, **options):
+        print(name, [tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in arguments], sorted(options))
+        return plain(*arguments, **options)
+
+    setattr(home, name, call)
+    return lambda: setattr(home, name, plain)
+
+
+undo = [counted_calls(nn.functional, name) for name in ("relu", "linear", "conv2d", "layer_norm", "embedding")]
+undo.append(counted_calls(nn.init, "kaiming_uniform_"))
+stack = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3), nn.LayerNorm(3))
+print(stack(torch.ones(1, 1, 4, 4)).shape, nn.Embedding(3, 2)(torch.tensor([1])).shape)
+for put_back in undo:
+    put_back()
+print(stack(torch.ones(1, 1, 4, 4)).shape)
+
+
+class Half(nn.Conv1d):
+    def _conv_forward(self, input, weight, bias):
+        return super()._conv_forward(input, weight * 0, bias * 0 + 1)
+
+
+print(Half(1, 2, 1)(torch.ones(1, 1, 2)))
+
+
+# Loaders of others', which take PyTorch's iterators.
+class Loader:
+    _IterableDataset_len_called = generator = prefetch_factor = worker_init_fn = multiprocessing_context = None
+    _auto_collation = drop_last = pin_memory = persistent_workers = False
+    num_workers, timeout, in_order, pin_memory_device, collate_fn, _get_shared_seed = 0, 0, True, "", list, lambda self: None
+
+    def __init__(self, dataset, kind, positions):
+        self.dataset, self._dataset_kind, self._index_sampler = dataset, kind, positions
+
+
+sets = (_DatasetKind.Map, ["ab", "cd", "ef"], [2, 0]), (_DatasetKind.Iterable, ["gh", "ij"], range(9))
+for kind, dataset, positions in sets:
+    batches = _SingleProcessDataLoaderIter(Loader(dataset, kind, positions))
+    print([*batches], isinstance(batches, _BaseDataLoaderIter))
