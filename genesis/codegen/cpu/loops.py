@@ -121,10 +121,9 @@ def _call(
             if copies > 1:
                 c = slots.partial_sum(call.node, copy, nodes[call.node].nbytes)
             begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + call.places
-        ahead = (call.a.value not in loop.private, call.b.value not in loop.private)
         block = product.block(
             call, dtype.name, cut, (a, b, c), slots.workspace(copies * share), share, partial(product.offsets, slots),
-            adds_from=begins, ahead=ahead)
+            adds_from=begins)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:
         size, items = _lanes(loop, call)

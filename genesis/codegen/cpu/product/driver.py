@@ -3,38 +3,35 @@
 A panel packs the operands' blocks into its worker's workspace. A block of A, `rows` by `k`, stays in the second-level cache
 while the strips of B pass. A block of B, `columns` by `k`, is packed strip by strip when the first rows reach it, and the
 other rows reuse it; where B's rows are contiguous, the first tile packs a strip while it computes. Contiguous rows of A are
-copied unchanged, or read in place if few tiles use them. What is packed next is prefetched meanwhile (see `packing.py`).
-Epilogues are kernels that run over a block of rows as soon as it is complete.
+copied unchanged, or read in place if few tiles use them. Epilogues are kernels that run over a block of rows as soon as it is
+complete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.offsets import Offsets
-from genesis.codegen.cpu.product.packing import (
-    Ahead, Region, emit_copy, emit_packing, emit_turning, firsts, strip_elements,
-)
+from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_turning, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, emit_tile
-from genesis.codegen.cpu.registers import I1, I64, POINTER, FunctionPointer
+from genesis.codegen.cpu.registers import I64, POINTER, FunctionPointer
 from genesis.codegen.cpu.vectors import counted
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
 # transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`. Items from
 # `adds_from` on add to what is stored. `only` is the number of the promise in ONLY. `a_lies`: A is read in place. The workspace
-# is a `share` per worker: B's block, then A's `a_block` bytes further on. `a_ahead`, `b_ahead`: the next item's matrix may be
-# prefetched. The table has an entry for each follower (an epilogue): {kernel, words, items of a row}. An operand with a `run`
-# is read by tables of offsets (see `offsets.py`). B is not packed if it lies in strips, `b_strips` elements apart.
+# is a `share` per worker: B's block, then A's `a_block` bytes further on. The table has an entry for each follower (an
+# epilogue): {kernel, words, items of a row}. An operand with a `run` is read by tables of offsets (see `offsets.py`). B is not
+# packed if it lies in strips, `b_strips` elements apart.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
     "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_lies",
-    "rows", "columns", "depth", "workspace", "share", "a_block", "a_ahead", "b_ahead", "followers", "table",
-    "a_run", "a_lines", "a_terms", "b_run", "b_lines", "b_terms", "b_strips",
+    "rows", "columns", "depth", "workspace", "share", "a_block", "followers", "table", "a_run", "a_lines", "a_terms", "b_run",
+    "b_lines", "b_terms", "b_strips",
 )
 _POINTERS = ("a", "b", "c", "workspace", "table", "a_lines", "a_terms", "b_lines", "b_terms")
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
@@ -48,15 +45,6 @@ CHUNK = 8
 def product_ir(name: str, tile: Tile) -> str:
     """The module that defines the kernel `name`: C = A @ B on the panels that are its items."""
     return _Driver(name, tile).text()
-
-
-class _Operand(NamedTuple):
-    """An operand: its name, the start of the panel's matrix and of the next item's, and the lines that the panel reads."""
-
-    name: str
-    matrix: ir.Value
-    next_matrix: ir.Value
-    lines: tuple[ir.Value, ir.Value]
 
 
 class _Driver:
@@ -95,11 +83,7 @@ class _Driver:
         high = b.add(low, word["height"])
         rows = b.select(by_columns, I64(0), low), self._least(b.select(by_columns, word["m"], high), word["m"])
         columns = b.select(by_columns, low, I64(0)), self._least(b.select(by_columns, high, word["n"]), word["n"])
-        left, right = (
-            _Operand(name, self._matrix(name, item), self._matrix(name, b.add(item, I64(1))), lines)
-            for name, lines in (("a", rows), ("b", columns))
-        )
-        c = self._matrix("c", item)
+        left, right, c = (self._matrix(name, item) for name in "abc")
         strips = self._moved(word["workspace"], b.mul(self.worker, word["share"]))
         a_blocks = self._moved(strips, word["a_block"])
         with counted(b, I64(0), word["k"], word["depth"]) as k_first:
@@ -109,11 +93,9 @@ class _Driver:
                 last_column = self._least(b.add(column, word["columns"]), columns[1])
                 with counted(b, *rows, word["rows"]) as row:
                     block = (row, self._least(b.add(row, word["rows"]), rows[1])), (column, last_column)
-                    packed = self._left(left.matrix, block[0], along, a_blocks)
-                    tiles = b.mul(self._count(block[0], self.tile.rows), self._count(block[1], self.tile.columns))
-                    ahead = self._ahead(left, (row, word["rows"]), k_first, tiles, I1(1))
+                    packed = self._left(left, block[0], along, a_blocks)
                     fresh = b.icmp_signed("==", row, rows[0])
-                    self._tiles(c, block, along, packed, (right, strips, fresh, rows), add, ahead)
+                    self._tiles(c, block, along, packed, (right, strips, fresh, rows), add)
                     all_terms = b.icmp_signed("==", b.add(k_first, along[1]), word["k"])
                     with b.if_then(b.and_(all_terms, b.icmp_signed("==", last_column, columns[1]))):
                         self._followers(block[0])
@@ -169,7 +151,7 @@ class _Driver:
         where_it_lay = (b.mul(row, size), row, step)
         return b.select(lies, start, target), *(b.select(lies, *pair) for pair in zip(where_it_lay, packed, strict=True))
 
-    def _right(self, right: _Operand, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value) -> None:
+    def _right(self, source: ir.Value, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value) -> None:
         """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
         b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.word["ldb"]
         end = self._least(b.add(column, I64(size)), last)
@@ -178,12 +160,12 @@ class _Driver:
         with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
             with by_offsets:
                 terms = k_first, b.add(k_first, k)
-                self.by_offsets.pack(self.lanes, (right.matrix, *tables), run, turned, (column, end), terms, target)
+                self.by_offsets.pack(self.lanes, (source, *tables), run, turned, (column, end), terms, target)
             with in_steps, b.if_else(turned) as (far, near):
                 with near:
-                    self._pack_strips(right.matrix, distance, (column, end), along, target, size, k)
+                    self._pack_strips(source, distance, (column, end), along, target, size, k)
                 with far:
-                    start = self._element(right.matrix, b.add(b.mul(column, distance), k_first))
+                    start = self._element(source, b.add(b.mul(column, distance), k_first))
                     for first in firsts(self.tile, size):
                         b.call(self.turning, [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
 
@@ -212,35 +194,11 @@ class _Driver:
             strip = self._element(target, b.mul(b.sdiv(b.sub(line, rows[0]), I64(size)), pitch))
             self.by_offsets.gather(self.lanes, (source, *tables), size, (line, rows[1]), terms, strip)
 
-    def _ahead(
-        self, operand: _Operand, block: Sequence[ir.Value], k_first: ir.Value, steps: ir.Value, wanted: ir.Value
-    ) -> Ahead:
-        """Prefetch in `steps`, if `wanted`, what is packed after a block of an operand's lines (the first, how many): the next
-        block, the first block of the next terms, or of the next item's matrix.
-        """
-        b, word, name, (low, high) = self.builder, self.word, operand.name, operand.lines
-        distance = word[f"ld{name}"]
-        line = b.add(block[0], block[1])
-        more = b.icmp_signed("<", line, high)
-        line, term = b.select(more, line, low), b.select(more, k_first, b.add(k_first, word["depth"]))
-        done = b.icmp_signed(">=", term, word["k"])
-        wanted = b.and_(wanted, b.or_(b.not_(done), b.icmp_signed("!=", word[f"{name}_ahead"], I64(0))))
-        wanted = b.and_(wanted, b.icmp_signed("==", word[f"{name}_run"], I64(0)))
-        matrix, term = b.select(done, operand.next_matrix, operand.matrix), b.select(done, I64(0), term)
-        lines, terms = self._least(b.sub(high, line), block[1]), self._least(b.sub(word["k"], term), word["depth"])
-        across = b.icmp_signed("!=", word[f"{name}_transposed"], I64(int(name == "b")))  # a term's elements are adjacent
-        place = b.add(b.mul(b.select(across, term, line), distance), b.select(across, line, term))
-        size = I64(4 if self.tile.dtype == "float32" else 8)
-        region = Region(
-            self._element(matrix, place), b.mul(b.select(across, lines, terms), size), b.mul(distance, size),
-            b.select(wanted, b.select(across, terms, lines), I64(0)))
-        return Ahead(self.lanes, region, steps)
-
     def _tiles(
         self, c: ir.Value, block: Sequence[Sequence[ir.Value]], along: Sequence[ir.Value], left: Sequence[ir.Value],
-        strips: tuple[_Operand, ir.Value, ir.Value, Sequence[ir.Value]], add: ir.Value, ahead: Ahead,
+        strips: tuple[ir.Value, ir.Value, ir.Value, Sequence[ir.Value]], add: ir.Value,
     ) -> None:
-        """The tiles of a block (rows, columns); `strips`: the operand, where its strips go, whether they must be packed, for
+        """The tiles of a block (rows, columns); `strips`: the matrix B, where its strips go, whether they must be packed, for
         which rows."""
         b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
         right, place_b, fresh, all_rows = strips
@@ -254,7 +212,7 @@ class _Driver:
         with counted(b, columns[0], columns[1], tile.columns) as column:
             strip_b = self._element(place_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
             there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.word["b_strips"]), b.mul(k_first, I64(tile.columns)))
-            strip_b = b.select(in_strips, self._element(right.matrix, there), strip_b)
+            strip_b = b.select(in_strips, self._element(right, there), strip_b)
             n = b.sub(columns[1], column)
             # The first block of rows packs the strip, its first tile where that can; the others reuse it.
             by_tile = b.and_(b.and_(fresh, whole), b.icmp_signed(">=", n, I64(tile.columns)))
@@ -263,15 +221,11 @@ class _Driver:
                 first, length = self._terms_of_strip(all_rows, column, k_first, k)
                 target = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 self._right(right, column, columns[1], (b.add(k_first, first), length), target)
-            ahead_right = self._ahead(right, (column, I64(tile.columns)), k_first, self._count(rows, tile.rows), apart)
             with self._tiles_of_rows(rows, b.not_(strips_of_a)) as (row, m, shorter):
                 number = b.sub(row, rows[0])
                 in_strip = b.mul(b.udiv(number, I64(tile.rows)), a_strip)
                 strip_a = self._element(a, b.select(strips_of_a, in_strip, b.mul(number, a_row)))
                 place = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
-                # Between tiles: a line with each term was measured, and not kept.
-                for asking in (ahead, ahead_right):
-                    asking.step()
                 ends = b.add(row, I64(tile.rows)), b.add(column, I64(tile.columns))
                 first, length = self._terms((row, column), ends, k_first, k)
                 start_a = self._element(strip_a, b.mul(first, a_step))
@@ -280,7 +234,7 @@ class _Driver:
                 arguments = [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add]
                 with b.if_else(b.and_(by_tile, b.icmp_signed("==", row, rows[0]))) as (packs, reads):
                     with packs:
-                        source = self._element(right.matrix, b.add(b.mul(k_first, self.word["ldb"]), column))
+                        source = self._element(right, b.add(b.mul(k_first, self.word["ldb"]), column))
                         b.call(self.packing_tile, [*arguments, source, self.word["ldb"]])
                     with reads, b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
                         self._tile(m, n, shorter, arguments)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from genesis.codegen.cpu.product.driver import ONLY, WORDS, product_ir
-from genesis.codegen.cpu.product.tile import Tile
+from genesis.codegen.cpu.product.tile import DEPTH, Tile
 from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
 from genesis.lower.index_map import LEAST_RUN, PLAIN, Digits, digits_of, run_of
@@ -17,9 +17,9 @@ from genesis.lower.stages import Matrix, Product
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, BlockWord
 
-# The largest packed blocks: A's, 192 x 384 floats, fills part of a second-level cache. Blocks of 96 to 288 rows and of 192 to
-# 512 terms were measured without a difference.
-ROWS, COLUMNS, DEPTH = 192, 1024, 384
+# The largest packed blocks: A's, 192 x 384 floats (DEPTH), fills part of a second-level cache. Blocks of 96 to 288 rows and of
+# 192 to 512 terms were measured without a difference.
+ROWS, COLUMNS = 192, 1024
 # A tuner of such sizes is not made: one tile reaches 85 to 95% of the cores' peak.
 NARROW = 2  # strips of columns: fewer readers do not repay packing A
 # Measured: Adam behind the MLP's weight gradients 1.04 to 1.00 ms. Not kept: prefetches of its moments (1.04 ms).
@@ -66,13 +66,12 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[BlockWord, BlockWord, BlockWord], workspace: BlockWord,
-    share: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True),
-    followers: tuple[BlockWord, ...] = (),
+    share: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, followers: tuple[BlockWord, ...] = (),
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and a `share` of `workspace` per worker.
 
-    `offsets` gives a table of where each index of an axis lies. Items from `adds_from` on add to what is stored; `ahead`:
-    whether the next item's A and B may be prefetched; `followers`: the table of the epilogues.
+    `offsets` gives a table of where each index of an axis lies. Items from `adds_from` on add to what is stored; `followers`:
+    the table of the epilogues.
     """
     tile = Tile.of(dtype)
     size = 4 if dtype == "float32" else 8
@@ -91,7 +90,6 @@ def block(
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, dtype, cut)),
         *(_rows(n * size, tile) if followers else ROWS, COLUMNS, depth, workspace, share, packed_b),
-        *(one and cut.panels == 1 for one in ahead),
         *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
         strips,

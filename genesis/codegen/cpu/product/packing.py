@@ -1,20 +1,17 @@
-"""Packing: a matrix copied strip by strip, so that the tile's loop reads it sequentially; what is packed next is prefetched.
+"""Packing: a matrix copied strip by strip, so that the tile's loop reads it sequentially.
 
 A strip of `size` lines holds element k of all its lines side by side, for every k. A line is a row of A or a column of B.
 Either its elements are adjacent (then vectors along lines are transposed into vectors across lines; rows of A are copied
-unchanged), or lines are. Lines beyond the last hold arbitrary values, whose results are never stored. Computing tiles leaves
-memory idle: what is prefetched meanwhile, packing finds in the second-level cache.
+unchanged), or lines are. Lines beyond the last hold arbitrary values, whose results are never stored.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.tile import Tile
-from genesis.codegen.cpu.registers import I32, I64, I8, POINTER
+from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.vectors import counted, transposed
 
 
@@ -93,46 +90,3 @@ def emit_turning(module: ir.Module, tile: Tile) -> ir.Function:
             lanes.store(vector, lanes.element_pointer(target, place, tile.dtype), tile.dtype)
     builder.ret_void()
     return function
-
-
-LINE = 64  # bytes
-# Measured on a GPT step: packing that waits for memory, two cycles an element, was 12%; prefetched it is 5%, the prefetches 2%.
-# Tried without effect: prefetching moments and activations for the kernels behind a product, which evicts packed strips.
-
-
-class Region(NamedTuple):
-    """A part of a matrix: its start, the bytes of a line, the bytes from line to line, and the number of lines."""
-
-    start: ir.Value
-    width: ir.Value
-    distance: ir.Value
-    lines: ir.Value
-
-
-class Ahead:
-    """Prefetches a region in about `steps` equal parts."""
-
-    def __init__(self, lanes: Lanes, region: Region, steps: ir.Value) -> None:
-        self.lanes, self.region = lanes, region
-        b = self.builder = lanes.builder
-        lines = b.udiv(b.add(region.width, I64(LINE - 1)), I64(LINE))
-        wanted = b.mul(lines, region.lines)
-        self.each = b.udiv(b.sub(b.add(wanted, steps), I64(1)), steps)
-        with b.goto_entry_block():
-            self.left, self.place, self.at = b.alloca(I64), b.alloca(POINTER), b.alloca(I64)
-        for variable, value in ((self.left, wanted), (self.place, region.start), (self.at, I64(0))):
-            b.store(value, variable)
-
-    def step(self) -> None:
-        b = self.builder
-        left = b.load(self.left, typ=I64)
-        count = b.select(b.icmp_signed("<", left, self.each), left, self.each)
-        b.store(b.sub(left, count), self.left)
-        with counted(b, I64(0), count):
-            place, at = b.load(self.place, typ=POINTER), b.load(self.at, typ=I64)
-            line = b.gep(place, [at], source_etype=I8)
-            self.lanes.intrinsic("prefetch", ir.VoidType(), [line, I32(0), I32(2), I32(1)], overloads=(POINTER,))
-            following = b.add(at, I64(LINE))
-            done = b.icmp_signed(">=", following, self.region.width)
-            b.store(b.select(done, I64(0), following), self.at)
-            b.store(b.select(done, b.gep(place, [self.region.distance], source_etype=I8), place), self.place)

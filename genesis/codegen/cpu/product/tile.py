@@ -19,7 +19,9 @@ from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
 # 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
 VECTORS = 2  # of columns in a tile
 TERMS = 2  # of k in one round of the tile's loop: with one, 1 to 3% slower
-LATER = 16  # terms before a tile that packs B reads a row of it, it asks for that
+DEPTH = 384  # of the largest packed blocks
+AHEAD = 8  # terms: so long before a tile reads a row of B, or of a strip longer than a first-level cache, it asks for it
+FIRST_CACHE, LINE = 32 << 10, 64  # bytes
 
 
 class Tile(NamedTuple):
@@ -37,6 +39,15 @@ class Tile(NamedTuple):
     @property
     def columns(self) -> int:
         return VECTORS * self.lanes
+
+    @property
+    def itemsize(self) -> int:
+        return 4 if self.dtype == "float32" else 8
+
+    @property
+    def strip_bytes(self) -> int:
+        """What the longest strip of B takes."""
+        return DEPTH * self.columns * self.itemsize
 
     @property
     def heights(self) -> tuple[int, int, int]:
@@ -75,9 +86,11 @@ def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int, packs: boo
     return function
 
 
-def _prefetch(lanes: Lanes, place: ir.Value) -> None:
-    """Prefetch the line of `place` for writing into the first-level cache: stores at the end of a tile do not wait."""
-    lanes.intrinsic("prefetch", ir.VoidType(), [place, I32(1), I32(3), I32(1)], overloads=(POINTER,))
+def _prefetch(lanes: Lanes, tile: Tile, place: ir.Value, vectors: int, writing: bool = False) -> None:
+    """Prefetch the lines of so many vectors at `place` into the first-level cache."""
+    for first in range(0, vectors * tile.lanes, LINE // tile.itemsize):
+        line = lanes.element_pointer(place, I64(first), tile.dtype)
+        lanes.intrinsic("prefetch", ir.VoidType(), [line, I32(int(writing)), I32(3), I32(1)], overloads=(POINTER,))
 
 
 def _store(
@@ -115,14 +128,13 @@ def _sums(
     C's lines arrive meanwhile, a row with each of the first rounds: all at once they take the buffers that A and B need.
     """
     rows, vectors = shape
-    places = _rows(builder, a[1], rows, 4 if tile.dtype == "float32" else 8)
+    places = _rows(builder, a[1], rows, tile.itemsize)
     nothing = Literal(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
 
     def terms(state: Sequence[ir.Value], count: int, prefetching: bool) -> list[ir.Value]:
         (b_now, a_now, c_now, source_now), sums = state[:4], [*state[4:]]
         if prefetching:
-            for v in range(vectors):
-                _prefetch(lanes, lanes.element_pointer(c_now, I64(v * tile.lanes), tile.dtype))
+            _prefetch(lanes, tile, c_now, vectors, writing=True)
             c_now = lanes.element_pointer(c_now, target[1], tile.dtype)
         for term in range(count):
             firsts = [term * tile.columns + v * tile.lanes for v in range(vectors)]
@@ -132,6 +144,8 @@ def _sums(
                 source_now = _unforeseen(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
             else:
                 columns = [lanes.load(place, tile.dtype) for place in strip]
+                if tile.strip_bytes > FIRST_CACHE:  # without asking, a fifth of the time of many terms is waiting
+                    _prefetch(lanes, tile, lanes.element_pointer(strip[0], I64(AHEAD * tile.columns), tile.dtype), vectors)
             for row in range(rows):
                 element = lanes.splat(lanes.load_uniform(_at_row(builder, a_now, places[row]), tile.dtype))
                 for v, column in enumerate(columns):
@@ -159,8 +173,8 @@ def _packed(
         here = lanes.element_pointer(source, I64(v * tile.lanes), tile.dtype)
         columns.append(lanes.load(here, tile.dtype))
         lanes.store(columns[-1], place, tile.dtype)
-        coming = lanes.element_pointer(here, lanes.builder.mul(distance, I64(LATER)), tile.dtype)
-        lanes.intrinsic("prefetch", ir.VoidType(), [coming, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+    coming = lanes.element_pointer(source, lanes.builder.mul(distance, I64(AHEAD)), tile.dtype)
+    _prefetch(lanes, tile, coming, len(strip))
     return columns
 
 
