@@ -6,6 +6,7 @@ from pathlib import Path
 
 from genesis.as_torch import install
 from genesis.as_torch.check import report
+from genesis.as_torch.stand_ins.launching import COMMANDS
 
 USAGE = "usage: python -m genesis.as_torch script.py [args] | -m module [args] | -c command | --check FILES"
 
@@ -24,6 +25,8 @@ def main(arguments: list[str]) -> int:
         sys.path.insert(0, "")
         exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
     elif first == "-m":
+        if rest[0] in COMMANDS:
+            return COMMANDS[rest[0]](rest[1:])
         sys.argv = rest
         sys.path.insert(0, "")
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)

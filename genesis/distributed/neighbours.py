@@ -14,6 +14,11 @@ KILLED = "gone: its process was killed, or ended without a word"
 _MACHINE, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
 
 
+def machine() -> str:
+    """What processes have in common that can see each other; nothing where none can."""
+    return _MACHINE.read_text().strip() + os.readlink(_PROCESSES) if hasattr(os, "pidfd_open") else ""
+
+
 class Neighbours:
     """Calls `tell`, on a thread, when the process of another rank of a communicator ends: with that, and all that are watched.
 
@@ -23,9 +28,9 @@ class Neighbours:
     def __init__(self, comm: Any, tell: Callable[[int, Collection[int]], None]) -> None:
         self._tell = tell
         self._files: dict[int, int] = {}  # of a process -> its rank
-        machine = _MACHINE.read_text() + os.readlink(_PROCESSES) if hasattr(os, "pidfd_open") else None
-        for rank, (there, process) in enumerate(comm.allgather((machine, os.getpid()))):
-            if machine is not None and there == machine and rank != comm.rank:
+        here = machine()
+        for rank, (there, process) in enumerate(comm.allgather((here, os.getpid()))):
+            if here and there == here and rank != comm.rank:
                 with contextlib.suppress(OSError):  # the system may forbid it
                     self._files[os.pidfd_open(process)] = rank
         self._thread: threading.Thread | None = None

@@ -5,14 +5,16 @@ from __future__ import annotations
 import atexit
 import datetime
 import itertools
+import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Sequence
+from multiprocessing.util import Finalize
 from typing import Any
 
 import numpy as np
 
-from genesis.distributed import mpi
+from genesis.distributed import mpi, rendezvous
 from genesis.distributed.departures import Departures
 from genesis.distributed.ending import end_job
 from genesis.distributed.gpus import become_current, connect, disconnect, uses_nccl
@@ -134,19 +136,22 @@ def init_process_group(
     world_size: int = -1, rank: int = -1, store: object = None, group_name: str = "", pg_options: object = None,
     device_id: object = None,
 ) -> None:
-    """Begin to work together with the other ranks that `mpiexec` started; without it this process is the only rank.
+    """Begin to work together with the other ranks, which `mpiexec` started or which meet at an address; else it is alone.
 
     Args:
         backend: "mpi" or "gloo", both of which are MPI, for tensors on the CPU; so is None. "nccl" or "cpu:mpi,cuda:nccl" have
             tensors on each rank's GPU communicate too, by NCCL; those on the CPU go by MPI then as well.
         device_id: for NCCL the rank's GPU, a device or its number. Left out, it is the one that `cuda.set_device` chose, other
             than the first, or that of the rank's number on its machine. "cuda" is that GPU from then on.
-        init_method, store, group_name, pg_options: ignored; the launcher knows who belongs together.
-        timeout: how long a collective waits for other ranks: a timedelta or seconds; 30 minutes if left out.
-        world_size, rank: if given, what they must be.
+        init_method: where ranks meet that `mpiexec` has not started, those of `torch.multiprocessing.spawn` for one:
+            "tcp://HOST:PORT", or "env://", the default, for the variables MASTER_ADDR and MASTER_PORT. It needs MPICH.
+        timeout: how long a collective waits for other ranks, and this call: a timedelta or seconds; 30 minutes if left out.
+        world_size, rank: how many ranks there are, and which one this is: of ranks of `mpiexec` what they must be, of others if
+            left out the variables WORLD_SIZE and RANK.
+        store, group_name, pg_options: ignored.
 
-    Raises RuntimeError if it was called before, or on all ranks if MPI, NCCL or a GPU is missing on one; ValueError for another
-    backend, rank or size.
+    Raises RuntimeError if it was called before, on all ranks if MPI, NCCL or a GPU is missing on one, and where ranks do not
+    come; ValueError for another backend, rank or size.
 
     >>> genesis.distributed.init_process_group()
     >>> genesis.distributed.get_rank(), genesis.distributed.get_world_size()
@@ -156,11 +161,11 @@ def init_process_group(
     if _world.group is not None:
         raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
     uses_gpus = uses_nccl(backend)
-    several = launched_ranks() > 0
-    if not several and (said := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
-        raise RuntimeError(
-            f"init_process_group: WORLD_SIZE is {said}, but no launcher of MPI has started this process; want "
-            "mpiexec -n RANKS python -m genesis.distributed SCRIPT in place of torchrun")
+    seconds, several = seconds_of(timeout), launched_ranks() > 0
+    place = None if several else rendezvous.place_of(init_method, world_size, rank, os.environ)
+    if place is not None:
+        rendezvous.meet(place, seconds)
+        several = True
     comm = mpi.library().COMM_WORLD.Dup() if several else None
     size, own = (comm.size, comm.rank) if comm is not None else (1, 0)
     if world_size not in (-1, size) or rank not in (-1, own):
@@ -172,14 +177,17 @@ def init_process_group(
         mpi.unlink_shared_memory()
     _world.backend = ("nccl" if str(backend).lower() == "nccl" else "cpu:mpi,cuda:nccl") if uses_gpus else "mpi"
     _world.uses_gpus, _world.device_id = uses_gpus, device_id
-    _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds_of(timeout))
+    _world.group = ProcessGroup(range(size), comm if size > 1 else None, seconds)
     WORLD[:] = [_world.group.handle]
     _world.departures = None if size == 1 else Departures(_world.group.control)
     if size > 1 and uses_gpus:
         _world.device_id = become_current(_world.group.handle)
     if size > 1 and not _world.is_watched:
         _world.is_watched = True
-        atexit.register(_leave)
+        if multiprocessing.parent_process() is None:
+            atexit.register(_leave)
+        else:  # whose end skips what is registered there
+            Finalize(None, _leave, exitpriority=0)
         sys.excepthook = end_job
 
 
@@ -365,6 +373,10 @@ def _leave() -> None:
     group = _world.group
     if group is None:
         return
+    problem = sys.exc_info()[1]
+    has_failed = problem.code if isinstance(problem, SystemExit) else problem
+    if problem is not None and has_failed:  # in a process of `multiprocessing`, which says so after this
+        end_job(type(problem), problem, problem.__traceback__)
     try:
         flush_all()
         _end(group)

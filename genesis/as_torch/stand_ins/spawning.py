@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -87,7 +89,9 @@ def _run(fn: Callable[..., Any], i: int, args: tuple[Any, ...], errors: Any) -> 
         pass  # the parent has been interrupted too, and says so
     except Exception:  # the parent raises it, with these lines
         errors.put(traceback.format_exc())
-        raise SystemExit(1) from None
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)  # at once: other ranks may wait for this one, and it would wait for them
 
 
 def start_processes(

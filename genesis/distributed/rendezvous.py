@@ -1,0 +1,146 @@
+"""Ranks that no launcher of MPI has started, and that meet at an address as PyTorch's do: those of `spawn`, or of `torchrun`.
+
+Rank 0 listens at the address, and has a process answer there (`process_manager`). When all have come, each starts MPI, which
+asks that process for the others over the same connection: so MPICH, whose launcher does no more. Open MPI wants its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from genesis.distributed import mpi, process_manager
+from genesis.distributed.launchers import check_meets
+from genesis.distributed.neighbours import machine
+from genesis.ir.errors import ArgumentError
+
+_INTERVAL = 0.05  # seconds between attempts to reach rank 0
+_REACHED = 2.0  # seconds that one takes at most
+_met: list[Place] = []  # this process's, once MPI has started by it
+_managers: list[subprocess.Popen[bytes]] = []  # what answers, if this is rank 0
+
+
+class Place(NamedTuple):
+    """Where ranks meet, and which of them this one is."""
+
+    rank: int
+    size: int
+    address: str
+    port: int
+
+
+def place_of(init_method: str | None, world_size: int, rank: int, environment: Mapping[str, str]) -> Place | None:
+    """What arguments of `init_process_group` say of it, and where they are silent the environment; None for a rank on its own.
+
+    Raises ValueError where a part is missing, or not a number in its range, and for another kind of `init_method`.
+    """
+    told = urlsplit(init_method or "env://")
+    if told.scheme not in ("env", "tcp"):
+        raise ArgumentError(f"init_process_group: init_method {init_method!r}; want 'env://' or 'tcp://HOST:PORT'")
+    query = dict(parse_qsl(told.query))
+    given = {
+        "WORLD_SIZE": str(world_size) if world_size != -1 else query.get("world_size", ""),
+        "RANK": str(rank) if rank != -1 else query.get("rank", ""),
+        "MASTER_ADDR": told.hostname or "", "MASTER_PORT": str(told.port or ""),
+    }
+    said = {name: given[name] or environment.get(name, "") for name in given}
+    if said["WORLD_SIZE"] in ("", "1") and said["RANK"] in ("", "0"):
+        return None
+    for name, least, most in (("WORLD_SIZE", 1, 1 << 20), ("RANK", 0, 1 << 20), ("MASTER_PORT", 1, 65535)):
+        if not said[name].isdecimal() or not least <= int(said[name]) <= most:
+            raise ArgumentError(_wanted(name, said[name]))
+    if not said["MASTER_ADDR"]:
+        raise ArgumentError(_wanted("MASTER_ADDR", ""))
+    found = Place(int(said["RANK"]), int(said["WORLD_SIZE"]), said["MASTER_ADDR"], int(said["MASTER_PORT"]))
+    if found.rank >= found.size:
+        raise ArgumentError(f"init_process_group: rank {found.rank} of {found.size}; want 0 to {found.size - 1}")
+    return found
+
+
+def meet(place: Place, seconds: float) -> None:
+    """Wait at most that long until all ranks have come to the place, and start MPI with them.
+
+    Raises RuntimeError where they do not come, where they disagree, and where MPI cannot begin so.
+    """
+    if _met:
+        if _met[0][:2] != place[:2]:
+            raise RuntimeError(f"init_process_group: {_met[0]} is what this process was before; MPI starts once in a process")
+        return
+    check_meets()
+    end = time.monotonic() + seconds
+    with _reached(place, end) if place.rank else _answered(place) as connection:
+        told = f"cmd=hello rank={place.rank} size={place.size} machine={''.join(machine().split()) or socket.gethostname()}\n"
+        connection.sendall(told.encode())
+        said = _line(connection, place, end)
+        if said != "welcome":
+            raise RuntimeError(f"init_process_group: {said or 'rank 0 has gone'}, at {place.address}:{place.port}")
+        connection.settimeout(None)
+        names = {"PMI_FD": connection.fileno(), "PMI_RANK": place.rank, "PMI_SIZE": place.size}
+        os.environ.update({name: str(number) for name, number in names.items()})
+        try:
+            mpi.library()
+        finally:
+            for name in names:  # of the processes that this one starts none is a rank
+                del os.environ[name]
+        connection.detach()  # it is MPI's
+    _met.append(place)
+
+
+def _answered(place: Place) -> socket.socket:
+    """A connection to a process that answers at the place, until all ranks have gone: rank 0's."""
+    try:
+        family, *_, address = socket.getaddrinfo(place.address, place.port, type=socket.SOCK_STREAM)[0]
+        is_near = ipaddress.ip_address(address[0]).is_loopback
+        listener = socket.create_server((address[0] if is_near else "", place.port), family=family, backlog=place.size)
+    except OSError as problem:
+        raise RuntimeError(f"init_process_group: rank 0 cannot listen at {place.address}:{place.port}: {problem}") from problem
+    own, other = socket.socketpair()
+    with listener, other:
+        files = listener.fileno(), other.fileno()
+        command = [sys.executable, "-I", "-S", process_manager.__file__, *map(str, files), str(place.size)]
+        _managers.append(subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL, start_new_session=True))
+    return own
+
+
+def _reached(place: Place, end: float) -> socket.socket:
+    """A connection to rank 0, which may come later."""
+    while True:
+        with contextlib.suppress(OSError):
+            return socket.create_connection(place[2:], _REACHED)
+        if time.monotonic() > end:
+            raise RuntimeError(f"init_process_group: rank {place.rank} waited for rank 0, and nobody is at "
+                               f"{place.address}:{place.port}")
+        time.sleep(_INTERVAL)
+
+
+def _line(connection: socket.socket, place: Place, end: float) -> str:
+    """The answer: no byte more is read, for what follows is MPI's."""
+    found = b""
+    while not found.endswith(b"\n"):
+        connection.settimeout(max(end - time.monotonic(), 0.001))
+        try:
+            byte = connection.recv(1)
+        except TimeoutError:
+            raise RuntimeError(
+                f"init_process_group: rank {place.rank} waited at {place.address}:{place.port}, and not all {place.size} ranks "
+                "came") from None
+        if not byte:
+            break
+        found += byte
+    return found.decode().strip()
+
+
+def _wanted(name: str, said: str) -> str:
+    """The message where a part is missing or wrong."""
+    is_there = f"{name} is {said!r}" if said else f"{name} is missing"
+    return (
+        f"init_process_group: {is_there}; want WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT in the environment, or arguments "
+        "(init_method='tcp://HOST:PORT', world_size=, rank=), or mpiexec -n RANKS python -m genesis.distributed SCRIPT")
