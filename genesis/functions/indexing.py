@@ -15,7 +15,7 @@ import numpy as np
 
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import seen_method
-from genesis.ir.dtypes import bool_, int64, refuse_complex_number, uint8
+from genesis.ir.dtypes import bool_, int64, refuse_number, uint8
 from genesis.ir.errors import ArgumentError, IndexTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -65,7 +65,7 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self
     if not isinstance(value, Tensor):
-        refuse_complex_number("index", value, self.dtype)
+        refuse_number("index", value, self.dtype)
         value = from_data(value, device=self.device) if not isinstance(value, int | float | complex) else value
     if not tensors:
         shape = value.shape if isinstance(value, Tensor) else ()

@@ -164,7 +164,9 @@ def _is_named(token: Any) -> bool:
 
 def _argument(token: Any) -> Any:
     """What was given, of its token."""
-    return token[1] if type(token) is tuple and len(token) == 2 and isinstance(token[0], type) else token
+    if type(token) is not tuple:
+        return token
+    return token[1] if len(token) == 2 and isinstance(token[0], type) else tuple(map(_argument, token))
 
 
 def _of_attention(operands: Sequence[Layout], tokens: Sequence[Any]) -> Shape | None:

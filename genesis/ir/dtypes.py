@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from genesis.ir.annotations import Arguments
-from genesis.ir.errors import ArgumentTypeError, DataError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, DataError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 
@@ -169,6 +169,20 @@ def refuse_complex_number(name: str, value: object, dtype: DType) -> None:
     """TypeError, in the name of an operation, for a complex Python number that is to be one of a real dtype."""
     if isinstance(value, complex) and dtype.category in (1, 2):
         raise ArgumentTypeError(f"{name}: the number {value} is complex, and the tensor {dtype.name}; take its real part")
+
+
+def refuse_number(name: str, value: object, dtype: DType) -> None:
+    """As `refuse_complex_number`; ValueError for a number that an integer dtype does not hold. Negative ints become elements of
+    unsigned dtypes modulo their range, as in PyTorch.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    refuse_complex_number(name, value, dtype)
+    if dtype.category == 1 and isinstance(value, int | float):
+        info = np.iinfo(dtype.numpy)
+        least = -info.max if isinstance(value, int) and not dtype.is_signed else info.min
+        if not least <= value <= info.max:  # nor NaN
+            raise ArgumentError(f"{name}: value cannot be converted to {dtype.name} without overflow: {value}; want {least} to "
+                                f"{info.max}")
 
 
 def promote(a: DType, b: DType) -> DType:

@@ -236,7 +236,7 @@ def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = No
     if not input.dtype.is_floating_point:
         return input
     least, greatest = _range(input)
-    x = where(isnan(input), nan or 0.0, input)
+    x = where(isnan(input), 0.0 if nan is None else nan, input)
     x = where(input == float("inf"), greatest if posinf is None else posinf, x)
     return where(input == float("-inf"), least if neginf is None else neginf, x)
 

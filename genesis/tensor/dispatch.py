@@ -13,7 +13,7 @@ import numpy as np
 
 from genesis.execution.flush import flush, readable
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, from_numpy_dtype
+from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, refuse_number
 from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
@@ -48,7 +48,9 @@ from genesis.tracing.trie import BYTE_LIMIT
 Token = object  # what an argument contributes to the key of a call's step
 
 _SNAPSHOT_BYTES = 1 << 20
-_PLAIN = frozenset({int, float, bool, str, type(None)})  # in lists, part of keys as they are
+_PLAIN = frozenset({int, float, bool, str, type(None)})
+_LITERALS = (0, 1, -1)  # numbers that are part of programs
+_DISTINCT = frozenset({int, str, type(None)})  # whose values are the same where they are equal, unlike 1, 1.0 and True
 
 
 @attribute
@@ -219,16 +221,18 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         argument = argument.fixed()
         kind = type(argument)
     if kind is float or kind is int or kind is bool:
-        if not operand or static or argument == 1 or argument == -1 or (argument == 0 and math.copysign(1.0, argument) > 0):
-            return kind, argument
-        return trace.enter_scalar(argument)
+        is_found = argument == argument and (argument != 0 or math.copysign(1.0, argument) > 0)  # by keys: not -0.0, nor NaN
+        if operand and not static and not (is_found and argument in _LITERALS):
+            return trace.enter_scalar(argument)
+        return kind, argument if is_found else repr(argument)
     if kind is str or argument is None:
         return argument
     if isinstance(argument, Tensor):
         return _position(trace, argument)
     if kind is list or kind is tuple:
-        if _PLAIN.issuperset(map(type, argument)):
-            return tuple(argument)
+        kinds = {*map(type, argument)}
+        if _PLAIN.issuperset(kinds):
+            return tuple(argument) if kinds <= _DISTINCT else tuple([_token(trace, member, False, True) for member in argument])
         if (argument and isinstance(argument[0], Tensor)) or any([isinstance(a, Tensor) for a in argument]):
             return "tensors", *_member_tokens(trace, argument)
         if thread_state.recorder is not None:
@@ -334,7 +338,9 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments) -> A
 
 
 def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
-    """A tensor of one number everywhere."""
+    """A tensor of one number everywhere. Raises ValueError for one that an integer dtype does not hold."""
+    dtype = as_dtype("full", dtype)
+    refuse_number("full", value, dtype)
     result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from genesis.ir.annotations import Tree
-from genesis.ir.dtypes import NAMED, DType, as_dtype, from_numpy_dtype, get_default_dtype, refuse_complex_number
+from genesis.ir.dtypes import NAMED, DType, as_dtype, from_numpy_dtype, get_default_dtype, refuse_complex_number, refuse_number
 from genesis.ir.errors import ArgumentError, DataError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, reach
@@ -137,12 +137,9 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
     if dtype is not None:
         if values.dtype.kind == "c":
             refuse_complex_number("tensor", complex(values.flat[0]) if values.size else 0j, dtype)
-        if values.dtype.kind == "i" and dtype.category == 1 and values.size and not isinstance(data, np.ndarray):
-            most = np.iinfo(dtype.numpy).max
-            if values.min() < -most - dtype.is_signed or values.max() > most:
-                raise ArgumentError(
-                    f"tensor: value cannot be converted to {dtype.name} without overflow: {values.min()} to {values.max()}; "
-                    f"want at most {most}")
+        elif dtype.category == 1 and values.size and not isinstance(data, np.ndarray):
+            for extreme in values.min(), values.max():
+                refuse_number("tensor", extreme, dtype)
         return values.astype(dtype.numpy, copy=False)
     if values.dtype == np.complex128 and not hasattr(leaf, "dtype"):
         return values.astype(get_default_dtype().complex.numpy)

@@ -97,3 +97,30 @@ def test_the_states_that_traces_share_cannot_be_written_to(shared):
     for name in ("copies", "custom_calls", "hooks", "node_hooks", "retained", "saved"):
         with pytest.raises(TypeError):
             getattr(shared, name)[0] = None
+
+
+ZEROS = [0.0, -0.0, 0, -0.0, 0.0]
+
+
+@pytest.mark.parametrize("function", ["threshold", "hardtanh", "nan_to_num"])
+def test_settings_of_equal_numbers_that_differ_are_different_steps(function):
+    torch = pytest.importorskip("torch")
+    calls = {
+        "threshold": lambda library, x, zero: library.nn.functional.threshold(x, 0.0, zero),
+        "hardtanh": lambda library, x, zero: library.nn.functional.hardtanh(x, -2.0, float(zero)),
+        "nan_to_num": lambda library, x, zero: library.nan_to_num(x, nan=zero),
+    }
+    values = [-1.0, 3.0, float("nan")]
+    for zero in ZEROS:
+        results = [calls[function](library, library.tensor(values), zero).tolist() for library in (genesis, torch)]
+        assert np.array_equal(*np.signbit(results)) and np.array_equal(*results, equal_nan=True)
+
+
+def test_a_setting_that_is_nan_is_one_step():
+    def steps():
+        y = genesis.nn.functional.threshold(genesis.tensor([-1.0, 3.0]), 0.0, float("nan"))
+        step = y._array.trace.step
+        assert np.isnan(y.tolist()[0])
+        return step
+
+    assert steps() is steps()

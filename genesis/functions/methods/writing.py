@@ -9,7 +9,7 @@ from genesis.functions.comparison import finfo
 from genesis.functions.memory_order import is_row_major, memory_axes
 from genesis.functions.overrides import asked_method, function
 from genesis.functions.random_draws import chosen, drawn, drawn_pairs, in_order, stream
-from genesis.ir.dtypes import bool_, float64, refuse_complex_number
+from genesis.ir.dtypes import bool_, float64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -66,7 +66,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
         raise ArgumentTypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
     if isinstance(value, Tensor) and value.shape:
         raise ArgumentError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
-    refuse_complex_number("masked_fill", value, self.dtype)
+    refuse_number("masked_fill", value, self.dtype)
     if isinstance(value, Tensor) and value.dtype.is_complex and not self.dtype.is_complex:
         raise ArgumentTypeError(f"masked_fill: value is {value.dtype.name}, the tensor {self.dtype.name}; take its real part")
     result: Tensor = call(OPERATIONS["where"], (mask, value, self))
