@@ -7,7 +7,7 @@ again by the other groups that read them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 
 from genesis.ir.graph import Node
@@ -20,6 +20,7 @@ MOST_SINGLES = 8  # what a single number is computed from before each loop that 
 # How much more an element costs that is computed alone for a row of others, which may be less than the row: attention of one
 # query takes 36 us with its weights in memory, and 75 with each exponential computed again beside 64 products.
 LANES = 12
+Recipe = tuple[int, set[int]]  # of a value: the operations that it takes, and what it is computed from
 TRAFFIC = 8  # bytes that an element of float32 takes to be written and read again
 
 
@@ -33,28 +34,15 @@ def materialize(
     then read by the other groups in its place, and needs memory in its turn.
     """
     found, outside, alone, placed = _must(nodes, outputs, home, bases)
-    recipe: dict[int, tuple[int, set[int]]] = {}  # elementwise value -> (operations, what it is computed from)
+    recipe: dict[int, Recipe] = {}  # of elementwise values
     for index, node in enumerate(nodes):
         if index not in home:
             continue
         row = PRIMITIVES[node.op]
         if row.kind != "elementwise":
-            if index in outside:
-                found.add(index)
+            found |= {index} & outside.keys()
             continue
-        cost = row.cost
-        sources: set[int] = set()
-        for i in node.inputs:
-            base = bases[i]
-            made = None if base in found else recipe.get(base)
-            if made is not None:
-                cost += made[0]
-                sources |= made[1]
-            elif base in home or nodes[base].op == "input":
-                sources.add(base)
-            else:
-                cost += PRIMITIVES[nodes[base].op].cost
-        recipe[index] = cost, sources
+        recipe[index] = cost, sources = _recipe(nodes, index, found, recipe, home, bases)
         if index in placed and index not in found:
             found |= {s for s in sources if s in home and PRIMITIVES[nodes[s].op].kind != "gather"}
         if index in outside and index not in found:
@@ -70,6 +58,25 @@ def materialize(
             decisions.choices.append(Choice(index, kept, cost))
             found |= {index} if kept else {s for s in sources if s in home}
     return found
+
+
+def _recipe(
+    nodes: Sequence[Node], index: int, found: Collection[int], recipe: Mapping[int, Recipe], home: Mapping[int, Group],
+    bases: Sequence[int],
+) -> Recipe:
+    """How an elementwise value is computed from what has memory."""
+    cost, sources = PRIMITIVES[nodes[index].op].cost, set[int]()
+    for i in nodes[index].inputs:
+        base = bases[i]
+        made = None if base in found else recipe.get(base)
+        if made is not None:
+            cost += made[0]
+            sources |= made[1]
+        elif base in home or nodes[base].op == "input":
+            sources.add(base)
+        else:
+            cost += PRIMITIVES[nodes[base].op].cost
+    return cost, sources
 
 
 def _must(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
 from genesis.ir.replayable import replayable_module
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import Shape, numel
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
@@ -42,6 +42,33 @@ def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
     return call(OPERATIONS["cat"], ([found.to(int64), last], -1))
 
 
+def _counts(
+    name: str, plane: Shape, sizes: Shape, output_size: PerAxis | None, output_ratio: Ratios | None
+) -> Shape:
+    """How many windows there are along each axis."""
+    if output_size is not None:
+        counts = per_axis(name, "output_size", output_size, len(plane))
+    elif output_ratio is not None:
+        counts = tuple(int(n * ratio) for n, ratio in zip(plane, _ratios(name, output_ratio, len(plane)), strict=True))
+    else:
+        raise ValueError(f"{name}: wants output_size or output_ratio")
+    if any(count < 1 or count + size - 1 > n for count, size, n in zip(counts, sizes, plane, strict=True)):
+        raise ValueError(f"{name}: {counts} windows of {sizes} do not fit {plane}")
+    return counts
+
+
+def _places(samples: Tensor, plane: Shape, counts: Shape, sizes: Shape) -> Tensor:
+    """(n, c, windows along each axis, elements along each axis): where the elements lie in the flattened plane."""
+    axes, place = len(plane), cast(Any, 0)
+    for axis in range(axes):
+        drawn = samples[..., axis if axes == 3 else axes - 1 - axis]  # PyTorch's are of (w, h), but (d, h, w)
+        at = _starts(drawn, plane[axis], counts[axis], sizes[axis]).unsqueeze(-1) + arange(sizes[axis], device=samples.device)
+        shape = [*samples.shape[:2], *[1] * (2 * axes)]
+        shape[2 + axis], shape[2 + axes + axis] = counts[axis], sizes[axis]
+        place = place * plane[axis] + at.reshape(shape)
+    return place  # type: ignore[no-any-return]
+
+
 def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
     """The pooling over that many axes, named by these `letters`."""
     name = f"fractional_max_pool{axes}d"
@@ -53,14 +80,7 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
         if input.ndim not in (axes + 1, axes + 2) or not numel(input.shape[-axes - 1 :]):
             raise ValueError(f"{name}: input has shape {input.shape}; want (n, c, {letters}) or (c, {letters}), not empty")
         sizes, plane = per_axis(name, "kernel_size", kernel_size, axes), input.shape[-axes:]
-        if output_size is not None:
-            counts = per_axis(name, "output_size", output_size, axes)
-        elif output_ratio is not None:
-            counts = tuple(int(n * ratio) for n, ratio in zip(plane, _ratios(name, output_ratio, axes), strict=True))
-        else:
-            raise ValueError(f"{name}: wants output_size or output_ratio")
-        if any(count < 1 or count + size - 1 > n for count, size, n in zip(counts, sizes, plane, strict=True)):
-            raise ValueError(f"{name}: {counts} windows of {sizes} do not fit {plane}")
+        counts = _counts(name, plane, sizes, output_size, output_ratio)
         x = input if input.ndim == axes + 2 else input.unsqueeze(0)
         lead = x.shape[:2]
         if _random_samples is None:
@@ -69,18 +89,10 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
             _random_samples = _random_samples[:1]  # a layer's may be for more examples than the one
         if _random_samples.shape != (*lead, axes):
             raise ValueError(f"{name}: _random_samples have shape {_random_samples.shape}; want {(*lead, axes)}")
-        # (n, c, windows along each axis, elements along each axis): where the elements lie in the flattened plane
-        place: Any = 0
-        for axis in range(axes):
-            drawn = _random_samples[..., axis if axes == 3 else axes - 1 - axis]  # PyTorch's are of (w, h), but (d, h, w)
-            at = _starts(drawn, plane[axis], counts[axis], sizes[axis]).unsqueeze(-1) + arange(sizes[axis], device=x.device)
-            shape = [*lead, *[1] * (2 * axes)]
-            shape[2 + axis], shape[2 + axes + axis] = counts[axis], sizes[axis]
-            place = place * plane[axis] + at.reshape(shape)
         flat, windows = x.reshape(*lead, numel(plane)), numel(counts)
-        at = place.reshape(*lead, windows, numel(sizes))
-        held = detach(flat).gather(-1, at.reshape(*lead, windows * numel(sizes))).reshape(at.shape)
-        chosen = at.gather(-1, held.argmax(-1, keepdim=True)).squeeze(-1)
+        at = _places(_random_samples, plane, counts, sizes).reshape(*lead, windows, numel(sizes))
+        elements = detach(flat).gather(-1, at.reshape(*lead, windows * numel(sizes))).reshape(at.shape)
+        chosen = at.gather(-1, elements.argmax(-1, keepdim=True)).squeeze(-1)
         extents = (*input.shape[: input.ndim - axes], *counts)
         values = flat.gather(-1, chosen).reshape(extents)
         return (values, chosen.reshape(extents)) if return_indices else values

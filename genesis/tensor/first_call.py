@@ -27,21 +27,9 @@ _MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations of every d
 
 def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> Step:
     """The step of a call that is new here, whose line is noted already."""
-    given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
-    asked = given.get("dtype")
-    if asked is not None:
-        dtype = as_dtype(operation.name, asked)
-        refuse_stored(operation.name, dtype)
-        if dtype is not asked:
-            arguments = [dtype if argument is asked else argument for argument in arguments]
-            attributes = {name: dtype if value is asked else value for name, value in (attributes or {}).items()}
-    if operation.name not in _MOVES:
-        for tensor in tensors_in([*arguments, *(attributes or {}).values()]):
-            refuse_stored(operation.name, tensor.dtype)
-    _refuse_complex(operation, [*arguments, *(attributes or {}).values()])
-    if any(isinstance(argument, Value) for argument in (*arguments, *(attributes or {}).values())):
-        raise ArgumentTypeError(f"{operation.name}: takes tensors, got a Value of a graph; in the definition of an operation "
-                                f'want the row, genesis.ops.OPERATIONS["{operation.name}"]')
+    arguments, attributes = _with_named_dtype(operation, arguments, attributes)
+    given = [*arguments, *(attributes or {}).values()]
+    _refuse_others(operation, given)
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 
@@ -63,12 +51,8 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         step = trace.advance(key, unwatched(build), grad=grad)
     except BaseException as problem:
         trace.lines.pop()
-        tensors = tensors_in([*arguments, *(attributes or {}).values()])
-        if isinstance(problem, AttributeError | AssertionError) and not tensors:  # a definition met no Value at all
-            kinds = ", ".join([type(argument).__name__ for argument in arguments])
-            raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {kinds or 'nothing'}") from None
-        if isinstance(problem, AttributeError) and isinstance(problem.obj, str | float | int | tuple | list):
-            raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {type(problem.obj).__name__}") from None
+        if (met := _met_no_tensor(problem, arguments, given)) is not None:
+            raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {met}") from None
         if type(problem) in PLAIN:
             raise also_runtime_error(problem) from None  # bound to no name: its traceback holds this frame
         raise
@@ -80,13 +64,44 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     return step
 
 
-def _refuse_complex(operation: Operation, arguments: CallArguments) -> None:
-    """TypeError for complex numbers among the arguments of an operation that does not take them."""
-    if operation.takes_complex:
-        return
-    if any(tensor.dtype.is_complex for tensor in tensors_in(arguments)) or any(isinstance(a, complex) for a in arguments):
+def _with_named_dtype(
+    operation: Operation, arguments: CallArguments, attributes: Attributes | None
+) -> tuple[CallArguments, Attributes | None]:
+    """The arguments with the dtype that is asked for, by whatever name, as a DType."""
+    asked = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}.get("dtype")
+    if asked is None:
+        return arguments, attributes
+    dtype = as_dtype(operation.name, asked)
+    refuse_stored(operation.name, dtype)
+    if dtype is not asked:
+        arguments = [dtype if argument is asked else argument for argument in arguments]
+        attributes = {name: dtype if value is asked else value for name, value in (attributes or {}).items()}
+    return arguments, attributes
+
+
+def _refuse_others(operation: Operation, arguments: CallArguments) -> None:
+    """TypeError for what an operation does not take: dtypes of storage, complex numbers, Values of a graph."""
+    tensors = tensors_in(arguments)
+    if operation.name not in _MOVES:
+        for tensor in tensors:
+            refuse_stored(operation.name, tensor.dtype)
+    if not operation.takes_complex and (
+        any(tensor.dtype.is_complex for tensor in tensors) or any(isinstance(a, complex) for a in arguments)
+    ):
         raise UnsupportedTypeError(
             f"{operation.name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
+    if any(isinstance(argument, Value) for argument in arguments):
+        raise ArgumentTypeError(f"{operation.name}: takes tensors, got a Value of a graph; in the definition of an operation "
+                                f'want the row, genesis.ops.OPERATIONS["{operation.name}"]')
+
+
+def _met_no_tensor(problem: BaseException, arguments: CallArguments, given: CallArguments) -> str | None:
+    """What a definition met in the place of a tensor, if that is why it failed."""
+    if isinstance(problem, AttributeError | AssertionError) and not tensors_in(given):
+        return ", ".join([type(argument).__name__ for argument in arguments]) or "nothing"
+    if isinstance(problem, AttributeError) and isinstance(problem.obj, str | float | int | tuple | list):
+        return type(problem.obj).__name__
+    return None
 
 
 def _apart(result: Any, values: list[Any]) -> Any:

@@ -64,21 +64,8 @@ class DataLoader:
         pin_memory_device: str = "", in_order: bool = True,
     ) -> None:
         self._iterable = isinstance(dataset, IterableDataset)
-        if num_workers < 0 or timeout < 0 or (prefetch_factor is not None and prefetch_factor < 1):
-            raise ValueError(
-                f"DataLoader: want num_workers and timeout not below 0 and prefetch_factor above it, got {num_workers}, "
-                f"{timeout} and {prefetch_factor}"
-            )
-        if not num_workers and (prefetch_factor is not None or persistent_workers):
-            raise ValueError("DataLoader: prefetch_factor and persistent_workers are of workers; want num_workers > 0")
-        if self._iterable and (shuffle or sampler is not None or batch_sampler is not None):
-            raise ValueError("DataLoader: an IterableDataset has its own order; leave out shuffle, sampler and batch_sampler")
-        if sampler is not None and shuffle:
-            raise ValueError("DataLoader: sampler and shuffle exclude each other")
-        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-            raise ValueError("DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last")
-        if batch_size is None and drop_last:
-            raise ValueError("DataLoader: drop_last wants a batch_size")
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_order(self._iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
             batch_size = None
         elif not self._iterable:
@@ -142,3 +129,29 @@ class DataLoader:
         if self.batch_size is None:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
+    """Raise ValueError for settings of workers that are out of range, or without workers."""
+    if num_workers < 0 or timeout < 0 or (prefetch_factor is not None and prefetch_factor < 1):
+        raise ValueError(
+            f"DataLoader: want num_workers and timeout not below 0 and prefetch_factor above it, got {num_workers}, "
+            f"{timeout} and {prefetch_factor}"
+        )
+    if not num_workers and (prefetch_factor is not None or persistent_workers):
+        raise ValueError("DataLoader: prefetch_factor and persistent_workers are of workers; want num_workers > 0")
+
+
+def _check_order(
+    is_iterable: bool, batch_size: int | None, shuffle: bool | None, sampler: Iterable[int] | None,
+    batch_sampler: Iterable[Sequence[int]] | None, drop_last: bool,
+) -> None:
+    """Raise ValueError for arguments that exclude each other: each says in which order, or in which batches, samples come."""
+    if is_iterable and (shuffle or sampler is not None or batch_sampler is not None):
+        raise ValueError("DataLoader: an IterableDataset has its own order; leave out shuffle, sampler and batch_sampler")
+    if sampler is not None and shuffle:
+        raise ValueError("DataLoader: sampler and shuffle exclude each other")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ValueError("DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last")
+    if batch_size is None and drop_last:
+        raise ValueError("DataLoader: drop_last wants a batch_size")
