@@ -121,7 +121,8 @@ class _Driver:
                 "from_line": b.select(is_first, word["source_column"], word["line"]),
                 "to_line": b.select(is_last, word["target_column"], word["line"]),
             }
-            values = words | lines | self._geometry(words, block, column, columns, beside, from_row, to_row) | {
+            geometry = self._geometry(words, block, column, columns, beside, from_row, to_row)
+            values = words | lines | geometry | self._ahead(is_first, geometry, lines) | {
                 "in_at": b.select(is_first, source, b.select(odd, buffers[0], buffers[1])),
                 "out_at": b.select(is_last, target, b.select(odd, buffers[1], buffers[0])), "forward": word["forward"],
             }
@@ -144,6 +145,21 @@ class _Driver:
             "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "turned_columns": columns,
             "turns_row": self.turns_row,
             "starts_at": self._at(words["places_at"], b.mul(l, block)),
+        }
+
+    def _ahead(
+        self, is_first: ir.Value, geometry: Mapping[str, ir.Value], lines: Mapping[str, ir.Value]
+    ) -> dict[str, ir.Value]:
+        """How far ahead of what is read and written the caches fetch: a line, or where all lines are one, a transform.
+
+        Nothing else knows what comes next: rows of a matrix lie in pages of their own, and a pass reads and writes all over.
+        """
+        b, apart = self.builder, self.builder.icmp_signed("!=", self.word["apart"], I64(0))
+        following = b.select(apart, lines["to_line"], self.word["target_step"])
+        return {
+            "next_in": b.select(apart, b.mul(lines["apart"], lines["from_line"]), self.word["source_step"]),
+            "next_out": following, "in_ahead": b.select(is_first, geometry["in_p"], I64(0)),
+            "out_ahead": b.select(b.icmp_signed("==", geometry["lines"], I64(1)), following, geometry["out_l"]),
         }
 
     def _call(self, kind: ir.Value, values: dict[str, ir.Value]) -> None:

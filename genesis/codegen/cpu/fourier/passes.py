@@ -51,6 +51,16 @@ class Pass:
         """What loads vector j of those that are so far apart."""
         return lambda j: self.load(self.at(pointer, self.times(j, distance)))
 
+    def spread(self, count: int, pointer: ir.Value, distance: ir.Value) -> list[ir.Value]:
+        """The addresses of so many numbers, which are so far apart."""
+        return [self.at(pointer, self.times(j, distance)) for j in range(count)]
+
+    def fetch(self, pointers: Sequence[ir.Value], *, write: bool = False) -> None:
+        """Have the caches fetch lines that are to be read or written soon; there need not be memory."""
+        for pointer in pointers:
+            self.complex.lanes.intrinsic(
+                "prefetch", ir.VoidType(), [pointer, I32(int(write)), I32(3), I32(1)], overloads=(POINTER,))
+
     def store(self, value: ir.Value, pointer: ir.Value) -> None:
         self.complex.lanes.store(value, pointer, self.dtype)
 
@@ -65,7 +75,7 @@ class Pass:
 
 
 WIDE = ("in_at", "out_at", "turns_at", "m", "in_j", "in_p", "in_l", "out_p", "out_k", "out_l", "lines", "columns", "forward",
-        "scale", "apart", "in_row", "out_row")
+        "scale", "apart", "in_row", "out_row", "in_ahead", "out_ahead")
 
 
 def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, *, last: bool) -> ir.Function:
@@ -87,6 +97,11 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
                 column = f.least(column, final)  # the last vector overlaps the one before
                 here = f.at(from_at, source, column)
                 there = f.at(to_at, target, column)
+                if last:
+                    f.fetch(f.spread(radix, f.at(there, a["out_ahead"]), a["out_k"]), write=True)
+                else:
+                    with b.if_then(b.icmp_signed("!=", a["in_ahead"], I64(0))):
+                        f.fetch(f.spread(radix, f.at(here, a["in_ahead"]), a["in_j"]))
                 for k, y in f.complex.in_turn(radix, f.loads(here, a["in_j"])):
                     if last:
                         y = b.fmul(y, scale)
@@ -133,7 +148,7 @@ def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int
     return f.function
 
 
-TRANSPOSED = ("in_at", "out_at", "turns_at", "places", "forward", "apart", "in_row", "out_row")
+TRANSPOSED = ("in_at", "out_at", "turns_at", "places", "forward", "apart", "in_row", "out_row", "next_in")
 
 
 def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix: int) -> ir.Function:
@@ -151,6 +166,7 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
         at = f.least(start, final)  # the last vector overlaps the one before
         here, table = f.at(from_at, at), f.at(a["turns_at"], b.mul(start, I64(2 * (radix - 1))))
         ys = {}
+        f.fetch(f.spread(radix, f.at(here, a["next_in"]), places))
         for k, y in f.complex.in_turn(radix, f.loads(here, places)):
             if k:
                 real, imaginary = (f.load(f.at(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
@@ -205,7 +221,8 @@ def _turned(f: Pass, vector: ir.Value, line: ir.Value, column: ir.Value) -> ir.V
     return f.complex.times(f.complex.times(vector, f.complex.repeated(f.at(starts_at, line))), root)
 
 
-HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "scale", "transforms", "in_row", "out_row")
+HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "scale", "transforms", "in_row", "out_row",
+        "next_in", "next_out")
 
 
 def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
@@ -219,9 +236,11 @@ def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Fun
     b, a = f.builder, f.argument
     pair = I64 if dtype == "float32" else ir.IntType(128)
     scale = f.complex.lanes.splat(b.fmul(f.number("scale"), f.complex.lanes.constant(dtype, 0.5)))
+    with counted(b, I64(0), a["transforms"]) as n:  # all of them first: a vector that is read at once waits for its number
+        source = f.at(a["in_at"], b.mul(n, a["in_row"]))
+        b.store(b.load(source, align=4, typ=pair), f.at(source, a["half"]), align=4)
     with counted(b, I64(0), a["transforms"]) as n:
         source, target = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
-        b.store(b.load(source, align=4, typ=pair), f.at(source, a["half"]), align=4)
         _mirrored(f, source, target, f.number("forward"), scale)
     b.ret_void()
     return f.function
@@ -255,6 +274,10 @@ def _mirrored(f: Pass, source: ir.Value, target: ir.Value, sign: ir.Value, scale
     with counted(b, a["first"], end, f.width) as k:
         k = f.least(k, final)
         opposite = b.sub(b.sub(a["half"], k), I64(f.width - 1))
+        if scale is None:
+            f.fetch([f.at(source, at, a["next_in"]) for at in (k, opposite)])
+        else:
+            f.fetch([f.at(target, at, a["next_out"]) for at in (k, opposite)], write=True)
         x, y = f.load(f.at(source, k)), f.complex.conjugate(f.complex.reversed(f.load(f.at(source, opposite))))
         if scale is not None:
             x, y = b.fmul(x, scale), b.fmul(y, scale)
