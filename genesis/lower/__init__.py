@@ -10,6 +10,7 @@ from genesis.ir.graph import Node, verify
 from genesis.lower.allocate import allocate
 from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.allocate import donations
+from genesis.lower.drop_bases import drop_bases
 from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_epilogues import fuse_epilogues
@@ -68,7 +69,7 @@ def lower(
     graph = join_products(graph)
     if not target.strided:
         graph = join_batches(winograd(graph))
-    graph = join_concats(lower_concat(graph))
+    graph = drop_bases(join_concats(lower_concat(graph)))
     graph = rematerialize(graph)
     if not target.strided:
         graph = share_packing(convolve(graph), target.strip)

@@ -5,7 +5,8 @@ Attention's scores are such values: tiled, never fully materialized (Dao et al.,
 
 A chain is followed as far as each call can run point by point after those before it (`tile_access.py`): then any tile of
 points can go through the whole chain before the next tile begins. Of the chains that begin at a call, with one or another
-number of its leading axes as points, the one that saves most becomes a loop.
+number of its leading axes as points, the one that saves most becomes a loop. Kernels that write parts of a value one after the
+other, as zeros around an image and the image, are such a chain too: lines are still in cache when more of them is written.
 """
 
 from __future__ import annotations
@@ -52,10 +53,15 @@ def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence
 
 
 def _points(stages: Sequence[Stage]) -> Iterator[int]:
-    """The numbers of points that a chain which begins with these stages might have: its first product's batch, or rows."""
-    product = next((call for stage in stages for call in stage if isinstance(call, Product)), None)
-    if product is not None:
-        yield from dict.fromkeys(accumulate((*product.batch, product.extents[0]), mul))
+    """The numbers of points that a chain which begins with these stages might have: its first product's batch, or rows; or the
+    outer axes of a kernel that writes another part of what the first call writes.
+    """
+    first, *others = [call for stage in stages for call in stage]
+    product = next((call for call in (first, *others) if isinstance(call, Product)), None)
+    shapes = [(*product.batch, product.extents[0])] if product is not None else []
+    shapes += [pattern.extents for call in others if isinstance(call, KernelCall) and call.writes == first.writes
+               and (pattern := access_pattern(call)) is not None]
+    yield from dict.fromkeys(points for shape in shapes for points in accumulate(shape, mul))
 
 
 class _Found(NamedTuple):
@@ -78,19 +84,20 @@ class _Search:
     def loop(self, at: int, points: int) -> _Found | None:
         """The loop over the chain that begins with stage `at`; None if it saves nothing."""
         calls, end = self._chain(at, points)
-        if len(calls) < 2 or not any(isinstance(call, Product) for call in calls):
+        written = Counter(value for call in calls for value in call.writes)
+        in_parts = [value for value, times in written.items() if times > 1]
+        if len(calls) < 2 or not (in_parts or any(isinstance(call, Product) for call in calls)):
             return None
         inside = Counter(value for call in calls for value in call.reads)
-        written = list(dict.fromkeys(value for call in calls for value in call.writes))
         # Of a value that only these calls touch a tile for each worker is enough: it never has memory as a whole.
         private = tuple(v for v in written if v in inside and v not in self.outputs and inside[v] == self.readers[v] and
-                        self.writers[v] == sum(v in call.writes for call in calls))
+                        self.writers[v] == written[v])
         room = sum(self.nodes[v].nbytes for v in private)
         limits = self.target.sequential_tiles
         if limits is not None:
             cut = sequential_tile(calls, points, room, limits) if calls[0].writes[0] in inside else None
             return None if cut is None else _Found(room, end, Loop(tuple(calls), points, cut[0], private, cut[1]))
-        saved = room + sum(self.nodes[v].nbytes for v in written if v in inside)
+        saved = room + sum(self.nodes[v].nbytes for v in (*in_parts, *(v for v in written if v in inside)))
         tile = self._tile(calls, points, max(2 * CACHE, room // 16)) if saved >= LEAST_SAVED else None
         if tile is None:
             return None

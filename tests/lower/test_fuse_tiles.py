@@ -116,3 +116,25 @@ def test_terms_that_a_loop_computes_are_added_to_the_result_tile_by_tile():
     (loop,) = loops()
     assert len(loop.sums) == 1 and len(loop.private) == 2 and loop.tiles > 2
     np.testing.assert_allclose(gradient.numpy(), np.exp(x @ w).T @ x, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_zeros_around_images_and_the_images_are_written_image_by_image(threads):
+    (x,) = operands((6, 5, 9, 10))
+    before = genesis.get_num_threads()
+    genesis.set_num_threads(threads)
+    try:
+        y = genesis.nn.functional.pad(genesis.tensor(x), (1, 2, 3, 0))
+        (loop,) = loops()
+        assert len(loop.calls) == 2 and loop.points == 30 and not loop.private
+        np.testing.assert_array_equal(y.numpy(), np.pad(x, ((0, 0), (0, 0), (3, 0), (1, 2))))
+    finally:
+        genesis.set_num_threads(before)
+
+
+def test_images_and_what_lies_across_their_edges_are_written_image_by_image():
+    (x,) = operands((6, 5, 9, 10))
+    y = genesis.nn.functional.pad(genesis.tensor(x), (1, 2, 3, 0), mode="reflect")
+    (loop,) = loops()
+    assert loop.points == 30 and len(loop.calls) > 2
+    np.testing.assert_array_equal(y.numpy(), np.pad(x, ((0, 0), (0, 0), (3, 0), (1, 2)), mode="reflect"))

@@ -75,7 +75,7 @@ def loop_launches(
     workers = min(threads, loop.partials or loop.tiles)
     copies = loop.partials or workers
     products = [call for call in loop.calls if isinstance(call, Product)]
-    share = max(sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products)
+    share = max((sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products), default=0)
     table = tuple(
         tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (copy, copies, share)))
         for copy in range(copies)

@@ -1,0 +1,71 @@
+"""Values that are put together of parts are not filled first.
+
+Before: a simplified graph. After: where parts that are put into a constant, one after the other, are all that is left of the
+value, the constant is not written: the `put`s have `rest="unread"`. A transposed convolution is such a value, of a product for
+each remainder of the places by the steps of its windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from genesis.ir.graph import Node
+from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.rewriting import Simplified, base_of, readers_of
+
+MOST_PARTS = 27  # windows three steps apart along three axes
+
+Box = tuple[range, ...]  # the places of a part along each axis
+
+
+def drop_bases(graph: Simplified) -> Simplified:
+    """The graph with `put`s that together write all of a value marked as such."""
+    nodes = [*graph.nodes]
+    if sum(node.op == "put" for node in nodes) < 2:
+        return graph
+    readers = readers_of(enumerate(nodes))
+    for last, node in enumerate(graph.nodes):
+        if node.op != "put" or "rest" in node.attrs or [nodes[i].op for i in readers.get(last, [])] == ["put"]:
+            continue
+        chain = _chain(nodes, last, readers, {*graph.outputs} - {last})
+        if chain and _cover([_box(nodes[i]) for i in chain], node.numel):
+            for i in chain:
+                put = nodes[i]
+                nodes[i] = Node(put.op, put.inputs, {**put.attrs, "rest": "unread"}, put.shape, put.dtype)
+    return graph._replace(nodes=nodes)
+
+
+def _chain(nodes: Sequence[Node], last: int, readers: dict[int, list[int]], outputs: set[int]) -> list[int]:
+    """The `put`s into a constant that `last` is the last of; none if something else reads what one of them gives."""
+    chain = [last]
+    while nodes[at := nodes[chain[-1]].inputs[0]].op == "put":
+        if at in outputs or readers[at] != [chain[-1]] or len(chain) == MOST_PARTS:
+            return []
+        chain.append(at)
+    return chain if nodes[base_of(nodes, at)].op == "constant" else []
+
+
+def _box(put: Node) -> Box | None:
+    """The places along each axis that a `put` writes; None if these make up no box."""
+    starts, strides, rest = [], contiguous_strides(put.shape), put.attrs["offset"]
+    if len(put.attrs["shape"]) != len(put.shape):
+        return None
+    for stride in strides:
+        start, rest = divmod(rest, stride)
+        starts.append(start)
+    steps = [there // own if extent > 1 else 1
+             for there, own, extent in zip(put.attrs["strides"], strides, put.attrs["shape"], strict=True)]
+    box = tuple(range(start, start + step * extent, step)
+                for start, step, extent in zip(starts, steps, put.attrs["shape"], strict=True) if step > 0)
+    whole = all(extent == 1 or there == step * own for there, own, step, extent in zip(
+        put.attrs["strides"], strides, steps, put.attrs["shape"], strict=True))
+    inside = len(box) == len(steps) and all(places and places[-1] < e for places, e in zip(box, put.shape, strict=True))
+    return box if whole and inside else None
+
+
+def _cover(boxes: Sequence[Box | None], size: int) -> bool:
+    """Whether each of `size` places is in one of the boxes."""
+    found = [box for box in boxes if box is not None]
+    return len(found) == len(boxes) and sum(numel(map(len, box)) for box in found) == size and all(
+        any(set(a).isdisjoint(b) for a, b in zip(one, other, strict=True)) for one, other in combinations(found, 2))
