@@ -4,6 +4,8 @@ Before: a simplified graph. After: products with windows of 3 x 3, each a step f
 transformed tiles. Two by two results take 16 multiplications in place of 36, and so do the sums of a weight gradient. All
 factors of the transforms are 1, -1, 1/2 and 1/4, so that sums of small integers stay exact.
 
+Of volumes, planes are transformed each on its own, and the products sum over the taps along the first axis, too.
+
 Tiles come in groups, of several images or of some rows of one: transforms and products of a group are a point of a loop
 (see `fuse_tiles.py`), so that transformed tiles, four times as many numbers as an image has, stay in cache.
 
@@ -38,7 +40,10 @@ Row = Sequence[Value]
 
 
 class _Windows(NamedTuple):
-    """All windows of 3 x 3 of images: how far images, channels, rows and columns are apart in the value `source`."""
+    """All windows of 3 x 3 of images: how far images, channels, rows and columns are apart in the value `source`.
+
+    Of volumes, windows have so many `taps` along a first axis, whose planes are `plane` apart, and are at `depth` places there.
+    """
 
     source: int
     offset: int
@@ -47,6 +52,17 @@ class _Windows(NamedTuple):
     channels: int
     height: int
     width: int
+    taps: int = 1
+    depth: int = 1
+    plane: int = 0
+
+    @property
+    def terms(self) -> int:
+        return 9 * self.channels * self.taps
+
+    @property
+    def places(self) -> int:
+        return self.depth * self.height * self.width
 
 
 class _Form(NamedTuple):
@@ -80,7 +96,8 @@ def winograd(graph: Simplified) -> Simplified:
             moved = result.moved(nodes[form.product])
             source = result.value(result.place[form.windows.source])
             left = result.value(moved.inputs[0])
-            y = (_weights if form.summed else _convolved)(left, source, form.windows, node)
+            replace = _weights if form.summed else _convolved if form.windows.depth == 1 else _convolved_volumes
+            y = replace(left, source, form.windows, node)
             result.put(y.index)
         elif index in replaced:
             result.put(-1)  # its sum alone is read
@@ -102,30 +119,36 @@ def _form(nodes: Sequence[Node], index: int) -> _Form | None:
     windows = _windows(nodes, right.inputs[0])
     if windows is None or min(windows.channels, node.shape[-2]) < LEAST_CHANNELS:
         return None
-    images, terms, places = windows.images, 9 * windows.channels, windows.height * windows.width
+    images, terms, places = windows.images, windows.terms, windows.places
     if right.attrs["offset"] or right.shape[0] != images or images * places < 4 * LEAST_TILES:
         return None
     if (*right.shape[2:], *right.attrs["strides"][2:]) == (terms, places, places, 1):
         weights = grouped_layout(nodes, node.inputs[0])
         same = images == 1 or (weights is not None and not weights[0].strides[0])
         return _Form(index, windows, False) if same else None
-    if (*right.shape[2:], *right.attrs["strides"][2:]) == (places, terms, 1, places):
+    if (*right.shape[2:], *right.attrs["strides"][2:]) == (places, terms, 1, places) and windows.depth == 1:
         return _Form(index, windows, True)
     return None
 
 
 def _windows(nodes: Sequence[Node], index: int) -> _Windows | None:
-    """The windows that a value is, if it is (images, channels, 3, 3, height, width) of them, of even height and width."""
+    """The windows that a value is, if it is (images, channels, 3, 3, height, width) of them, of even height and width; or with
+    axes for the taps and the places along a first axis of volumes."""
     node = nodes[index]
-    if node.op != "view" or len(node.shape) not in (6, 7) or (len(node.shape) == 7 and node.shape[1] != 1):
+    axes = 3 if len(node.shape) > 7 else 2
+    if node.op != "view" or len(node.shape) - 2 * axes not in (2, 3) or (len(node.shape) % 2 and node.shape[1] != 1):
         return None
-    (images, channels, *sizes, height, width) = (node.shape[0], *node.shape[-5:])
+    images, channels = node.shape[0], node.shape[-2 * axes - 1]
+    sizes, (*depth, height, width) = node.shape[-2 * axes : -axes], node.shape[-axes:]
     strides = node.attrs["strides"]
-    row, column = strides[-2:]
-    if sizes != [3, 3] or strides[-4:-2] != (row, column) or height % 2 or width % 2 or min(row, column) <= 0:
+    *plane, row, column = strides[-axes:]
+    if sizes[-2:] != (3, 3) or strides[-2 * axes : -axes] != strides[-axes:] or height % 2 or width % 2:
         return None
-    apart = strides[0], strides[-5], row, column
-    return _Windows(node.inputs[0], node.attrs["offset"], apart, images, channels, height, width)
+    if min(strides[-axes:]) <= 0:
+        return None
+    apart = strides[0], strides[-2 * axes - 1], row, column
+    found = _Windows(node.inputs[0], node.attrs["offset"], apart, images, channels, height, width)
+    return found._replace(taps=sizes[0], depth=depth[0], plane=plane[0]) if depth else found
 
 
 def _total(nodes: Sequence[Node], readers: Sequence[int]) -> int | None:
@@ -198,6 +221,29 @@ def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> 
                  node.shape)
 
 
+def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
+    """The product of weights (.., out, channels * taps * 9) with windows of volumes, as `node` is.
+
+    Each plane is transformed once. The products read planes as windows: terms go through taps and channels.
+    """
+    out, channels, taps, depth = node.shape[-2], windows.channels, windows.taps, windows.depth
+    images, rows, columns = windows.images, windows.height // 2, windows.width // 2
+    strides: Shape = (windows.terms, 9, 9 * taps)
+    kernel = [[_part(weights, (out, taps, channels), strides, 3 * i + j) for j in range(3)] for i in range(3)]
+    left = _stacked(_both(kernel, _of_kernel), 0, times=images)
+    image, channel, row, column = windows.strides
+    shape = (images, depth + taps - 1, 2, 2, channels, rows + 1, columns + 1)
+    strides = image, windows.plane, row, column, channel, 2 * row, 2 * column
+    planes = _transformed(source, shape, strides, windows.offset, (5, 6), "result")
+    image, plane, part, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
+    right = _part(planes, (images, 16, taps, channels, depth, rows * columns), (image, part, plane, channel, plane, tile), 0)
+    y = _product(left, reshape_value(right, (images, 16, taps * channels, depth * rows * columns)))
+    places = windows.places
+    strides = (places * out, 0, places, places // depth, 2 * windows.width, 2, 1)
+    found = _results(y, (images, 1, out, depth, rows, columns))
+    return _laid([(x, Layout(x.shape, strides, p * windows.width)) for p, x in enumerate(found)], node.shape)
+
+
 def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> Value:
     """The sum over images of gradient (images, 1, out, places) @ windows (images, 1, places, channels * 9), as `node` is."""
     out, channels, places = node.shape[-2], windows.channels, windows.height * windows.width
@@ -229,16 +275,24 @@ def _tiles(source: Value, groups: _Groups, reader: str, *, turned: bool = False)
     """B' x B of all tiles: (groups, 16, channels, tiles), or with the last two turned. Each reader has its own."""
     windows = groups.windows
     image, channel, row, column = windows.strides
-    # Rows and columns of each parity apart: of these, a vector of tiles reads neighbours.
     outer, inner = groups.strides(image, 2 * row, 2 * column)
     shape = (*groups.outer, 2, 2, windows.channels, *groups.inner(1))
-    apart = _part(source, shape, (*outer, row, column, channel, *inner), windows.offset)
+    axes = 5 + groups.order.index(1), 5 + groups.order.index(2)
+    return _transformed(source, shape, (*outer, row, column, channel, *inner), windows.offset, axes, reader, turned=turned)
+
+
+def _transformed(
+    source: Value, shape: Shape, strides: Shape, offset: int, axes: tuple[int, int], reader: str, *, turned: bool = False
+) -> Value:
+    """B' x B of all tiles of `source`, seen as two outer axes, the parities of rows and of columns, channels, and others, two
+    of which (`axes`) are rows and columns: (outer axes, 16, channels, tiles), or with the last two turned."""
+    # Rows and columns of each parity apart: of these, a vector of tiles reads neighbours.
+    apart = _part(source, shape, strides, offset)
     apart = source.graph.add("clone", (apart,), shape, source.dtype, {"materialize": True, "reader": reader})
-    strides = contiguous_strides(shape)
-    down, right = (strides[5 + groups.order.index(axis)] for axis in (1, 2))
-    part = (*groups.outer, windows.channels, *groups.inner())
-    tile = [[_part(apart, part, (*strides[:2], *strides[4:]),
-                   i % 2 * strides[2] + j % 2 * strides[3] + i // 2 * down + j // 2 * right)
+    lie = contiguous_strides(shape)
+    down, right = (lie[axis] for axis in axes)
+    part = (*shape[:2], *(extent - (axis in axes) for axis, extent in enumerate(shape[4:], 4)))
+    tile = [[_part(apart, part, (*lie[:2], *lie[4:]), i % 2 * lie[2] + j % 2 * lie[3] + i // 2 * down + j // 2 * right)
              for j in range(4)] for i in range(4)]
     return _stacked(_both(tile, _of_tile), 2, turned=turned)
 

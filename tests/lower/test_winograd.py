@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
 import genesis
@@ -52,6 +53,24 @@ def test_small_integers_stay_exact():
         (16, C, 4, 4), (C, C, 3, 3), (16, C, 4, 4)))
     for got, wanted in zip(computed(x, w, 1, gradient), reference(x, w, 1, gradient), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(("images", "inside", "out", "taps", "depth", "height", "width"), [
+    (2, C, C + 2, 3, 5, 8, 12), (1, C + 1, C, 2, 6, 10, 16), (3, C, C, 1, 4, 8, 8)])
+def test_volumes_are_those_of_torch(images, inside, out, taps, depth, height, width):
+    random = np.random.default_rng(taps)
+    x = random.normal(size=(images, inside, depth, height, width)).astype(np.float32)
+    w = (random.normal(size=(out, inside, taps, 3, 3)) / inside**0.5).astype(np.float32)
+    found = []
+    for library in (genesis, torch):
+        values = [library.tensor(a, requires_grad=True) for a in (x, w)]
+        y = library.nn.functional.conv3d(*values, padding=(taps // 2, 1, 1))
+        if library is genesis:
+            assert multiplications(y) == images * 16 * out * taps * inside * y.shape[2] * height * width // 4
+        (y * y).sum().backward()
+        found.append((y.detach().numpy(), *(value.grad.numpy() for value in values)))
+    for got, wanted in zip(*found, strict=True):
+        assert np.abs(got - wanted).max() < 5e-6 * np.abs(wanted).max()
 
 
 def multiplications(y):
