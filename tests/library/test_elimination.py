@@ -73,6 +73,36 @@ def test_the_other_half_of_a_triangle_may_hold_anything(dtype):
         assert_close(found, np.linalg.solve(half(a), b), "solve_triangular", scale=50)
 
 
+def definite(size, dtype, *batch):
+    """Symmetric and positive definite."""
+    x = np.random.default_rng(size).normal(size=(*batch, size, size))
+    return (x @ x.swapaxes(-1, -2) / size + np.eye(size)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", REALS)
+@pytest.mark.parametrize("size", [*SIZES, 1030])
+def test_symmetric_factors_are_numpys_and_read_only_the_lower_half(size, dtype):
+    a = definite(size, dtype)
+    half = np.where(np.tri(size, dtype=bool), a, np.nan).astype(dtype)
+    expected = np.linalg.cholesky(a.astype("float64")).astype(dtype)
+    assert_close(genesis.linalg.cholesky(genesis.tensor(half)), expected, "cholesky", scale=10)
+    a = definite(size, dtype, 2, 3)[:, 1:] if size < 131 else definite(size, dtype, 2)[1:]
+    expected = np.linalg.cholesky(a.astype("float64")).astype(dtype)
+    assert_close(genesis.linalg.cholesky(genesis.tensor(a)), expected, "cholesky", scale=10)
+
+
+@pytest.mark.parametrize("dtype", REALS)
+@pytest.mark.parametrize(("size", "at"), [(5, 0), (5, 4), (70, 31), (70, 32), (600, 555)])
+@pytest.mark.parametrize("value", [-1, 0, np.nan])
+def test_the_first_pivot_that_is_not_positive_is_told(size, at, value, dtype):
+    a = np.eye(size, dtype=dtype)
+    a[at, at] = value
+    a[-1, -1] = value
+    assert genesis.linalg.cholesky_ex(genesis.tensor(a)).info.item() == at + 1
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        genesis.linalg.cholesky(genesis.tensor(a)).numpy()
+
+
 def test_results_do_not_depend_on_the_number_of_threads():
     a, found, before = genesis.tensor(matrix(300, "float32")), [], genesis.get_num_threads()
     try:

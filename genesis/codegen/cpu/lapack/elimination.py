@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from genesis.codegen.cpu.lapack.kernel import LOWER
 from genesis.codegen.cpu.lapack.recipe import INT, Place, Recipe
 from genesis.codegen.cpu.lapack.tiles import Tile
 from genesis.ir.dtypes import DType
@@ -15,13 +16,18 @@ from genesis.ir.dtypes import DType
 PANEL, WIDE_PANEL = 32, 64  # columns of a panel
 WIDE = 512  # rows from which on panels are wide: the matrix behind them is in the last cache, and read for each
 LEAST = 1 << 20  # multiplications: fewer are done before the team is awake
-OPERATIONS = "inv", "solve", "det", "slogdet", "lu_factor_ex", "solve_triangular"
+OPERATIONS = "inv", "solve", "det", "slogdet", "lu_factor_ex", "solve_triangular", "cholesky_ex"
 STRIPS = 2  # tiles' columns of a part of a stage
 
 
 def is_eliminated(dtype: DType, op: str) -> bool:
     """Whether an operation is done here."""
     return not dtype.is_complex and op in OPERATIONS
+
+
+def is_shared(op: str, work: int) -> bool:
+    """Whether the team shares one matrix, of so many multiplications."""
+    return work >= LEAST and op != "cholesky_ex"
 
 
 class Factors:
@@ -170,3 +176,26 @@ def solve_triangular(r: Recipe, n: int, width: int, *, upper: bool, unit: bool) 
         triangle = a.at((n * n - 1) * size) if upper else a
         first = target.at((n - 1) * width * size) if upper else target
         r.tiled("substitute", triangle, first, room, n, sign * n, sign, sign * width, columns, int(unit), 0)
+
+
+def cholesky(r: Recipe, n: int) -> Place:
+    """The lower factor of a symmetric matrix, to the output; which pivot is not above 0.
+
+    It is the transpose of U in U^T U, whose rows are solutions for the triangles on its diagonal: of a strip of columns, each
+    panel's rows are solved for, then subtracted from the rows below, as far as these reach the diagonal."""
+    tile, row = Tile.of(r.dtype.name), padded(n, Tile.of(r.dtype.name).lanes)
+    width = WIDE_PANEL if n >= WIDE else PANEL
+    data, room, info = r.scratch(n * row), strip(r, width), r.integers()
+    r.zero(info, INT)
+    r.tiled("transpose", r.operands[0], data, n, n, n, row)
+    for first in range(0, n, width):
+        second = min(first + width, n)
+        diagonal = data.at((first * row + first) * r.size)
+        r.tiled("roots", diagonal, info, second - first, row, first)
+        for start in range(second, n, tile.columns):
+            end = min(start + tile.columns, n)
+            right = data.at((first * row + start) * r.size)
+            r.tiled("substitute", diagonal, right, room, second - first, 1, row, row, end - start, 0, end - second)
+    r.tiled("transpose", data, r.out, n, n, row, n)
+    r.copy(r.out, r.out, (n, n), LOWER)
+    return info

@@ -25,12 +25,12 @@ from genesis.runtime.kernel_cache import KernelSource
 
 PLACE = 3  # words
 STEPS = ("call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize", "end_below",
-         "panel", "exchange", "substitute", "permute")
-OF_TILES = STEPS[-4:]
+         "panel", "exchange", "substitute", "permute", "transpose", "roots")
+OF_TILES = STEPS[-6:]
 ALL, LOWER, UPPER = range(3)  # what a copy keeps
 TILE = 16
 SINGULAR = 1  # the flag of a fault
-VERSION = 3
+VERSION = 4
 WORDS = "steps", "count", "threads", "get", "set", "state", "fault", "site"
 
 
@@ -254,6 +254,14 @@ class _Kernel(Code):
     def _permute(self, step: ir.Value) -> None:
         """{from, to, pivots, order, columns, rows, row of each}"""
         self._tiled(step, self.rows.permute, 4, (4, 5, 0, 6, 1, 7, 2, 3))
+
+    def _transpose(self, step: ir.Value) -> None:
+        """{from, to, rows, columns, row of each}"""
+        self._tiled(step, self.rows.transpose, 2, (2, 3, 0, 4, 1, 5))
+
+    def _roots(self, step: ir.Value) -> None:
+        """{matrix, code, rows, row, first}"""
+        self._tiled(step, self.tiles.roots, 2, (2, 0, 3, 4, 1))
 
     # ---- determinants ----
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu.lapack import kernel
 from genesis.codegen.cpu.lapack.blocked import Reflections, is_blocked, least_squares
-from genesis.codegen.cpu.lapack.elimination import LEAST, Factors, is_eliminated, solve_triangular
+from genesis.codegen.cpu.lapack.elimination import Factors, cholesky, is_eliminated, is_shared, solve_triangular
 from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
 from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, Place, Recipe
 from genesis.codegen.cpu.lapack.routines import LETTERS, blas_threads
@@ -47,7 +47,7 @@ def launches(
     rows, columns = layout.shape[-2:]
     batch, work = numel(layout.shape[:-2]), rows * columns * min(rows, columns)
     eliminates = is_eliminated(nodes[value].dtype, node.op)
-    is_parted = work >= LEAST if eliminates else is_blocked(node.op, rows, columns)
+    is_parted = is_shared(node.op, work) if eliminates else is_blocked(node.op, rows, columns)
     items = threads if batch == 1 and is_parted else batch
     workers = min(threads, items) if batch * (work + OVERHEAD) > PARALLEL_COST else 1
     recipe = Recipe(nodes, call, slots, workers)
@@ -162,9 +162,12 @@ def _solve_triangular(r: Recipe, n: int, _: int) -> None:
 
 
 def _cholesky(r: Recipe, n: int, _: int) -> None:
-    """The lower factor: the transpose of the upper one of the transpose."""
-    r.copy(r.operands[0], r.out, (n, n), LOWER)
-    info = r.call("potrf", "U", n, r.out, n)
+    """The lower factor: by LAPACK, the transpose of the upper one of the transpose, where more than one thread pays."""
+    if is_eliminated(r.dtype, "cholesky_ex") and n**3 < BY_BLAS:
+        info = cholesky(r, n)
+    else:
+        r.copy(r.operands[0], r.out, (n, n), LOWER)
+        info = r.call("potrf", "U", n, r.out, n)
     if r.node.attrs["check"]:
         r.check(info)
     r.numbers(info, r.out.at(n * n * r.size), 1)

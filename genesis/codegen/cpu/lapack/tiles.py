@@ -194,3 +194,33 @@ class Tiles(Functions):
                     k, first, a_row, I64(1), code.element(b, column), b_row, code.element(place, column), c_row, rows, left,
                     I1(0)])
         return code.finish()
+
+    @cached_property
+    def roots(self) -> ir.Function:
+        """`void (n, a, row, first, info)`: the upper factor U of a = U^T U, a few rows, in place of a's upper triangle.
+
+        Rows are counted from number `first` on; where one's pivot is not above 0, it is told if none was before."""
+        code = self.code("roots", [I64, POINTER, I64, I64, POINTER])
+        n, a, row, first, info = code.args
+        builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
+        with code.count(0, n) as j:
+            line = code.element(a, builder.mul(j, row))
+            pivot = code.load_uniform(code.element(line, j), dtype)
+            fails = builder.not_(builder.fcmp_ordered(">", pivot, code.number(0.0)))
+            with builder.if_then(builder.and_(fails, builder.icmp_signed("==", code.get(info, 0, I32), I32(0)))):
+                builder.store(builder.trunc(builder.add(builder.add(first, j), I64(1)), I32), info)
+            root = code.intrinsic("sqrt", pivot.type, [pivot])
+            inverse = code.splat(builder.fdiv(code.number(1.0), root))
+            next_ = builder.add(j, I64(1))
+            code.store_uniform(root, code.element(line, j), dtype)
+            with code.count(next_, n, lanes) as i:
+                place, mask = code.element(line, i), code.first_lanes(builder.sub(n, i))
+                code.store(builder.fmul(code.load(place, dtype, mask), inverse), place, dtype, mask)
+            with code.count(next_, n) as below:
+                factor = code.splat(builder.fneg(code.load_uniform(code.element(line, below), dtype)))
+                target = code.element(a, builder.mul(below, row))
+                with code.count(below, n, lanes) as i:
+                    place, mask = code.element(target, i), code.first_lanes(builder.sub(n, i))
+                    x = code.load(code.element(line, i), dtype, mask)
+                    code.store(code.fma(factor, x, code.load(place, dtype, mask)), place, dtype, mask)
+        return code.finish()
