@@ -25,7 +25,7 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach, hub,
+    asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach, hub, launching,
     loader_iterators, masked_tensors, measuring, networks, ntuples, operators, overriding, pipes, precision, privates,
     processes, raw, spawning, top, trees, types,
 )
@@ -193,6 +193,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.distributed.tensor.parallel.*": (distributed.tensor.parallel,),
     "torch.distributed.algorithms.ddp_comm_hooks.default_hooks": (distributed.communication_hooks,),
     **{f"torch.distributed.nn{path}": (distributed.nn.functional,) for path in ("", ".functional")},
+    "torch.distributed.elastic.multiprocessing.errors": (launching,),
     # ---- compilers ----
     "torch.compiler": (compilers,),
     "torch._dynamo": (compilers,),

@@ -25,10 +25,11 @@ from genesis.distributed.messages import (
     scatter_object_list, send,
 )
 from genesis.distributed.process_group import (
-    NON_GROUP_MEMBER, ProcessGroup, destroy_process_group, get_backend, get_global_rank, get_group_rank,
+    NON_GROUP_MEMBER, ProcessGroup, destroy_process_group, get_backend, get_global_rank, get_group_rank, get_node_local_rank,
     get_process_group_ranks, get_rank, get_world_size, init_process_group, is_available, is_gloo_available, is_initialized,
     is_mpi_available, is_nccl_available, new_group,
 )
+from genesis.distributed.stores import DistStoreError, FileStore, HashStore, PrefixStore, Store, TCPStore
 from genesis.distributed.sync_batch_norm import SyncBatchNorm
 from genesis.distributed.work import Work
 from genesis.runtime.collectives import CollectiveError
@@ -36,13 +37,14 @@ from genesis.runtime.collectives import CollectiveError
 DistError = CollectiveError
 
 __all__ = [
-    "NON_GROUP_MEMBER", "CollectiveError", "DeviceMesh", "DistError", "DistributedDataParallel",
-    "FullyShardedDataParallel", "GradBucket", "GroupReduction", "P2POp", "ProcessGroup", "ReduceOp", "SyncBatchNorm",
-    "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
-    "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "checkpoint",
-    "communication_hooks", "destroy_process_group", "fsdp", "futures", "gather", "gather_object", "get_backend",
-    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "init_device_mesh",
-    "init_process_group", "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
-    "is_nccl_available", "isend", "monitored_barrier", "new_group", "nn", "optim", "pipelining", "recv", "reduce",
-    "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "tensor",
+    "NON_GROUP_MEMBER", "CollectiveError", "DeviceMesh", "DistError", "DistStoreError", "DistributedDataParallel",
+    "FileStore", "FullyShardedDataParallel", "GradBucket", "GroupReduction", "HashStore", "P2POp", "PrefixStore",
+    "ProcessGroup", "ReduceOp", "Store", "SyncBatchNorm", "TCPStore", "Work", "all_gather", "all_gather_into_tensor",
+    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
+    "broadcast_object_list", "checkpoint", "communication_hooks", "destroy_process_group", "fsdp", "futures",
+    "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "init_device_mesh", "init_process_group", "irecv",
+    "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "isend",
+    "monitored_barrier", "new_group", "nn", "optim", "pipelining", "recv", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "tensor",
 ]

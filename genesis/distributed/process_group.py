@@ -19,6 +19,7 @@ from genesis.distributed.departures import Departures
 from genesis.distributed.ending import end_job
 from genesis.distributed.gpus import become_current, connect, disconnect, uses_nccl
 from genesis.distributed.launchers import launched_ranks
+from genesis.distributed.stores import Store
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable
@@ -133,7 +134,7 @@ def is_initialized() -> bool:
 
 def init_process_group(
     backend: str | None = None, init_method: str | None = None, timeout: datetime.timedelta | float | None = None,
-    world_size: int = -1, rank: int = -1, store: object = None, group_name: str = "", pg_options: object = None,
+    world_size: int = -1, rank: int = -1, store: Store | None = None, group_name: str = "", pg_options: object = None,
     device_id: object = None,
 ) -> None:
     """Begin to work together with the other ranks, which `mpiexec` started or which meet at an address; else it is alone.
@@ -144,11 +145,13 @@ def init_process_group(
         device_id: for NCCL the rank's GPU, a device or its number. Left out, it is the one that `cuda.set_device` chose, other
             than the first, or that of the rank's number on its machine. "cuda" is that GPU from then on.
         init_method: where ranks meet that `mpiexec` has not started, those of `torch.multiprocessing.spawn` for one:
-            "tcp://HOST:PORT", or "env://", the default, for the variables MASTER_ADDR and MASTER_PORT. It needs MPICH.
+            "tcp://HOST:PORT", "file://PATH" of a file that all can reach and that is not there yet, or "env://", the default,
+            for the variables MASTER_ADDR and MASTER_PORT. It needs MPICH.
+        store: in place of that, a store that all share.
         timeout: how long a collective waits for other ranks, and this call: a timedelta or seconds; 30 minutes if left out.
         world_size, rank: how many ranks there are, and which one this is: of ranks of `mpiexec` what they must be, of others if
             left out the variables WORLD_SIZE and RANK.
-        store, group_name, pg_options: ignored.
+        group_name, pg_options: ignored.
 
     Raises RuntimeError if it was called before, on all ranks if MPI, NCCL or a GPU is missing on one, and where ranks do not
     come; ValueError for another backend, rank or size.
@@ -162,7 +165,7 @@ def init_process_group(
         raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
     uses_gpus = uses_nccl(backend)
     seconds, several = seconds_of(timeout), launched_ranks() > 0
-    place = None if several else rendezvous.place_of(init_method, world_size, rank, os.environ)
+    place = None if several else rendezvous.place_of(init_method, store, world_size, rank, os.environ)
     if place is not None:
         rendezvous.meet(place, seconds)
         several = True
@@ -234,6 +237,18 @@ def get_backend(group: Any = None) -> str:
     """What ranks communicate by: "mpi", "nccl" or "cpu:mpi,cuda:nccl"."""
     group_of(group)
     return _world.backend
+
+
+@replayable
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's number among those of its machine, as its launcher says by LOCAL_RANK; else `fallback_rank`.
+
+    Raises RuntimeError where neither is there.
+    """
+    said = os.environ.get("LOCAL_RANK", fallback_rank)
+    if said is None:
+        raise RuntimeError("get_node_local_rank: LOCAL_RANK is not in the environment; want a launcher, or fallback_rank=")
+    return int(said)
 
 
 @replayable

@@ -6,7 +6,7 @@ asks that process for the others over the same connection: so MPICH, whose launc
 
 from __future__ import annotations
 
-import contextlib
+import datetime
 import ipaddress
 import os
 import socket
@@ -20,10 +20,10 @@ from urllib.parse import parse_qsl, urlsplit
 from genesis.distributed import mpi, process_manager
 from genesis.distributed.launchers import check_meets
 from genesis.distributed.neighbours import machine
+from genesis.distributed.stores import FileStore, Store, reached
 from genesis.ir.errors import ArgumentError
 
-_INTERVAL = 0.05  # seconds between attempts to reach rank 0
-_REACHED = 2.0  # seconds that one takes at most
+_KEY = "genesis/master"
 _met: list[Place] = []  # this process's, once MPI has started by it
 _managers: list[subprocess.Popen[bytes]] = []  # what answers, if this is rank 0
 
@@ -35,22 +35,30 @@ class Place(NamedTuple):
     size: int
     address: str
     port: int
+    store: Store | None = None  # by which rank 0 tells the others the two above, which it chooses
 
 
-def place_of(init_method: str | None, world_size: int, rank: int, environment: Mapping[str, str]) -> Place | None:
+def place_of(
+    init_method: str | None, store: Store | None, world_size: int, rank: int, environment: Mapping[str, str]
+) -> Place | None:
     """What arguments of `init_process_group` say of it, and where they are silent the environment; None for a rank on its own.
 
-    Raises ValueError where a part is missing, or not a number in its range, and for another kind of `init_method`.
+    Of a store, or "file://PATH", ranks learn it from rank 0, whose port is one that is free. Raises ValueError where a part is
+    missing, or not a number in its range, and for another kind of `init_method`.
     """
     told = urlsplit(init_method or "env://")
-    if told.scheme not in ("env", "tcp"):
-        raise ArgumentError(f"init_process_group: init_method {init_method!r}; want 'env://' or 'tcp://HOST:PORT'")
+    if told.scheme not in ("env", "tcp", "file"):
+        raise ArgumentError(f"init_process_group: init_method {init_method!r}; want 'env://', 'tcp://HOST:PORT' or 'file://PATH'")
     query = dict(parse_qsl(told.query))
     given = {
         "WORLD_SIZE": str(world_size) if world_size != -1 else query.get("world_size", ""),
         "RANK": str(rank) if rank != -1 else query.get("rank", ""),
         "MASTER_ADDR": told.hostname or "", "MASTER_PORT": str(told.port or ""),
     }
+    if told.scheme == "file":
+        store = FileStore(told.path)
+    if store is not None:
+        given |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     said = {name: given[name] or environment.get(name, "") for name in given}
     if said["WORLD_SIZE"] in ("", "1") and said["RANK"] in ("", "0"):
         return None
@@ -59,7 +67,7 @@ def place_of(init_method: str | None, world_size: int, rank: int, environment: M
             raise ArgumentError(_wanted(name, said[name]))
     if not said["MASTER_ADDR"]:
         raise ArgumentError(_wanted("MASTER_ADDR", ""))
-    found = Place(int(said["RANK"]), int(said["WORLD_SIZE"]), said["MASTER_ADDR"], int(said["MASTER_PORT"]))
+    found = Place(int(said["RANK"]), int(said["WORLD_SIZE"]), said["MASTER_ADDR"], int(said["MASTER_PORT"]), store)
     if found.rank >= found.size:
         raise ArgumentError(f"init_process_group: rank {found.rank} of {found.size}; want 0 to {found.size - 1}")
     return found
@@ -76,12 +84,14 @@ def meet(place: Place, seconds: float) -> None:
         return
     check_meets()
     end = time.monotonic() + seconds
-    with _reached(place, end) if place.rank else _answered(place) as connection:
+    with _reached(place, end) if place.rank else answered(place) as connection:
         told = f"cmd=hello rank={place.rank} size={place.size} machine={''.join(machine().split()) or socket.gethostname()}\n"
         connection.sendall(told.encode())
         said = _line(connection, place, end)
         if said != "welcome":
             raise RuntimeError(f"init_process_group: {said or 'rank 0 has gone'}, at {place.address}:{place.port}")
+        if place.store is not None and place.rank == 0:
+            place.store.delete_key(_KEY)  # all have read it: who comes by this store later waits for another one
         connection.settimeout(None)
         names = {"PMI_FD": connection.fileno(), "PMI_RANK": place.rank, "PMI_SIZE": place.size}
         os.environ.update({name: str(number) for name, number in names.items()})
@@ -94,14 +104,18 @@ def meet(place: Place, seconds: float) -> None:
     _met.append(place)
 
 
-def _answered(place: Place) -> socket.socket:
+def answered(place: Place) -> socket.socket:
     """A connection to a process that answers at the place, until all ranks have gone: rank 0's."""
+    if place.store is not None:
+        place = place._replace(address=socket.gethostname(), port=0)
     try:
         family, *_, address = socket.getaddrinfo(place.address, place.port, type=socket.SOCK_STREAM)[0]
-        is_near = ipaddress.ip_address(address[0]).is_loopback
+        is_near = place.store is None and ipaddress.ip_address(address[0]).is_loopback
         listener = socket.create_server((address[0] if is_near else "", place.port), family=family, backlog=place.size)
     except OSError as problem:
         raise RuntimeError(f"init_process_group: rank 0 cannot listen at {place.address}:{place.port}: {problem}") from problem
+    if place.store is not None:
+        place.store.set(_KEY, f"{place.address} {listener.getsockname()[1]}")
     own, other = socket.socketpair()
     with listener, other:
         files = listener.fileno(), other.fileno()
@@ -112,13 +126,15 @@ def _answered(place: Place) -> socket.socket:
 
 def _reached(place: Place, end: float) -> socket.socket:
     """A connection to rank 0, which may come later."""
-    while True:
-        with contextlib.suppress(OSError):
-            return socket.create_connection(place[2:], _REACHED)
-        if time.monotonic() > end:
-            raise RuntimeError(f"init_process_group: rank {place.rank} waited for rank 0, and nobody is at "
-                               f"{place.address}:{place.port}")
-        time.sleep(_INTERVAL)
+    if place.store is not None:
+        place.store.wait([_KEY], datetime.timedelta(seconds=end - time.monotonic()))
+        address, port = place.store.get(_KEY).decode().split()
+        place = place._replace(address=address, port=int(port))
+    found = reached(place.address, place.port, end)
+    if found is None:
+        raise RuntimeError(f"init_process_group: rank {place.rank} waited for rank 0, and nobody is at "
+                           f"{place.address}:{place.port}")
+    return found
 
 
 def _line(connection: socket.socket, place: Place, end: float) -> str:

@@ -20,7 +20,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 
-if sys.platform == "linux":
+if sys.platform != "win32":
     import fcntl
 
 IS_PORTABLE = os.name != "posix" or os.environ.get("GENESIS_PORTABLE") == "1"
@@ -174,7 +174,14 @@ def wake_all(condition: int) -> None:
         python.PyThread_release_lock(ctypes.c_void_p.from_address(sleeper + 8).value)
 
 
-# ---- locks on bytes of an open file, which end with it ----
+# ---- locks on an open file, or on bytes of it, which end with it ----
+
+
+def lock_file(fd: int) -> None:
+    """Wait for the lock on a file as a whole. Raises OSError where there are no such locks."""
+    if sys.platform == "win32":
+        raise OSError("this system has no locks on whole files")
+    fcntl.flock(fd, fcntl.LOCK_EX)
 
 
 def lock_byte(fd: int, offset: int) -> bool:

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import tempfile
 from datetime import timedelta
 
 import torch
@@ -30,11 +31,13 @@ def train():
     sys.stdout.flush()
 
 
-def rank_of(rank, size, port, way):
+def rank_of(rank, size, port, directory, way):
     """What each process does."""
     if way == "environment":
         os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
         dist.init_process_group("gloo", rank=rank, world_size=size)
+    elif way == "file":
+        dist.init_process_group("gloo", init_method=f"file://{directory}/meeting", rank=rank, world_size=size)
     else:
         other = size + (way == "disagrees" and rank == 1)
         dist.init_process_group(
@@ -53,4 +56,5 @@ if __name__ == "__main__":
     else:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
-        mp.spawn(rank_of, args=(2, port, sys.argv[1]), nprocs=2)
+        with tempfile.TemporaryDirectory() as directory:
+            mp.spawn(rank_of, args=(2, port, directory, sys.argv[1]), nprocs=2)

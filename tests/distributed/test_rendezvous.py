@@ -13,7 +13,7 @@ import torch
 from ranks import HERE, MPIEXEC, needs_mpi
 
 from genesis.distributed.process_manager import mapping
-from genesis.distributed.rendezvous import Place, _answered, place_of
+from genesis.distributed.rendezvous import Place, answered, place_of
 from genesis.ir.errors import ArgumentError
 
 THERE = {"MASTER_ADDR": "host", "MASTER_PORT": "29500", "WORLD_SIZE": "4", "RANK": "3"}
@@ -27,17 +27,17 @@ needs_mpich = pytest.mark.skipif(not MPIEXEC.exists(), reason="MPICH is not inst
     ("tcp://10.0.0.1:80?rank=1&world_size=3", -1, -1, THERE, Place(1, 3, "10.0.0.1", 80)),
 ])
 def test_where_ranks_meet_is_said_by_arguments_before_the_environment(init_method, size, rank, environment, wanted):
-    assert place_of(init_method, size, rank, environment) == wanted
+    assert place_of(init_method, None, size, rank, environment) == wanted
 
 
 @pytest.mark.parametrize(("init_method", "size", "rank", "environment", "said"), [
     (None, 2, 1, {}, "MASTER_PORT is missing; want"), (None, 2, -1, {**THERE, "RANK": ""}, "RANK is missing"),
     (None, -1, -1, {**THERE, "MASTER_ADDR": ""}, "MASTER_ADDR is missing"), (None, 2, 2, THERE, "rank 2 of 2; want 0 to 1"),
-    (None, -1, -1, {**THERE, "MASTER_PORT": "7x"}, "MASTER_PORT is '7x'"), ("mpi://", 2, 1, THERE, "want 'env://' or 'tcp://"),
+    (None, -1, -1, {**THERE, "MASTER_PORT": "7x"}, "MASTER_PORT is '7x'"), ("mpi://", 2, 1, THERE, "want 'env://', 'tcp://"),
 ])
 def test_a_place_that_is_not_said_whole_is_refused(init_method, size, rank, environment, said):
     with pytest.raises(ArgumentError, match=re.escape(said)):
-        place_of(init_method, size, rank, environment)
+        place_of(init_method, None, size, rank, environment)
 
 
 def test_ranks_of_machines_are_told_as_blocks():
@@ -61,7 +61,7 @@ def test_the_manager_lets_ranks_begin_together_and_refuses_who_does_not_belong()
             connection.sendall(line)
             return file.readline()
 
-        own = connections.enter_context(_answered(Place(0, 2, "127.0.0.1", port)))
+        own = connections.enter_context(answered(Place(0, 2, "127.0.0.1", port)))
         own.settimeout(10)
         first = own.makefile()
         assert connected(b"GET / HTTP/1.1\r\n\r\n").readline() == ""  # not a rank, and no harm done
@@ -111,9 +111,9 @@ def trained():
 @needs_mpi
 @needs_mpich
 @pytest.mark.parametrize("command", [
-    ["spawning_script.py", "environment"],
+    ["spawning_script.py", "environment"], ["spawning_script.py", "file"],
     ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "spawning_script.py"],
-], ids=["spawn", "torchrun"])
+], ids=["spawn", "file", "torchrun"])
 def test_ranks_train_as_one_process_does(command):
     ended = run(*command)
     assert ended.returncode == 0, ended.stderr

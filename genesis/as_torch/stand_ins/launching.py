@@ -15,6 +15,7 @@ import sys
 import time
 from typing import Any
 
+from genesis.ir.annotations import AnyFunction
 from genesis.runtime.system import available_processors
 
 _GRACE = 3.0  # seconds for other ranks to say where they wait for one that failed
@@ -28,6 +29,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {  # by names of which PyTorch reads each 
 _IGNORED = (  # they change nothing that ranks see
     "rdzv-backend", "rdzv-conf", "monitor-interval", "start-method", "role", "log-dir", "redirects", "tee", "local-addr",
     "local-ranks-filter", "logs-specs")
+
+
+def record(fn: AnyFunction, error_handler: object = None) -> AnyFunction:
+    """A main function as it is: what it raises is printed, with its rank, as all that is uncaught."""
+    return fn
 
 
 def run(arguments: list[str]) -> int:

@@ -1,0 +1,284 @@
+"""Stores: values by keys, which the processes of a job leave for each other.
+
+What is done to them is done to a mapping of bytes. It lies in the process, in a file, or in a process that listens somewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.ir.errors import ArgumentError
+from genesis.runtime.system import lock_file
+
+TIMEOUT = datetime.timedelta(seconds=300)
+_LONGEST_WAIT = 0.05  # seconds between looks
+_REACHED = 2.0  # seconds that reaching a machine takes at most
+_Values = dict[str, bytes]
+
+
+class DistStoreError(RuntimeError):
+    """A key did not come in time."""
+
+
+class Store:
+    """What all stores do. Values are given as text or bytes, and come back as bytes.
+
+    >>> store = genesis.distributed.HashStore()
+    >>> store.set("step", "7")
+    >>> store.get("step"), store.add("ranks", 1), store.add("ranks", 2), store.num_keys()
+    (b'7', 1, 3, 2)
+    """
+
+    def __init__(self) -> None:
+        self._timeout = TIMEOUT
+
+    def _do(self, what: str, *given: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def timeout(self) -> datetime.timedelta:
+        """How long `get` and `wait` wait."""
+        return self._timeout
+
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
+        """Have them wait as long."""
+        self._timeout = timeout
+
+    def set(self, key: str, value: str | bytes) -> None:
+        """Leave a value, in place of one that is there."""
+        self._do("set", key, _bytes(value))
+
+    def get(self, key: str) -> bytes:
+        """The value of a key, once it is there. Raises DistStoreError when it is not in time."""
+        self.wait([key])
+        return bytes(self._do("get", key))
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a number, 0 where there is none; the sum."""
+        return int(self._do("add", key, str(amount).encode()))
+
+    def append(self, key: str, value: str | bytes) -> None:
+        """Put a value behind the one that is there."""
+        self._do("append", key, _bytes(value))
+
+    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
+        """Leave `desired_value` where `expected_value` is, or where nothing is and "" is expected.
+
+        Returns what is there afterwards, and `expected_value` where nothing is.
+        """
+        return bytes(self._do("compare_set", key, _bytes(expected_value), _bytes(desired_value)))
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Whether all keys are there."""
+        return all(self._do("check", key) for key in keys)
+
+    def delete_key(self, key: str) -> bool:
+        """Take a value away; whether there was one."""
+        return bool(self._do("delete", key))
+
+    def num_keys(self) -> int:
+        """How many keys there are."""
+        return int(self._do("num_keys"))
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        """Leave several."""
+        for key, value in zip(keys, values, strict=True):
+            self.set(key, value)
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """The values of several keys, once all are there."""
+        return [self.get(key) for key in keys]
+
+    def has_extended_api(self) -> bool:
+        """Whether `append`, `multi_get` and `multi_set` are there."""
+        return True
+
+    def wait(self, keys: Sequence[str], timeout: datetime.timedelta | None = None) -> None:
+        """Wait until all keys are there. Raises DistStoreError when they are not in time."""
+        allowed = self._timeout if timeout is None else timeout
+        end, pause = time.monotonic() + allowed.total_seconds(), 0.001
+        while not self.check(keys):
+            if time.monotonic() > end:
+                raise DistStoreError(f"wait timeout after {allowed.total_seconds():g} s, keys: {', '.join(keys)}")
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_WAIT)
+
+
+class HashStore(Store):
+    """A store of this process, for its threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: _Values = {}
+        self._lock = threading.Lock()
+
+    def _do(self, what: str, *given: Any) -> Any:
+        with self._lock:
+            return _DEEDS[what](self._values, *given)
+
+
+class FileStore(Store):
+    """A store in a file that all processes can reach, under the system's lock of it. Whoever made the file removes it."""
+
+    def __init__(self, file_name: str | os.PathLike[str], world_size: int = -1) -> None:
+        super().__init__()
+        self.path = os.fspath(file_name)
+
+    def _do(self, what: str, *given: Any) -> Any:
+        with open(self.path, "a+b") as file:
+            lock_file(file.fileno())
+            file.seek(0)
+            before = _plain(file.read())
+            values = {key: _bytes(value) for key, value in before.items()}
+            result = _DEEDS[what](values, *given)
+            after = {key: _text(value) for key, value in values.items()}
+            if after != before:
+                file.truncate(0)
+                file.write(json.dumps(after).encode())
+            return result
+
+
+class TCPStore(Store):
+    """A store of the process that is made with `is_master`, which the others reach at its address.
+
+    `port` 0 is one that is free, which `port` says then. With `wait_for_workers` all wait until `world_size` processes have
+    come. Raises DistStoreError when the master, or the others, do not come in time.
+    """
+
+    def __init__(
+        self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False,
+        timeout: datetime.timedelta = TIMEOUT, wait_for_workers: bool = True, multi_tenant: bool = False,
+        master_listen_fd: int | None = None, use_libuv: bool = True,
+    ) -> None:
+        super().__init__()
+        if master_listen_fd is not None:
+            raise ArgumentError(f"TCPStore: master_listen_fd={master_listen_fd}; want a port")
+        self.host, self.port = host_name, port
+        self._server: socketserver.ThreadingTCPServer | None = None
+        self._lock = threading.Lock()
+        self.set_timeout(timeout)
+        if is_master:
+            self._server = _Server(("", port), _Answer)
+            self.port = self._server.server_address[1]
+            threading.Thread(target=self._server.serve_forever, name="store", daemon=True).start()
+        end = time.monotonic() + timeout.total_seconds()
+        connection = reached(host_name, self.port, end)
+        if connection is None:
+            raise DistStoreError(f"TCPStore: nobody is at {host_name}:{self.port}")
+        self._file = connection.makefile("rwb")
+        if world_size and wait_for_workers:
+            self.add(_CAME, 1)
+            while (came := self.add(_CAME, 0)) < world_size:
+                if time.monotonic() > end:
+                    raise DistStoreError(f"TCPStore: {came} of {world_size} processes came to {host_name}:{self.port} in time")
+                time.sleep(_LONGEST_WAIT)
+
+    def _do(self, what: str, *given: Any) -> Any:
+        with self._lock:
+            self._file.write(_line([what, *map(_text, given)]))
+            self._file.flush()
+            found = self._file.readline()
+        if not found:
+            raise DistStoreError(f"TCPStore: the master at {self.host}:{self.port} has gone")
+        return _bytes(value) if isinstance(value := json.loads(found), str) else value
+
+    def num_keys(self) -> int:
+        """How many keys there are."""
+        return super().num_keys() - self.check([_CAME])
+
+
+class PrefixStore(Store):
+    """A store within another, whose keys begin with a prefix there."""
+
+    def __init__(self, prefix: str, store: Store) -> None:
+        super().__init__()
+        self.prefix, self.underlying_store = prefix, store
+        self._timeout = store.timeout
+
+    def _do(self, what: str, *given: Any) -> Any:
+        return self.underlying_store._do(what, *[f"{self.prefix}/{key}" for key in given[:1]], *given[1:])
+
+
+def reached(host: str, port: int, end: float) -> socket.socket | None:
+    """A connection to who listens there, or comes to before `end`."""
+    while True:
+        with contextlib.suppress(OSError):
+            connection = socket.create_connection((host, port), _REACHED)
+            connection.settimeout(None)
+            return connection
+        if time.monotonic() > end:
+            return None
+        time.sleep(_LONGEST_WAIT)
+
+
+def _set(values: _Values, key: str, value: bytes) -> None:
+    values[key] = value
+
+
+def _add(values: _Values, key: str, amount: bytes) -> bytes:
+    values[key] = str(int(values.get(key, b"0")) + int(amount)).encode()
+    return values[key]
+
+
+def _append(values: _Values, key: str, value: bytes) -> None:
+    values[key] = values.get(key, b"") + value
+
+
+def _compare_set(values: _Values, key: str, expected: bytes, desired: bytes) -> bytes:
+    if values.get(key, b"") == expected:
+        values[key] = desired
+    return values.get(key, expected)
+
+
+_DEEDS: dict[str, Callable[..., Any]] = {
+    "set": _set, "get": _Values.__getitem__, "add": _add, "append": _append, "compare_set": _compare_set,
+    "check": _Values.__contains__, "delete": lambda values, key: values.pop(key, None) is not None, "num_keys": len,
+}
+_CAME = "genesis/came"
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    """Listens for the others; what is done is done to one store."""
+
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.store = HashStore()
+
+
+class _Answer(socketserver.StreamRequestHandler):
+    """What one of them asks, line by line."""
+
+    def handle(self) -> None:
+        server: Any = self.server
+        for line in self.rfile:
+            what, *given = json.loads(line)
+            result = server.store._do(what, *given[:1], *map(_bytes, given[1:]))
+            self.wfile.write(_line(_text(result) if isinstance(result, bytes) else result))
+
+
+def _line(said: object) -> bytes:
+    return json.dumps(said).encode() + b"\n"
+
+
+def _plain(content: bytes) -> dict[str, str]:
+    found: dict[str, str] = json.loads(content or b"{}")
+    return found
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
