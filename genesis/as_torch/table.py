@@ -27,7 +27,7 @@ from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
     asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach, hub, launching,
     loader_iterators, masked_tensors, measuring, networks, ntuples, operators, overriding, pipes, precision, privates,
-    processes, raw, spawning, top, trees, types,
+    processes, raw, repositories, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -70,7 +70,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch": (genesis, types, top, raw, environment, distributed.futures, amp, cuda),
     "torch.futures": (distributed.futures,),
     "torch.storage": (environment,),
-    "torch.hub": (hub,),
+    "torch.hub": (repositories, hub),
     "torch.utils.model_zoo": (hub,),
     "torch.profiler": (genesis.profiler,),
     "torch.utils.benchmark": (measuring,),
@@ -86,6 +86,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn": (nn,),
     "torch.nn.functional": (functional,),
     "torch.nn.init": (init,),
+    "torch.utils.data._utils.collate": (data.collate,),
     "torch.nn.modules": (nn,),
     "torch.nn.modules.*": (nn,),
     "torch.nn.modules.utils": (ntuples,),
@@ -250,6 +251,11 @@ NAMES: dict[str, Any] = {
     "torch._C._functorch.is_batchedtensor": no,  # no transform wraps tensors here
     "torch._C._functorch.get_unwrapped": lambda tensor: tensor,
     "torch.utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
+    "torch.onnx.TrainingMode": enum.IntEnum("TrainingMode", ["EVAL", "PRESERVE", "TRAINING"], start=0),
+    "torch.optim.optimizer.required": privates.REQUIRED,
+    **{f"torch.nn.init._no_grad_{name}": function for name, function in {
+        "uniform_": init.uniform_, "normal_": init.normal_, "trunc_normal_": init.trunc_normal_, "fill_": init.constant_,
+        "zero_": init.zeros_}.items()},
     "torch.utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
     "torch.nn.modules.module._IncompatibleKeys": state.IncompatibleKeys,
     "torch.distributed._tensor.experimental.implicit_replication": no_effect,

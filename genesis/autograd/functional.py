@@ -13,6 +13,7 @@ from genesis.autograd.pullback import columns_of, constant, enter, full, handle,
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
+from genesis.tensor.call_modes import asked_class
 from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, result_class
 from genesis.tracing.state import recording
 
@@ -41,7 +42,7 @@ def jacobian(
     found = [jacobian_of(y, points, create_graph, vectorize) for y in outputs] if strategy == "reverse-mode" else (
         columns_of(outputs, points, create_graph, vectorize)
     )
-    table = [_defined("jacobian", row, points, strict, y.shape) for row, y in zip(found, outputs, strict=True)]
+    table = [_as(outputs, _defined("jacobian", row, points, strict, y.shape)) for row, y in zip(found, outputs, strict=True)]
     return _like([_like(row, inputs) for row in table], result)
 
 
@@ -71,7 +72,7 @@ def vjp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
     """
     points, outputs, result = _called("vjp", func, inputs, create_graph)
     found = pull(outputs, _vectors("vjp", v, outputs, "output"), points, create_graph)
-    return _values(outputs, result, create_graph), _like(_defined("vjp", found, points, strict), inputs)
+    return _values(outputs, result, create_graph), _like(_as(outputs, _defined("vjp", found, points, strict)), inputs)
 
 
 def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
@@ -86,7 +87,7 @@ def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
     tangents = _vectors("jvp", v, points, "input")
     seeds, slopes = pull_linear(outputs, points)
     found = pull(or_zeros(slopes, points), tangents, seeds, create_graph)
-    return _values(outputs, result, create_graph), _like(_defined("jvp", found, outputs, strict), result)
+    return _values(outputs, result, create_graph), _like(_as(outputs, _defined("jvp", found, outputs, strict)), result)
 
 
 def vhp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
@@ -114,7 +115,7 @@ def _hessian_product(
     vectors = _vectors(name, v, points, "input")
     slopes = pull(outputs, [full(1, y.shape, y) for y in outputs], points, True)
     found = pull(_defined(name, slopes, points, strict), vectors, points, create_graph)
-    return _values(outputs, result, create_graph), _like(_defined(name, found, points, strict), inputs)
+    return _values(outputs, result, create_graph), _like(_as(outputs, _defined(name, found, points, strict)), inputs)
 
 
 # ---- the parts ----
@@ -151,6 +152,12 @@ def _listed(name: str, what: str, tensors: object) -> tuple[Tensor, ...]:
 
 def _like(tensors: Sequence[Tree], structure: object) -> Tree:
     return tuple(tensors) if isinstance(structure, tuple) else tensors[0]
+
+
+def _as(outputs: Sequence[Tensor], found: Sequence[Tensor]) -> Sequence[Tensor]:
+    """What was found, in the class of the outputs where that is derived from Tensor and not asked."""
+    kind = result_class(outputs)
+    return found if kind is Tensor or asked_class(outputs) is not None else [x.as_subclass(kind) for x in found]
 
 
 def _values(outputs: Sequence[Tensor], result: Tree, create_graph: bool) -> Tree:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from genesis.autograd.backward_pass import grad
+from genesis.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from genesis.ir.annotations import AnyFunction, Arguments
 from genesis.ir.dtypes import complex128, float64
 from genesis.ir.shapes import Shape, numel
@@ -26,7 +27,9 @@ class GradcheckError(RuntimeError):
 
 def gradcheck(
     func: AnyFunction, inputs: Inputs, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-    raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False,
+    raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False, *, check_forward_ad: bool = False,
+    check_backward_ad: bool = True, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+    check_undefined_grad: bool = True, check_grad_dtypes: bool = False, masked: bool | None = None,
 ) -> bool:
     """Whether the gradients of `func` by the `inputs` that require one are those of central differences.
 
@@ -43,25 +46,34 @@ def gradcheck(
         raise_exception: without it, False is returned where GradcheckError would be raised.
         nondet_tol: how far two runs of backward may be apart.
         fast_mode: compare the Jacobians along one random direction of each input and output, not everywhere.
+        check_forward_ad: whether tangents (`autograd.forward_ad`) are checked; check_backward_ad: whether gradients are.
+        check_batched_grad: whether the gradients of several cotangents at once are those of one after the other.
+        check_batched_forward_grad, check_undefined_grad, check_grad_dtypes, masked: accepted as PyTorch's. Tangents are linear
+            in gradients here, dtypes are checked always, and `sparse.as_sparse_gradcheck` is for sparse tensors.
 
     Raises GradcheckError, which names the input, the output and both numbers where they differ most, and ValueError if no
-    input requires a gradient. A gradient that is None counts as zeros.
+    input requires a gradient or nothing is to be checked. A gradient that is None counts as zeros.
 
     >>> x = genesis.tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> genesis.autograd.gradcheck(lambda x: (x**2).sum(), x)
     True
     """
-    return _holds(_Check("gradcheck", func, _sequence(inputs)), eps, atol, rtol, raise_exception, nondet_tol, fast_mode)
+    settings = _Settings(eps, atol, rtol, nondet_tol, fast_mode, check_forward_ad, check_backward_ad, check_batched_grad)
+    return _holds(_Check("gradcheck", func, _sequence(inputs)), settings, raise_exception)
 
 
 def gradgradcheck(
     func: AnyFunction, inputs: Inputs, grad_outputs: Inputs | None = None, eps: float = 1e-6, atol: float = 1e-5,
-    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False,
+    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False, *,
+    check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, check_batched_grad: bool = False,
+    check_undefined_grad: bool = True, check_grad_dtypes: bool = False, gen_non_contig_grad_outputs: bool = False,
+    masked: bool = False,
 ) -> bool:
     """Whether second derivatives of `func` are right: `gradcheck` of its gradients by the inputs and by `grad_outputs`.
 
     `grad_outputs` has a tensor for each output that requires a gradient; left out, they are random. In what is raised,
     output i is the gradient by the i-th input that has one, and inputs after those of `func` are the `grad_outputs`.
+    `check_fwd_over_rev` checks the gradients' tangents, `check_rev_over_rev` their gradients; other arguments as `gradcheck`'s.
 
     >>> x = genesis.tensor([0.5, 1.5], requires_grad=True)
     >>> genesis.autograd.gradgradcheck(lambda x: x.exp() * x, x)
@@ -84,7 +96,8 @@ def gradgradcheck(
         return tuple([g for g in found if g is not None])
 
     check = _Check("gradgradcheck", gradients, (*arguments, *cotangents))
-    return _holds(check, eps, atol, rtol, raise_exception, nondet_tol, fast_mode)
+    settings = _Settings(eps, atol, rtol, nondet_tol, fast_mode, check_fwd_over_rev, check_rev_over_rev, check_batched_grad)
+    return _holds(check, settings, raise_exception)
 
 
 def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, eps: float = 1e-5) -> bool:
@@ -101,10 +114,25 @@ def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, ep
 # ---- the check ----
 
 
-def _holds(check: _Check, eps: float, atol: float, rtol: float, raise_exception: bool, nondet_tol: float, fast: bool) -> bool:
+class _Settings(NamedTuple):
+    """How, and what, is compared."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    fast: bool
+    forward: bool
+    backward: bool
+    batched: bool
+
+
+def _holds(check: _Check, settings: _Settings, raise_exception: bool) -> bool:
+    if not (settings.forward or settings.backward):
+        raise ValueError(f"{check.name}: nothing is to be checked; want forward or backward derivatives")
     try:
         with recording(True) as again, again:
-            check.compare(eps, atol, rtol, nondet_tol, fast)
+            check.compare(settings)
     except GradcheckError:
         if raise_exception:
             raise
@@ -135,6 +163,7 @@ class _Check:
         point = [(moved or {}).get(i, a) for i, a in enumerate(self.point)]
         given = self.given(point)
         outputs = [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in self.called(given)]
+        self.shapes = [y.shape for y in outputs]
         for y in outputs:
             y.numpy(force=True)  # so that every row of the Jacobian is the same program
         return outputs, [given[i] for i in self.wanted]
@@ -152,36 +181,59 @@ class _Check:
         arguments = [call(OPERATIONS["view_as_complex"], (a,)) if pairs else a for a, pairs in joined]
         return _tensors(self.name, self.func(*arguments))
 
-    def compare(self, eps: float, atol: float, rtol: float, nondet_tol: float, fast: bool) -> None:
-        """Both Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
+    def compare(self, settings: _Settings) -> None:
+        """The Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
         outputs, leaves = self.run()
         kept = [k for k, y in enumerate(outputs) if y.requires_grad]
         kept = kept or [k for k, y in enumerate(outputs) if y.dtype.category >= 2]
-        rows = [_directions(outputs[k].shape, fast, seed=0) for k in kept]
-        gradients = [self.gradients(k, outputs[k], leaves, u) for k, u in zip(kept, rows, strict=True)]
+        rows = [_directions(outputs[k].shape, settings.fast, seed=0) for k in kept]
+        gradients = []
+        if settings.backward:
+            gradients = [self.gradients(k, outputs[k], leaves, u) for k, u in zip(kept, rows, strict=True)]
+            self.check_again(kept, rows, gradients, settings)
+        for n, i in enumerate(self.wanted):
+            columns = _directions(self.point[i].shape, settings.fast, seed=1)
+            slopes = [self.slopes(i, v, settings.eps) for v in columns]
+            tangents = [self.tangents(i, v) for v in columns] if settings.forward else []
+            for m, (k, u) in enumerate(zip(kept, rows, strict=True)):
+                numerical = u @ _columns([s[k] for s in slopes], u)
+                if gradients:
+                    self.compare_one(k, i, gradients[m][n] @ columns.T, numerical, settings)
+                if tangents:
+                    self.compare_one(k, i, u @ _columns([t[k] for t in tangents], u), numerical, settings, ", forward,")
+
+    def check_again(
+        self, kept: Sequence[int], rows: Sequence[np.ndarray], gradients: Sequence[Sequence[np.ndarray]], settings: _Settings
+    ) -> None:
+        """Whether a second run of backward, and one of all rows at once if that is asked for, find the same."""
         outputs, leaves = self.run()
         for k, u, before in zip(kept, rows, gradients, strict=True):
-            for i, a, b in zip(self.wanted, before, self.gradients(k, outputs[k], leaves, u), strict=True):
-                if not np.allclose(a, b, 0, nondet_tol, equal_nan=True):
-                    raise GradcheckError(f"{self.name}: backward of output {k} to input {i} is not deterministic: "
-                                         f"two runs lie {np.abs(a - b).max():.6g} apart; want {nondet_tol} at most")
-        for n, i in enumerate(self.wanted):
-            columns = _directions(self.point[i].shape, fast, seed=1)
-            slopes = [self.slopes(i, v, eps) for v in columns]
-            for k, u, found in zip(kept, rows, gradients, strict=True):
-                numerical = u @ np.array([s[k] for s in slopes]).reshape(len(columns), u.shape[1]).T
-                analytical = found[n] @ columns.T
-                off = np.abs(analytical - numerical)
-                wrong = ~(off <= atol + rtol * np.abs(numerical))
-                if wrong.any():
-                    worst = np.where(wrong, np.nan_to_num(off, nan=np.inf), -1).argmax()
-                    row, column = np.unravel_index(worst, off.shape)
-                    where = " along a random direction" if fast else (
-                        f" at element {_element(row, outputs[k].shape)} by element {_element(column, self.point[i].shape)}")
-                    raise GradcheckError(
-                        f"{self.name}: the Jacobian of output {k} by input {i} differs most{where}: "
-                        f"numerical {numerical[row, column]:.8g}, analytical {analytical[row, column]:.8g}; "
-                        f"want them within {atol} + {rtol} * |numerical| (wrong: {wrong.sum()} of {wrong.size})")
+            again = [("not deterministic: two runs", self.gradients(k, outputs[k], leaves, u), settings.nondet_tol)]
+            if settings.batched and outputs[k].requires_grad:
+                again.append(("another of several cotangents at once: they", self.batched_gradients(outputs[k], leaves, u),
+                              settings.atol + settings.nondet_tol))
+            for what, found, within in again:
+                for i, a, b in zip(self.wanted, before, found, strict=True):
+                    if not np.allclose(a, b, 0, within, equal_nan=True):
+                        raise GradcheckError(f"{self.name}: backward of output {k} to input {i} is {what} "
+                                             f"lie {np.abs(a - b).max():.6g} apart; want {within} at most")
+
+    def compare_one(
+        self, k: int, i: int, analytical: np.ndarray, numerical: np.ndarray, settings: _Settings, mode: str = ""
+    ) -> None:
+        """Raise GradcheckError where the Jacobian of output k by input i is not the numerical one."""
+        off, atol, rtol = np.abs(analytical - numerical), settings.atol, settings.rtol
+        wrong = ~(off <= atol + rtol * np.abs(numerical))
+        if not wrong.any():
+            return
+        row, column = np.unravel_index(np.where(wrong, np.nan_to_num(off, nan=np.inf), -1).argmax(), off.shape)
+        shape = self.shapes[k]
+        where = " along a random direction" if settings.fast else (
+            f" at element {_element(row, shape)} by element {_element(column, self.point[i].shape)}")
+        raise GradcheckError(
+            f"{self.name}: the Jacobian of output {k} by input {i}{mode} differs most{where}: "
+            f"numerical {numerical[row, column]:.8g}, analytical {analytical[row, column]:.8g}; "
+            f"want them within {atol} + {rtol} * |numerical| (wrong: {wrong.sum()} of {wrong.size})")
 
     def gradients(self, k: int, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
         """For each leaf the cotangents (rows, elements) that the rows, cotangents of output k, lead to."""
@@ -198,6 +250,23 @@ class _Check:
                         f"want the input's, {leaf.shape} and {leaf.dtype.name}")
                 found[n][row] = got.numpy(force=True).reshape(-1)
         return found
+
+    def batched_gradients(self, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
+        """As `gradients`, of all rows at once."""
+        cotangents = from_data(rows.reshape(len(rows), *output.shape), float64, device=array_of(output).device)
+        found = grad(output, leaves, cotangents, retain_graph=True, allow_unused=True, is_grads_batched=True)
+        return [np.zeros((len(rows), leaf.numel())) if got is None else got.numpy(force=True).reshape(len(rows), -1)
+                for got, leaf in zip(found, leaves, strict=True)]
+
+    def tangents(self, i: int, direction: np.ndarray) -> list[np.ndarray]:
+        """The tangents of all outputs, flattened, as input i moves in a direction."""
+        given = self.given(self.point)
+        with dual_level():
+            given[i] = make_dual(given[i], from_data(direction.reshape(self.point[i].shape), float64, device=self.devices[i]))
+            outputs = [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in self.called(given)]
+            found = [unpack_dual(y).tangent for y in outputs]
+        return [np.zeros(y.numel()) if t is None else t.numpy(force=True).astype(np.float64).reshape(-1)
+                for y, t in zip(outputs, found, strict=True)]
 
     def slopes(self, i: int, direction: np.ndarray, eps: float) -> list[np.ndarray]:
         """Central differences of all outputs, flattened, as input i moves in a direction."""
@@ -218,6 +287,11 @@ def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
         return np.eye(numel(shape))
     vector = np.random.default_rng(seed).standard_normal((1, numel(shape)))
     return vector / max(float(np.linalg.norm(vector)), 1e-300)
+
+
+def _columns(found: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """What was found for each direction of an input, as the columns of a matrix that `rows` are multiplied with."""
+    return np.array(found).reshape(len(found), rows.shape[1]).T
 
 
 def _element(flat: np.intp, shape: Shape) -> tuple[int, ...]:

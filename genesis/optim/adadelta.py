@@ -29,7 +29,7 @@ class Adadelta(DeclaredOptimizer):
     weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     group_order = "lr rho eps weight_decay maximize capturable foreach differentiable"
     operation, kinds = adadelta_update, ("square_avg", "acc_delta")
-    is_elementwise = True
+    is_elementwise = steps_by_addition = True
     example = "eps=0.01", "[0.6877, 1.6848]"
 
     def settings(self, group: Group, age: int) -> Numbers:

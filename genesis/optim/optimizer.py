@@ -67,6 +67,8 @@ class Optimizer:
     keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
     hooks: OptimizerHooks | None = None
     part: Part | None = None  # all parameters are moved here
+    steps_by_addition: ClassVar[bool] = False  # whether PyTorch's step ends in `parameter.add_(..)`, which classes may override
+    has_own_addition = False  # whether the class of a parameter does
 
     def __init_subclass__(cls) -> None:
         if "is_elementwise" not in vars(cls) and not {"operation", "step", "update"}.isdisjoint(vars(cls)):
@@ -123,6 +125,8 @@ class Optimizer:
             group.setdefault(setting, value)
         if isinstance(group.get("lr"), Tensor) and group["lr"].numel() != 1:
             raise ValueError(f"{name}: Tensor lr must be 1-element, got shape {group['lr'].shape}")
+        if self.steps_by_addition and any(type(parameter).add_ is not Tensor.add_ for parameter in members):
+            self.has_own_addition = True
         self.check(group)
         self.param_groups.append(group)
         for parameter in members:
@@ -187,8 +191,20 @@ class Optimizer:
                 refuse("a gradient is sparse")
                 gradients: list[Any] = [parameter.grad for parameter in parameters]
                 self.update_sparse(parameters, gradients, group, age)
+            elif self.has_own_addition:
+                self._update_by_addition(parameters, group, age)
             else:
                 self.update(parameters, group, age)
+
+    def _update_by_addition(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        """Move `parameters`, those whose class overrides `add_` by its method: a point on a manifold stays there."""
+        own = [(p, p.as_subclass(Tensor).detach()) for p in parameters if type(p).add_ is not Tensor.add_]
+        before = [plain.clone() for _, plain in own]
+        self.update(parameters, group, age)
+        for (parameter, plain), value in zip(own, before, strict=True):
+            step = plain - value
+            plain.copy_(value)
+            parameter.add_(step)
 
     # ---- what a subclass defines ----
 

@@ -32,7 +32,7 @@ class RAdam(DeclaredOptimizer):
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
     group_order = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
     operation, kinds = radam_update, ("exp_avg", "exp_avg_sq")
-    is_elementwise = True
+    is_elementwise = steps_by_addition = True
     example = "lr=0.1", "[0.8000, 1.6000]"
 
     def settings(self, group: Group, age: int) -> Numbers:

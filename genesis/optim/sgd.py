@@ -36,7 +36,7 @@ class SGD(DeclaredOptimizer):
     nesterov: bool = setting(default=False, doc="step along gradient + momentum * v instead")
 
     operation, kinds = sgd_update, ("momentum_buffer",)
-    is_elementwise = True
+    is_elementwise = steps_by_addition = True
     example = "lr=0.1", "[0.8000, 1.6000]"
     hints = ("foreach", "differentiable", "fused")
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 from genesis.autograd import GradcheckError, gradcheck, gradgradcheck, numerical_gradient_check
@@ -158,6 +159,56 @@ def test_inputs_on_another_device_are_checked_there():
     x = genesis.tensor([1.0, 2.0], device="cpu:1", requires_grad=True)
     assert gradcheck(lambda x: x.exp() * w, x) and gradgradcheck(lambda x: x.exp() * w, x)
     assert not gradcheck(half_forgotten, x, raise_exception=False)
+
+
+# ---- what is checked ----
+
+
+class Tripled(genesis.autograd.Function):
+    """2 x, whose backward says 3."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g
+
+
+@pytest.mark.parametrize("options", [
+    {"check_forward_ad": True}, {"check_forward_ad": True, "check_backward_ad": False}, {"check_batched_grad": True},
+    {"check_forward_ad": True, "fast_mode": True}, {"check_undefined_grad": False, "check_grad_dtypes": True, "masked": False},
+])
+def test_the_options_of_pytorch_find_what_it_finds(options):
+    def product(x, y):
+        return (x * y).sin(), x.sum()
+
+    for lib in (genesis, torch):
+        given = [lib.tensor([0.5, 1.5], dtype=lib.float64, requires_grad=True), lib.tensor([2.0, -1.0], dtype=lib.float64)]
+        assert lib.autograd.gradcheck(product, given, **options)
+    with pytest.raises(GradcheckError, match="forward" if options.get("check_backward_ad") is False else "Jacobian"):
+        gradcheck(Tripled.apply, leaf(3), **options)
+    assert not gradcheck(Tripled.apply, leaf(3), raise_exception=False, **options)
+
+
+def test_complex_numbers_have_tangents_of_both_parts():
+    z = genesis.tensor([1 + 2j, 0.5 - 1j], requires_grad=True)
+    assert gradcheck(lambda z: z * z.conj() + z.exp(), z, check_forward_ad=True, check_batched_grad=True)
+
+
+@pytest.mark.parametrize("options", [{"check_fwd_over_rev": True}, {"check_batched_grad": True},
+                                     {"check_fwd_over_rev": True, "check_rev_over_rev": False, "check_undefined_grad": False}])
+def test_second_derivatives_have_the_options_too(options):
+    for lib in (genesis, torch):
+        x = lib.tensor([0.5, 1.5], dtype=lib.float64, requires_grad=True)
+        assert lib.autograd.gradgradcheck(lambda x: x.exp() * x, x, gen_non_contig_grad_outputs=True, **options)
+    assert not gradgradcheck(wrong_in_the_second, leaf(3), raise_exception=False, **options)
+
+
+def test_something_is_to_be_checked():
+    with pytest.raises(ValueError, match="nothing is to be checked"):
+        gradcheck(lambda x: x * x, leaf(2), check_backward_ad=False)
 
 
 # ---- one input ----

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 import urllib.parse
 import urllib.request
@@ -62,6 +63,7 @@ def load_state_dict_from_url(
     name = file_name or os.path.basename(urllib.parse.urlparse(url).path)
     path, found = directory / name, HASH_REGEX.search(name)
     if not path.exists():
+        sys.stdout.write(f'Downloading: "{url}" to {path}\n')
         download_url_to_file(url, path, found[1] if check_hash and found else None, progress)
     return load(path, map_location, weights_only=weights_only)
 

@@ -245,4 +245,14 @@ TYPES: dict[str, Any] = {
 }
 
 
+class _RequiredParameter:
+    """The default of an optimizer's setting that has none."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+REQUIRED = _RequiredParameter()
+
+
 replayable_module(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,27 +27,63 @@ def default_collate(batch: Sequence[Tree]) -> Tree:
     """The batch of a list of samples: tensors, arrays and numbers are stacked along a new first axis.
 
     Dicts, named tuples, dataclasses and lists keep their type and tuples become lists, collated part by part; strings
-    stay a list. Python floats become float64. Raises TypeError for samples of other types, ValueError where shapes or
-    lengths differ.
+    stay a list. Python floats become float64. `default_collate_fn_map` has a function for each class that is not taken
+    apart: users add theirs. Raises TypeError for samples of other types, ValueError where shapes or lengths differ.
 
     >>> default_collate([{"x": genesis.ones(2), "label": 3}, {"x": genesis.zeros(2), "label": 4}])
     {'x': tensor([[1., 1.],
             [0., 0.]]), 'label': tensor([3, 4])}
     """
-    first = batch[0]
-    if isinstance(first, Tensor):
-        return _stacked(batch)
-    if isinstance(first, np.ndarray | np.generic) and first.dtype.kind in "biufV":  # V: bfloat16
-        return from_data(_same_shapes([np.asarray(sample) for sample in batch]))
-    if isinstance(first, bool | int):
-        return from_data(list(batch))
-    if isinstance(first, float):
-        return from_data(list(batch), float64)
-    if isinstance(first, str | bytes):
-        return list(batch)
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch: Sequence[Tree], *, collate_fn_map: Kinds | None = None) -> Tree:
+    """As `default_collate`, of samples of the classes in `collate_fn_map` by their functions: of (batch, collate_fn_map=)."""
+    first, kinds = batch[0], collate_fn_map or {}
+    function = kinds.get(type(first)) or next((kinds[kind] for kind in kinds if isinstance(first, kind)), None)
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
     if isinstance(first, list | tuple) and any(len(sample) != len(first) for sample in batch):
         raise ArgumentError(f"default_collate: samples have {sorted({len(s) for s in batch})} parts; want as many in each")
-    return _by_parts(first, lambda read: default_collate([read(sample) for sample in batch]), "default_collate")
+    return _by_parts(
+        first, lambda read: collate([read(sample) for sample in batch], collate_fn_map=collate_fn_map), "default_collate")
+
+
+def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Kinds | None = None) -> Tensor:
+    """The tensors in one."""
+    return _stacked(batch)
+
+
+def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Kinds | None = None) -> Tensor:
+    """Arrays and NumPy's numbers in one tensor."""
+    if batch[0].dtype.kind not in "biufV":  # V: bfloat16
+        raise TypeError(f"default_collate: cannot put arrays of {batch[0].dtype} into one batch")
+    return from_data(_same_shapes([np.asarray(sample) for sample in batch]))
+
+
+collate_numpy_scalar_fn = collate_numpy_array_fn
+
+
+def collate_float_fn(batch: Sequence[float], *, collate_fn_map: Kinds | None = None) -> Tensor:
+    """Floats as float64."""
+    return from_data(list(batch), float64)
+
+
+def collate_int_fn(batch: Sequence[int], *, collate_fn_map: Kinds | None = None) -> Tensor:
+    """Integers, and bools."""
+    return from_data(list(batch))
+
+
+def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Kinds | None = None) -> list[Any]:
+    """A list."""
+    return list(batch)
+
+
+Kinds = dict[Any, Callable[..., Any]]
+default_collate_fn_map: Kinds = {  # users add classes of their own
+    Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn, np.generic: collate_numpy_array_fn, int: collate_int_fn,
+    float: collate_float_fn, str: collate_str_fn, bytes: collate_str_fn,
+}
 
 
 def default_convert(data: Tree) -> Tree:
@@ -104,6 +141,8 @@ def gathered(dataset: object, positions: Sequence[int]) -> list[Tensor] | None:
     """The batch that default_collate would make of the rows of a TensorDataset, read at once; None for other datasets."""
     if type(dataset) is Subset:
         return gathered(dataset.dataset, [dataset.indices[p] for p in positions])
+    if default_collate_fn_map.get(Tensor) is not collate_tensor_fn:
+        return None
     if type(dataset) is not TensorDataset or (is_grad_enabled() and any(t.requires_grad for t in dataset.tensors)):
         return None
     return [from_data(values_of(t)[list(positions)]) for t in dataset.tensors]

@@ -79,3 +79,36 @@ class Named(nn.Parameter):
 named = Named(torch.ones(2), name="first")
 print(type(named).__name__, named.mine, named.requires_grad, isinstance(named, nn.Parameter), named.tolist())
 print(nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1), False))
+
+
+class Scale(nn.Parameter):
+    """A positive number: a step multiplies it."""
+
+    def add_(self, other, alpha=1):
+        with torch.no_grad():
+            return self.copy_(self.as_subclass(torch.Tensor) * torch.exp(alpha * other.as_subclass(torch.Tensor)))
+
+
+for kind, settings in ((torch.optim.SGD, dict(lr=0.5, momentum=0.9)), (torch.optim.Adadelta, dict(lr=0.5)),
+                       (torch.optim.RAdam, dict(lr=0.1)), (torch.optim.Adam, dict(lr=0.1))):
+    scale, plain = Scale(torch.tensor([0.5, 2.0])), nn.Parameter(torch.tensor([1.0, -1.0]))
+    optimizer = kind([scale, plain], **settings)
+    for _ in range(3):
+        optimizer.zero_grad()
+        ((scale.log() ** 2).sum() + (plain * scale.detach()).sum()).backward()
+        optimizer.step()
+    print(kind.__name__, scale.tolist(), plain.tolist())
+
+
+class Coordinates(torch.Tensor):
+    pass
+
+
+def bent(x):
+    return (x ** 2).sum() * x
+
+
+at, functional = torch.arange(3.0).as_subclass(Coordinates), torch.autograd.functional
+for found in (functional.jacobian(bent, at), functional.jacobian(bent, at, vectorize=True), functional.vjp(bent, at, at)[1],
+              functional.jvp(bent, at, at)[1], functional.hessian(lambda x: bent(x).sum(), at)):
+    print(type(found).__name__, found.tolist())

@@ -11,9 +11,11 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributions import Categorical
+from torch.optim.optimizer import required
 from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torch.utils.data._utils import collate as collating
 from torch.utils.data._utils.collate import np_str_obj_array_pattern
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _SingleProcessDataLoaderIter
 from torch.utils.flop_counter import FlopCounterMode
@@ -304,3 +306,29 @@ sets = (_DatasetKind.Map, ["ab", "cd", "ef"], [2, 0]), (_DatasetKind.Iterable, [
 for kind, dataset, positions in sets:
     batches = _SingleProcessDataLoaderIter(Loader(dataset, kind, positions))
     print([*batches], isinstance(batches, _BaseDataLoaderIter))
+
+
+# Samples of a class of one's own in batches.
+class Point:
+    def __init__(self, *at):
+        self.at = at
+
+
+def collate_points(batch, *, collate_fn_map=None):
+    return collating.collate([point.at for point in batch], collate_fn_map=collate_fn_map)
+
+
+collating.default_collate_fn_map.update({Point: collate_points})
+print(torch.utils.data.default_collate([{"p": Point(1, 2.5), "n": "a"}, {"p": Point(3, 4.5), "n": "b"}]))
+print([batch for batch in DataLoader([Point(k, -k) for k in range(3)], batch_size=2)])
+del collating.default_collate_fn_map[Point]
+kinds = {np.generic: collating.collate_numpy_scalar_fn, int: collating.collate_int_fn, float: lambda batch, **_: "floats"}
+print(collating.collate([(np.float32(1), 2, 3.0, True), (np.float32(3), 4, 5.0, False)], collate_fn_map=kinds))
+for samples in ([Point(1)], [np.array(["a"])], [object()]):
+    try:
+        print(torch.utils.data.default_collate(samples))
+    except TypeError as problem:
+        print(type(problem).__name__)
+print(required, torch.onnx.TrainingMode.TRAINING.value)
+with torch.no_grad():
+    print(torch.nn.init._no_grad_fill_(torch.ones(2), 3.0), torch.nn.init._no_grad_zero_(torch.ones(2)))

@@ -1,0 +1,122 @@
+"""`torch.hub`'s repositories: the models that a folder's `hubconf.py` makes, fetched from GitHub or there already."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from genesis.as_torch.stand_ins.hub import download_url_to_file, get_dir
+from genesis.ir.annotations import AnyFunction
+
+MODULE_HUBCONF = "hubconf.py"
+VAR_DEPENDENCY = "dependencies"
+Trust = bool | str | None
+
+
+def load(
+    repo_or_dir: str | os.PathLike[str], model: str, *args: Any, source: str = "github", trust_repo: Trust = None,
+    force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
+) -> Any:
+    """What the function `model` of a repository's `hubconf.py` returns: "owner/name[:reference]", or with "local" a folder.
+
+    Raises ValueError for another source, RuntimeError where there is no such function or a module it depends on is missing.
+    """
+    if source.lower() not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    folder = Path(repo_or_dir) if source.lower() == "local" else _fetched(str(repo_or_dir), force_reload, trust_repo, verbose)
+    with _opened(folder) as module:
+        return _entry(module, model)(*args, **kwargs)
+
+
+def list(
+    github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Trust = None, verbose: bool = True
+) -> builtins.list[str]:
+    """The names of all functions that a repository offers."""
+    with _opened(_fetched(github, force_reload, trust_repo, verbose)) as module:
+        return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
+
+
+def help(
+    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Trust = None
+) -> str | None:
+    """The docstring of a repository's function."""
+    with _opened(_fetched(github, force_reload, trust_repo, verbose=True)) as module:
+        return _entry(module, model).__doc__
+
+
+def _fetched(repository: str, force: bool, trust: Trust, verbose: bool) -> Path:
+    """The folder of "owner/name[:reference]", which is downloaded unless it was before."""
+    parsed = re.fullmatch(r"([^/:]+)/([^/:]+)(?::(.+))?", repository)
+    if parsed is None:
+        raise ValueError(f"torch.hub: repository {repository!r}; want 'owner/name' or 'owner/name:reference'")
+    owner, name, reference = parsed[1], parsed[2], parsed[3] or "HEAD"
+    home = Path(get_dir())
+    home.mkdir(parents=True, exist_ok=True)
+    _ask_for_trust(f"{owner}_{name}", home / "trusted_list", trust)
+    folder = home / "_".join((owner, name, reference.replace("/", "_")))
+    if folder.exists() and not force:
+        if verbose:
+            sys.stderr.write(f"Using cache found in {folder}\n")
+        return folder
+    with tempfile.TemporaryDirectory(dir=home) as place:
+        archive = Path(place) / "archive.zip"
+        download_url_to_file(f"https://github.com/{owner}/{name}/zipball/{reference}", archive, progress=False)
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(place)
+            top = packed.namelist()[0].partition("/")[0]
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.move(str(Path(place) / top), folder)
+    return folder
+
+
+def _ask_for_trust(owner_name: str, listed: Path, trust: Trust) -> None:
+    """What `trust_repo` says before somebody's code runs: nothing, a warning, or a question that has to be answered with y."""
+    known = listed.read_text().splitlines() if listed.exists() else []
+    if trust is None and owner_name not in known:
+        warnings.warn(f"torch.hub: code of an untrusted repository, {owner_name}, is about to run; say trust_repo=True or "
+                      "trust_repo='check'", stacklevel=4)
+    elif trust is False or (trust == "check" and owner_name not in known):
+        if input(f"The repository {owner_name} is not in the list of trusted repositories. Do you trust it (y/N)? ") != "y":
+            raise RuntimeError("Untrusted repository.")
+        trust = True
+    if trust is True and owner_name not in known:
+        listed.write_text("\n".join([*known, owner_name]) + "\n")
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[ModuleType]:
+    """The module of a folder's `hubconf.py`, which finds the folder's others for as long as this lasts."""
+    sys.path.insert(0, str(folder))
+    try:
+        spec = importlib.util.spec_from_file_location(MODULE_HUBCONF, folder / MODULE_HUBCONF)
+        if spec is None or spec.loader is None:
+            raise RuntimeError(f"torch.hub: {folder} has no {MODULE_HUBCONF}")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _entry(module: ModuleType, model: str) -> AnyFunction:
+    if not isinstance(model, str):
+        raise ValueError("Invalid input: model should be a string of function name")
+    missing = [name for name in getattr(module, VAR_DEPENDENCY, ()) if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+    found = getattr(module, model, None)
+    if found is None or not callable(found):
+        raise RuntimeError(f"Cannot find callable {model} in hubconf")
+    return found  # type: ignore[no-any-return]
