@@ -111,6 +111,20 @@ class Sequential(_Positional):
             else:
                 self.append(module)
 
+    def insert(self, index: int, module: Module | None) -> Self:
+        """Add `module` before the one at `index`. Raises IndexError for a position that is not there."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"insert: position {index} is out of range for {len(self)} modules")
+        return super().insert(index, module)
+
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*[*self] * _times(times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Self:
+        return self.extend([*self] * (_times(times) - 1))
+
     def forward(self, input: Any) -> Tensor:
         """The last module's result."""
         for module in self:
@@ -123,6 +137,15 @@ class Sequential(_Positional):
     def _sliced(self, index: slice) -> Module:
         """The modules keep their names."""
         return type(self)(dict([*self._modules.items()][index]))
+
+
+def _times(times: object) -> int:
+    """How often modules are to follow one another."""
+    if not isinstance(times, int):
+        raise TypeError(f"Sequential: is repeated an int of times, got {type(times).__name__} {times!r:.40}")
+    if times < 1:
+        raise ValueError(f"Sequential: is repeated once or more, got {times}")
+    return times
 
 
 class ModuleList(_Positional):

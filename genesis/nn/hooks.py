@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -37,12 +38,12 @@ class _Hooks:
 
     def call(self, module: Hooked, inputs: Arguments, options: Options) -> Tree:
         """The module's result, with its hooks called before and after."""
-        for hook in [*self.before.values()]:
-            inputs, options = hook(module, inputs, options)
-        backward_call = _BackwardCall(module, self) if self.backward_before or self.backward_after else None
         called: set[int] = set()
         output = None
         try:
+            for hook in [*self.before.values()]:
+                inputs, options = hook(module, inputs, options)
+            backward_call = _BackwardCall(module, self) if self.backward_before or self.backward_after else None
             if backward_call is not None:
                 inputs = backward_call.in_(inputs)
             output = module.forward(*inputs, **options)
@@ -52,7 +53,11 @@ class _Hooks:
             return output if backward_call is None else backward_call.out(output)
         except Exception:
             for hook in [hook for key, hook in self.failed.items() if key not in called]:
-                hook(module, inputs, options, output)
+                try:
+                    hook(module, inputs, options, output)
+                except Exception as problem:
+                    warnings.warn(f"forward hook with always_call=True raised, and so did what came before it: {problem!r}",
+                                  stacklevel=3)
             raise
 
 

@@ -201,3 +201,22 @@ def test_names_in_a_dict_of_modules_are_a_set(lib):
     made.pop("b")
     made.clear()
     assert not len(made) and "a" not in made
+
+
+@pytest.mark.parametrize("change", [
+    lambda model, layer: model.insert(-1, layer), lambda model, layer: model.insert(2, layer),
+    lambda model, layer: model.insert(3, layer), lambda model, layer: model.insert(-3, layer),
+    lambda model, layer: model * 2, lambda model, layer: 3 * model, lambda model, layer: model * 0,
+    lambda model, layer: model * 1.5, lambda model, layer: model.__imul__(3), lambda model, layer: model.__imul__(0),
+])
+def test_a_sequence_grows_by_repetition_and_insertion_as_in_torch(change):
+    def grown(library):
+        model = library.nn.Sequential(library.nn.ReLU(), library.nn.Tanh())
+        try:
+            changed = change(model, library.nn.ELU())
+        except (IndexError, TypeError, ValueError) as problem:
+            changed = type(problem).__name__
+        names = [[type(layer).__name__ for layer in found] for found in (model, changed) if not isinstance(found, str)]
+        return names, changed is model, changed if isinstance(changed, str) else [name for name, _ in changed.named_children()]
+
+    assert grown(genesis) == grown(torch)

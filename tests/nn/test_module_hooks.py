@@ -88,6 +88,34 @@ def test_a_hook_that_is_always_called_hears_of_failures():
     assert both(watch) == [None]
 
 
+def test_a_hook_that_is_always_called_hears_of_hooks_before_it_that_fail():
+    def watch(library, layer, x, log):
+        def fail(*_):
+            raise ZeroDivisionError("before")
+
+        layer.register_forward_pre_hook(fail)
+        layer.register_forward_hook(lambda module, inputs, output: log.append(output), always_call=True)
+        with pytest.raises(ZeroDivisionError):
+            layer(x)
+        return [x]
+
+    assert both(watch) == [None]
+
+
+def test_a_hook_that_fails_after_a_failure_is_warned_of_and_does_not_take_its_place():
+    def watch(library, layer, x, log):
+        def fail(*_):
+            raise ZeroDivisionError("hook")
+
+        layer.register_forward_hook(fail, always_call=True)
+        layer.register_forward_hook(lambda *_: log.append("the next one"), always_call=True)
+        with pytest.warns(UserWarning, match="always_call=True.* raised"), pytest.raises((RuntimeError, ValueError)):
+            layer(x[:, :2])
+        return [x]
+
+    assert both(watch) == ["the next one"]
+
+
 def test_backward_hooks_see_gradients():
     def watch(library, layer, x, log):
         layer.register_full_backward_pre_hook(lambda module, gradients: log.append(("pre", shapes(gradients))))
