@@ -13,10 +13,19 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.conversion import rewritten
 from genesis.ops.correlation import block, windows_convolved
-from genesis.ops.layout import Layout, contiguous_layout, select_layout
+from genesis.ops.layout import Layout, contiguous_layout, select_layout, slice_layout, unflatten_layout
 from genesis.ops.registry import OPERATIONS, primitive
 from genesis.ops.registry import expand as expand_value
-from genesis.ops.views import forwards, put_reference, put_value, reshape_value, view_node, view_reference, view_value
+from genesis.ops.views import (
+    forwards,
+    put_reference,
+    put_value,
+    reshape_value,
+    slice_value,
+    view_node,
+    view_reference,
+    view_value,
+)
 
 _COUNTED = 1 << 22  # elements whose places are compared one by one, where strides alone do not tell
 
@@ -79,7 +88,18 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
     at = Layout(tuple(at.shape[a] for a in axes), tuple(at.strides[a] for a in axes), at.offset)
     x, at = forwards(reshape_value(x, at.shape), at)
     while 0 not in at.shape and (pair := colliding_axes(at)):
-        x, at = _windows_joined(x, at, *pair)
+        far, near = sorted(pair, key=lambda axis: at.strides[axis], reverse=True)
+        hop, odd = divmod(at.strides[far], at.strides[near])
+        hops, rest = divmod(at.shape[near], hop)
+        if odd or 2 * (hops + (rest > 0)) >= at.shape[near]:
+            x, at = _windows_joined(x, at, *pair)
+        elif rest:  # what a window has beyond whole hops meets no other's
+            cuts = (0, hops * hop), (hops * hop, at.shape[near])
+            return reduce(add, [put_sums(slice_value(x, near, *cut), slice_layout(at, near, *cut), shape) for cut in cuts])
+        else:  # a sum over hops, of many places each
+            split = unflatten_layout(at, near, (hops, hop))
+            assert split is not None
+            x, at = reshape_value(x, split.shape), split
     if is_injective(at):
         return put_value(None, x, at, shape)
     axis = min(range(len(at.shape)), key=lambda a: at.shape[a])  # placed one after the other along the shortest axis

@@ -81,7 +81,8 @@ def test_windows_share_storage_and_are_not_written_to():
     assert x.tolist() == [1, 2, 10, 4, 5]
 
 
-@pytest.mark.parametrize(("size", "step", "hop"), [(3, 1, 1), (5, 2, 1), (5, 2, 3), (4, 3, 1), (2, 5, 1)])
+@pytest.mark.parametrize(("size", "step", "hop"), [
+    (3, 1, 1), (5, 2, 1), (5, 2, 3), (4, 3, 1), (2, 5, 1), (12, 3, 1), (11, 4, 1), (12, 3, 2), (9, 6, 3)])
 def test_gradients_of_windows_of_windows_are_sums(size, step, hop):
     values = np.random.default_rng(0).normal(size=(4, 23))
 
