@@ -17,7 +17,7 @@ from genesis.codegen.segment import DeviceProgram, Segment
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.lower import Lowered
-from genesis.lower.verifier import VerificationError, verify
+from genesis.lower.verifier import MemoryPlanError, verify
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import Buffer, host_pool
 from genesis.runtime.native import Completion, Fault
@@ -31,23 +31,23 @@ KNOWN = 2  # tensors that hold a result's memory while a replay runs: the one th
 
 
 def verified(lowered: Lowered, saved: int, segments: Sequence[Segment], arena_bytes: int, device: Device) -> list[Segment]:
-    """The segments of a program that was verified, and whose runs will be; raises VerificationError."""
+    """The segments of a program that was verified, and whose runs will be; raises MemoryPlanError."""
     verify(lowered, saved)
     if arena_bytes < lowered.schedule.arena_bytes:
-        raise VerificationError(f"an arena of {lowered.schedule.arena_bytes} bytes is to lie in {arena_bytes}")
+        raise MemoryPlanError(f"an arena of {lowered.schedule.arena_bytes} bytes is to lie in {arena_bytes}")
     slots = _Slots(lowered, arena_bytes, device)
     return [segment if segment.program is None else segment._replace(program=_VerifiedProgram(segment.program, slots))
             for segment in segments]
 
 
 def verify_inputs(nodes: Sequence[Node], arrays: Sequence[Array]) -> None:
-    """Raise VerificationError unless each array lies as the program that reads it takes it to lie."""
+    """Raise MemoryPlanError unless each array lies as the program that reads it takes it to lie."""
     for node, array in zip(nodes, arrays, strict=False):
         assert array.memory is not None
         found, wanted = (array.node.shape, array.node.dtype, array.memory.strides), (
             node.shape, node.dtype, node.attrs.get("strides"))
         if found != wanted:
-            raise VerificationError(f"an input is {found}; the program was made for {wanted}")
+            raise MemoryPlanError(f"an input is {found}; the program was made for {wanted}")
 
 
 class _VerifiedProgram:
@@ -83,7 +83,7 @@ class _Slots:
         self.runs = self.searches = 0
 
     def check(self, values: Sequence[int | float], known: int) -> None:
-        """Raise VerificationError if a run with these slots would write where something else lies.
+        """Raise MemoryPlanError if a run with these slots would write where something else lies.
 
         So many tensors are `known` to hold what is written over: they are to hold the result.
         """
@@ -98,7 +98,7 @@ class _Slots:
         end = end_of_written = 0
         for low, high, is_written, name in sorted(spans):
             if low < high and low < (end if is_written else end_of_written):
-                raise VerificationError(f"{name}, bytes {low:#x} to {high:#x}, lies in what else the program reads or writes: "
+                raise MemoryPlanError(f"{name}, bytes {low:#x} to {high:#x}, lies in what else the program reads or writes: "
                                         f"{[(n, hex(a), hex(b)) for a, b, _, n in spans if a < high and low < b]}")
             end, end_of_written = max(end, high), max(end_of_written, high if is_written else 0)
         if self.is_host:
@@ -109,16 +109,16 @@ class _Slots:
         buffers = [host_pool.owner(start) for start in starts]
         for start, size, buffer in zip(starts, filter(None, self.outputs), buffers, strict=True):
             if not isinstance(buffer, Buffer) or buffer.nbytes < size:
-                raise VerificationError(f"a result of {size} bytes is to lie at {start:#x}: nobody's memory of that size")
+                raise MemoryPlanError(f"a result of {size} bytes is to lie at {start:#x}: nobody's memory of that size")
             if buffer.shared:
-                raise VerificationError(f"a result of {size} bytes is to lie at {start:#x}, which arrays outside see")
+                raise MemoryPlanError(f"a result of {size} bytes is to lie at {start:#x}, which arrays outside see")
         self.runs += 1
         if buffers and (self.runs > 1 or over_inputs) and self.searches < SEARCHES[0]:
             self.searches += 1
             found = holders(buffers)
             for address, count in Counter([address for address, _ in found]).items():
                 if count > known:
-                    raise VerificationError(f"a result is to lie at {address:#x}, where others hold a value: "
+                    raise MemoryPlanError(f"a result is to lie at {address:#x}, where others hold a value: "
                                             f"{[name for at, name in found if at == address]}")
 
 

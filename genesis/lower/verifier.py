@@ -48,7 +48,7 @@ from genesis.ops.registry import PRIMITIVES
 LINE = 64  # bytes: two partial sums share no cache line
 
 
-class VerificationError(AssertionError):
+class MemoryPlanError(AssertionError):
     """A program that would compute something else than its graph says: the launch, the value, the bytes."""
 
 
@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 
 def verify(lowered: Lowered, saved: int = 0) -> None:
-    """Raise VerificationError unless all of the above holds; the last `saved` results are for backward alone."""
+    """Raise MemoryPlanError unless all of the above holds; the last `saved` results are for backward alone."""
     program = _Program(lowered)
     for number, stage in enumerate(lowered.schedule.stages):
         program.run(number, stage)
@@ -95,10 +95,10 @@ class _Program:
             self.to_come.update({each.value for each in found if each.writes})
         self._place_values()
 
-    def fail(self, value: int, problem: str) -> VerificationError:
+    def fail(self, value: int, problem: str) -> MemoryPlanError:
         node = self.nodes[value]
         where = f", {self.spans[value]}," if value in self.spans else ""
-        return VerificationError(f"{self.launch}: %{value} = {node.op}(), {node.dtype.name}{list(node.shape)}{where} {problem}")
+        return MemoryPlanError(f"{self.launch}: %{value} = {node.op}(), {node.dtype.name}{list(node.shape)}{where} {problem}")
 
     # ---- places ----
 

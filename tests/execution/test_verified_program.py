@@ -11,7 +11,7 @@ import genesis
 from genesis.execution import result_pool, reused_inputs, verified_program
 from genesis.execution.flush import realize
 from genesis.execution.plan import plan_for
-from genesis.execution.verified_program import VerificationError, holders
+from genesis.execution.verified_program import MemoryPlanError, holders
 from genesis.ir.graph import Node
 from genesis.runtime.memory import Buffer
 from genesis.tensor.dispatch import array_of
@@ -54,7 +54,7 @@ def test_memory_that_a_tensor_holds_is_not_written_over(monkeypatch):
     x = ones()
     y = x * 4.5
     give_all(monkeypatch)
-    with pytest.raises(VerificationError, match=r"where others hold a value: .*Tensor"):
+    with pytest.raises(MemoryPlanError, match=r"where others hold a value: .*Tensor"):
         y.tolist()
     monkeypatch.undo()
     assert x.tolist()[0] == 1 and y.tolist()[0] == 4.5
@@ -66,7 +66,7 @@ def test_memory_that_an_array_outside_sees_is_not_written_over():
     program = plan_for(current_trace()).segments[-1].program
     seen = result.numpy(np.float32, (16,))
     seen[:] = 1
-    with pytest.raises(VerificationError, match="which arrays outside see"):
+    with pytest.raises(MemoryPlanError, match="which arrays outside see"):
         program.run([x._array.memory.pointer, result.ptr, 0, 5.5])
     assert seen[0] == 1 and y.tolist()[0] == 5.5
 
@@ -78,7 +78,7 @@ def test_memory_that_a_backward_is_to_read_is_not_written_over(monkeypatch):
     y = x * 6.5
     del x
     give_all(monkeypatch)
-    with pytest.raises(VerificationError, match=r"where others hold a value: .*dict"):
+    with pytest.raises(MemoryPlanError, match=r"where others hold a value: .*dict"):
         y.tolist()
     monkeypatch.undo()
     product.backward()
@@ -91,11 +91,11 @@ def test_results_lie_apart_from_one_another_and_from_what_is_read():
     plan = plan_for(current_trace())
     program = plan.segments[-1].program
     inputs, (a, b) = [x._array.memory.pointer], [np.zeros(64, np.uint8) for _ in range(2)]
-    with pytest.raises(VerificationError, match=r"lies in what else the program reads or writes: .*output 0.*output 1"):
+    with pytest.raises(MemoryPlanError, match=r"lies in what else the program reads or writes: .*output 0.*output 1"):
         program.run([*inputs, a.ctypes.data, a.ctypes.data + 32, b.ctypes.data, 7.5])
-    with pytest.raises(VerificationError, match="lies in what else"):
+    with pytest.raises(MemoryPlanError, match="lies in what else"):
         program.run([*inputs, inputs[0] + 16, b.ctypes.data, a.ctypes.data, 7.5])
-    with pytest.raises(VerificationError, match="nobody's memory of that size"):
+    with pytest.raises(MemoryPlanError, match="nobody's memory of that size"):
         program.run([*inputs, a.ctypes.data, b.ctypes.data, 0, 7.5])
     assert y.tolist()[0] == 7.5 and z.tolist()[0] == 33
 
@@ -138,5 +138,5 @@ def test_an_input_that_lies_otherwise_than_its_program_takes_it_is_found():
     realize(array_of(turned))
     node = Node("input", (), {}, (2, 3), genesis.float32, False)
     verified_program.verify_inputs([node], [array_of(x)])
-    with pytest.raises(VerificationError, match="an input is"):
+    with pytest.raises(MemoryPlanError, match="an input is"):
         verified_program.verify_inputs([node], [array_of(turned)])

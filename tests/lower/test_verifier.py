@@ -16,7 +16,7 @@ from genesis.lower.footprint import Footprint, Tiles, keeps_to_tiles
 from genesis.lower.schedule import Location
 from genesis.lower.stages import Loop
 from genesis.lower.target import Target
-from genesis.lower.verifier import VerificationError, verify
+from genesis.lower.verifier import MemoryPlanError, verify
 from tests.fuzz.programs import Program
 from tests.fuzz.steps import STEPS
 from tests.lower.mutants import MISTAKES, changes_a_result, may_run_astray, recorded_programs
@@ -152,7 +152,7 @@ def test_every_mistake_that_changes_a_result_is_found(two_threads):
             try:
                 verify(mutant, program.saved)
                 found = False
-            except VerificationError:
+            except MemoryPlanError:
                 found = True
             counts["made"] += 1
             counts["found"] += found
@@ -192,7 +192,7 @@ def moved(lowered, value, place):
 
 
 def refusal(lowered, saved=0):
-    with pytest.raises(VerificationError) as caught:
+    with pytest.raises(MemoryPlanError) as caught:
         verify(lowered, saved)
     return str(caught.value)
 
@@ -345,7 +345,7 @@ def test_tiles_whose_heads_interleave_in_one_row_lie_apart():
     heads = [part.view(2, 64, 4, 8).transpose(1, 2) for part in project(x).chunk(3, dim=-1)]
     y = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
     out(y.transpose(1, 2).reshape(2, 64, 32)).square().mean().backward()
-    assert x.grad.isfinite().all()  # VerificationError if it takes the heads of a row for one another's
+    assert x.grad.isfinite().all()  # MemoryPlanError if it takes the heads of a row for one another's
 
 
 def test_tiles_that_write_or_read_one_anothers_elements_do_not_lie_apart():
