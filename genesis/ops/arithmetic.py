@@ -103,7 +103,7 @@ def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
 
 
 # ---- products and quotients that are added ----
-@composite("addcmul", 4, autocast="widest", in_place=True, takes_complex=True)
+@composite("addcmul", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",))
 def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
 
@@ -115,7 +115,7 @@ def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     return cast(widened(x) + value * widened(a) * widened(b), x.dtype)
 
 
-@composite("addcdiv", 4, autocast="widest", in_place=True, takes_complex=True)
+@composite("addcdiv", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",))
 def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
     x, a, b = promoted(input, tensor1, tensor2)

@@ -148,7 +148,7 @@ def _is_wide(x: Value) -> bool:
     return x.dtype.category == 2
 
 
-@composite("addmm", 3, autocast="low", in_place=True, takes_complex=True)
+@composite("addmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
 def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat1 @ mat2, for matrices.
 
@@ -163,7 +163,7 @@ def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: flo
     return _added("addmm", product, mat1.dtype, input, beta, alpha)
 
 
-@composite("addmv", 3, autocast="low", in_place=True, takes_complex=True)
+@composite("addmv", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
 def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat @ vec, for a matrix and a vector."""
     a, b = _ranked("mv", 2, 1, input=mat, vec=vec)
@@ -171,20 +171,20 @@ def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float
     return _added("addmv", product, mat.dtype, input, beta, alpha)
 
 
-@composite("addr", 3, autocast="low", in_place=True, takes_complex=True)
+@composite("addr", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
 def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * outer(vec1, vec2)."""
     product = outer(vec1, vec2)
     return _added("addr", product, product.dtype, input, beta, alpha)
 
 
-@composite("baddbmm", 3, autocast="low", in_place=True, takes_complex=True)
+@composite("baddbmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
 def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * bmm(batch1, batch2)."""
     return _added("baddbmm", _batched(batch1, batch2, _is_wide(batch1)), batch1.dtype, input, beta, alpha)
 
 
-@composite("addbmm", 3, autocast="low", in_place=True, takes_complex=True)
+@composite("addbmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
 def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
     products = _batched(batch1, batch2, _is_wide(batch1))

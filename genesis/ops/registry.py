@@ -93,6 +93,7 @@ class Operation:
     is_view: bool = False
     keywords: tuple[tuple[str, str], ...] = ()
     takes_complex: bool = False
+    numbers_between: tuple[str, ...] = ()
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -109,6 +110,7 @@ class Names(TypedDict, total=False):
     public: bool  # False: `genesis` has no function of that name, or has another one
     keywords: dict[str, str]  # further names of arguments: {"axes": "dims"}
     takes_complex: bool  # False: complex numbers are refused, at the user's line
+    numbers_between: tuple[str, ...]  # arguments that code for old versions of PyTorch puts between the tensors
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -143,7 +145,7 @@ def composite(
             name, define, places, ref, variadic, static_scalars, signature, operand_names, autocast, names.get("method", True),
             names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
             (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
-            tuple(names.get("keywords", {}).items()), names.get("takes_complex", False),
+            tuple(names.get("keywords", {}).items()), names.get("takes_complex", False), names.get("numbers_between", ()),
         )
         return row
 

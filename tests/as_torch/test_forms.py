@@ -35,6 +35,11 @@ CALLS = """
     x[torch.tensor([0, 1])].storage().tolist()
     torch.finfo(torch.float16), torch.finfo(torch.float32), torch.iinfo(torch.int8)
     torch.version.cuda, torch.is_storage(x.storage()), torch.is_storage(x), torch.profiler.ProfilerActivity.CPU
+    x.addcmul(2, x, x + 1), torch.addcdiv(x, 0.5, x, x + 1), x.clone().addcmul_(2, x, x), x.clone().addcdiv_(-0.1, x, x + 1)
+    x.addmm(2, 3, x[:, :2], x), x.addmm(2, x[:, :2], x), torch.addmm(2, x, 3, x[:, :2], x), x.clone().addmm_(2, 3, x[:, :2], x)
+    x[0].addmv(2, 3, x.t(), x[:, 0]), torch.addr(2, x, 3, x[:, 0], x[0]), torch.addmv(2, x[0], x.t(), x[:, 1])
+    torch.baddbmm(2, x[None], 3, x[None, :, :2], x[None])
+    x.addbmm(2, x[None, :, :2], x[None]), x.addcmul(2.0, tensor1=x, tensor2=x + 1)
     torch.backends.cudnn.enabled is None, torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved()
 """
 LINES = [line.strip() for line in CALLS.strip().splitlines()]

@@ -49,7 +49,7 @@ def function_of(operation: Operation) -> AnyFunction:
             args, kwargs = placed(args, kwargs)
         return routed(name, builtin, args, kwargs) if OVERRIDES else view(args[0], name, *args[1:], **kwargs)
 
-    public: Any = viewing if operation.is_view else function
+    public: Any = viewing if operation.is_view else _with_numbers_between(operation, function)
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
     public.__doc__ = documented(operation)
@@ -64,6 +64,24 @@ def _home(operation: Operation) -> tuple[str, str]:
     paths = [*(f"{space}.{operation.name}" for space in operation.namespaces), *operation.aliases, operation.name]
     module, _, name = f"genesis.{paths[0]}".rpartition(".")
     return module, name
+
+
+def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFunction:
+    """A function of tensors that takes numbers between them as well, as old versions of PyTorch's did: x.addcmul_(2, y, z)."""
+    names = operation.numbers_between
+    if not names:
+        return function
+    most = len(operation.signature.parameters) - len(names)
+
+    def older(*args: Any, **kwargs: Any) -> Any:
+        if len(args) + len([name for name in kwargs if name in tensors]) <= most:
+            return function(*args, **kwargs)
+        numbers = [argument for argument in args if not isinstance(argument, Tensor)]
+        given = dict(zip(names, numbers, strict=False)) if len(numbers) <= len(names) else {}
+        return function(*[argument for argument in args if isinstance(argument, Tensor)], **kwargs, **given)
+
+    tensors = [*operation.signature.parameters][:most]
+    return older
 
 
 def _placing(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
@@ -154,9 +172,10 @@ def _in_place_method(operation: Operation) -> AnyFunction:
             args, kwargs = placed(args, kwargs)
         return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else in_place(self, name, *args, **kwargs)
 
-    method.__name__ = written
-    method.__doc__ = f"`{name}`, in place."
-    return method
+    made = _with_numbers_between(operation, method)
+    made.__name__ = written
+    made.__doc__ = f"`{name}`, in place."
+    return made
 
 
 def install_row(operation: Operation) -> None:
