@@ -53,7 +53,6 @@ OTHERWISE = {  # what has not, and why
     "normalize": "`out` is taken by all operations",
     "split": "both names are taken", "backward": "PyTorch has given it up",
     "Tensor.dim_order": "axes of extent 1 stand where their strides put them", "Sequential.extend": "as that of lists",
-    "gradcheck": "which derivatives are compared: those of backward", "gradgradcheck": "which derivatives are compared",
     "GradientEdge": "nothing owns a graph", "make_tensor": "tensors lie in one way", "narrow": "`input` as elsewhere",
     "tensorboard_trace_handler": "PyTorch's own exporter",
 }
