@@ -24,6 +24,7 @@ WORDS = ("source_at", "target_at", "workspace_at", "passes_at", "passes", "block
          "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward", "line",
          "apart")
 PASS = ("kind", "radix", "m", "l", "turns_at", "places_at", "scale")  # a pass; see `plan.Pass`
+FETCHED, NEAR = 1 << 12, 64  # numbers: a longer transform would push out the one at work, whose next places are fetched instead
 LINE_ROOM = 16  # numbers more than half of a spectrum has, where several lie one after the other
 PRIMES = 13, 11, 7, 5, 3  # that an extent may be divided by, and 2
 WIDE_RADICES = 2, 4, 8, 16, *PRIMES
@@ -155,9 +156,12 @@ class _Driver:
         Nothing else knows what comes next: rows of a matrix lie in pages of their own, and a pass reads and writes all over.
         """
         b, apart = self.builder, self.builder.icmp_signed("!=", self.word["apart"], I64(0))
-        following = b.select(apart, lines["to_line"], self.word["target_step"])
+        source_step, target_step = (
+            b.select(b.icmp_signed(">", self.word[f"{end}_step"], I64(FETCHED)), I64(NEAR), self.word[f"{end}_step"])
+            for end in ("source", "target"))
+        following = b.select(apart, lines["to_line"], target_step)
         return {
-            "next_in": b.select(apart, b.mul(lines["apart"], lines["from_line"]), self.word["source_step"]),
+            "next_in": b.select(apart, b.mul(lines["apart"], lines["from_line"]), source_step),
             "next_out": following, "in_ahead": b.select(is_first, geometry["in_p"], I64(0)),
             "out_ahead": b.select(b.icmp_signed("==", geometry["lines"], I64(1)), following, geometry["out_l"]),
         }
