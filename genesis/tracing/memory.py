@@ -40,8 +40,9 @@ class Memory:
 
     def at(self, layout: Layout, dtype: DType, own: DType) -> Memory:
         """The memory of a view of `dtype`, whose `layout` counts in elements of that; this one, of `own`, is contiguous."""
-        start = self.layout.offset * own.itemsize // dtype.itemsize
-        return Memory(self.buffer, layout._replace(offset=layout.offset + start), dtype)
+        if start := self.layout.offset * own.itemsize // dtype.itemsize:
+            layout = layout._replace(offset=layout.offset + start)
+        return self if layout == self.layout and dtype is own else Memory(self.buffer, layout, dtype)
 
     @classmethod
     def of(cls, values: np.ndarray, dtype: DType, device: Device) -> Memory:
