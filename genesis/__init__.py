@@ -15,11 +15,13 @@ from math import e, inf, nan, pi
 from typing import Any as _Any
 
 from genesis.runtime.references import collector_paused as _collector_paused
+from genesis.runtime.references import grow_old as _grow_old
 
 with _collector_paused():  # what is imported lives on
     from genesis.tensor.handle import Tensor
     # isort: split
     from genesis import autograd, linalg, nested, ops, pytree, random, sparse, special
+    _grow_old()  # else it is scanned as soon as the collector goes on
 
 # isort: split
 from genesis.autograd import (
@@ -75,7 +77,6 @@ from genesis.random import (
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
 from genesis.runtime.notebook import fold_tracebacks as _fold_tracebacks
-from genesis.runtime.references import grow_old as _grow_old
 from genesis.runtime.cuda.cublas import get_float32_matmul_precision, set_float32_matmul_precision
 from genesis.runtime.determinism import (
     are_deterministic_algorithms_enabled, get_deterministic_debug_mode, is_deterministic_algorithms_warn_only_enabled,

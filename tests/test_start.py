@@ -10,6 +10,7 @@ import genesis
 LATER = {  # modules that no `import genesis` reads
     "genesis.amp", "genesis.array_api", "genesis.capture", "genesis.cuda", "genesis.debug", "genesis.distributions",
     "genesis.func", "genesis.nn", "genesis.optim", "genesis.serialization", "genesis.utils",
+    "genesis.codegen.cpu.emit", "genesis.codegen.cpu.native_operations", "genesis.codegen.cpu.lapack",
     "llvmlite.binding", "numba", "scipy", "networkx", "importlib.metadata", "multiprocessing", "numpy.random",
     "numpy.polynomial", "numpy.typing", "html", "secrets",
 }
@@ -38,9 +39,21 @@ def test_the_collector_goes_on_after_an_import():
     assert printed(f"import gc, sys; {fails}") == "True\n"
 
 
+def test_what_an_import_has_made_is_not_scanned_by_the_collector():
+    looks = "young = []; gc.callbacks.append(lambda phase, info: young.append(len(gc.get_objects(0))))"
+    counted = printed(f"import gc, numpy; {looks}; import genesis; gc.callbacks.clear(); print(max(young, default=0))")
+    assert int(counted) < 5000
+
+
 def test_a_computation_reads_no_layers_and_no_capture():
     computed = printed("import sys, genesis; (genesis.ones(3, requires_grad=True) + 1).sum().backward(); print(*sys.modules)")
-    assert {*computed.split()} & LATER <= {"llvmlite.binding", "numba"}  # which link and compile
+    assert {*computed.split()} & LATER <= {"llvmlite.binding", "numba", "genesis.codegen.cpu.emit"}  # which link and compile
+
+
+def test_kernels_that_are_found_are_not_written_again():
+    program = "import sys, genesis; print((genesis.ones(3) + 0.125).sum().item(), 'genesis.codegen.cpu.emit' in sys.modules)"
+    printed(program)
+    assert printed(program) == "3.375 False\n"
 
 
 def test_a_name_is_found_whatever_was_asked_for_before():

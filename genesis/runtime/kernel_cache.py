@@ -14,6 +14,7 @@ import hashlib
 import importlib.util
 import os
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -209,7 +210,8 @@ class KernelCache:
             return False
 
         def finish(index: int, object_code: bytes) -> None:
-            self._write(kernels[index].source, object_code)
+            if _are_as_digested(sum([name.startswith(_EMITTERS_BEGIN) for name in [*sys.modules]])):
+                self._write(kernels[index].source, object_code)
             claims.let_go(_name(kernels[index].source))
             line.step()
 
@@ -333,9 +335,23 @@ def digest_of(files: Iterable[Path]) -> str:
 
 
 _PACKAGE = Path(__file__).parents[1]
-_EMITTERS = digest_of([  # a new emitter must not meet an old one's kernels; at import, so that no later edit goes unnoticed
-    *_PACKAGE.glob("codegen/cpu/**/*.py"), *_PACKAGE.glob("runtime/*_ir.py"), _PACKAGE / "runtime" / "numba_compiler.py",
-])
+
+
+def _digest_of_emitters() -> str:
+    return digest_of([
+        *_PACKAGE.glob("codegen/cpu/**/*.py"), *_PACKAGE.glob("runtime/*_ir.py"), _PACKAGE / "runtime" / "numba_compiler.py",
+    ])
+
+
+_EMITTERS = _digest_of_emitters()  # a new emitter must not meet an old one's kernels
+_EMITTERS_BEGIN = "genesis.codegen.cpu"
+
+
+@functools.cache
+def _are_as_digested(imported: int) -> bool:
+    """Whether no emitter had been edited when the last of so many was imported: most are when a kernel is to be compiled."""
+    return _digest_of_emitters() == _EMITTERS
+
 
 kernel_cache = KernelCache(lambda: cache_directory("kernels"))
 get_or_compile = kernel_cache.get_or_compile

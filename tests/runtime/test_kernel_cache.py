@@ -170,6 +170,17 @@ def test_another_toolchain_does_not_find_the_kernel(stored, monkeypatch):
     assert len(kernel_files(path.parent)) == 2
 
 
+def test_kernels_of_emitters_that_were_edited_after_the_import_are_not_stored(tmp_path, monkeypatch):
+    source = constant(6)
+    module._are_as_digested.cache_clear()
+    with monkeypatch.context() as edited:
+        edited.setattr(module, "_EMITTERS", "what they were")
+        assert fetch(tmp_path, source) == (6, *COMPILED)
+    module._are_as_digested.cache_clear()
+    assert kernel_files(tmp_path) == []
+    assert [fetch(tmp_path, source) for _ in range(2)] == [(6, *COMPILED), (6, *LOADED)]
+
+
 def test_a_directory_that_vanished_is_a_miss(tmp_path):
     source = constant(9)
     assert fetch(tmp_path / "gone", source) == (9, *COMPILED)

@@ -6,13 +6,14 @@ import struct
 from itertools import chain
 from typing import NamedTuple
 
-from genesis.codegen.cpu.reductions import ROOM
 from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import KernelArg
 from genesis.lower.stages import Product
 from genesis.runtime.native import FAULT, Addresses, BlockWord, Slot, Symbol
+
+ROOM = 64  # numbers behind a share's sums of columns, as many as the widest vectors have
 
 
 class Work(NamedTuple):

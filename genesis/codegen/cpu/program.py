@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from genesis.codegen.cpu import collective, int8_product, sparse_product
-from genesis.codegen.cpu.emit import emit_finish, emit_kernel
-from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
-from genesis.codegen.cpu.lapack import launch as lapack
 from genesis.codegen.cpu.loops import LOOP, combine_source, loop_launches
-from genesis.codegen.cpu.ordering.argsort import Argsort
-from genesis.codegen.cpu.ordering.kth import Kth
-from genesis.codegen.cpu.ordering.mode import Mode
-from genesis.codegen.cpu.ordering.nonzero import Nonzero
-from genesis.codegen.cpu.ordering.topk import TopK
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, tile_bytes, tile_rows, tile_side, width_of
-from genesis.codegen.cpu.transpose import transposition
 from genesis.codegen.segment import Segment, SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -29,28 +19,21 @@ from genesis.lower.kernel import Kernel, KernelArg
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall, Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, NativeProgram, Slot
 
+if TYPE_CHECKING:
+    from genesis.codegen.cpu.emit import emit_finish, emit_kernel
+    from genesis.codegen.cpu.native_operations import native_operation
+    from genesis.codegen.cpu.transpose import transposition
+else:  # a process that finds its kernels on disk writes none, and most programs have no host operation
+    emit_finish = deferred("genesis.codegen.cpu.emit", "emit_finish")
+    emit_kernel = deferred("genesis.codegen.cpu.emit", "emit_kernel")
+    native_operation = deferred("genesis.codegen.cpu.native_operations", "native_operation")
+    transposition = deferred("genesis.codegen.cpu.transpose", "transposition")
 
-class Native(Protocol):
-    """The kernel of a host operation."""
-
-    def sources(self, nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
-        """The source for a call, if there is one."""
-
-    def launches(
-        self, nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
-    ) -> list[NativeLaunch] | None:
-        """The launches of a call; None for one that is left to Python."""
-
-
-NATIVE: dict[str, Native] = {
-    "argsort": Argsort, "kth_place": Kth, "mode_place": Mode, "nonzero_places": Nonzero, "topk_places": TopK,
-    "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
-    "linear_dynamic": int8_product, **dict.fromkeys(lapack.RECIPES, lapack),
-}
 BLOCK_QUANTUM = 64
 SHARES = 4  # of a launch for each worker: with one share each all wait for the slowest worker
 # A kernel with totals has a partial result for each share, and these are combined in order. How many there are depends on the
@@ -95,18 +78,13 @@ def launches_of(
     """The launches of a stage; None for a host call that is left to Python, which is alone in its stage."""
     first = stage[0]
     if isinstance(first, HostCall):
-        native = _native(nodes[first.node].op)
+        native = native_operation(nodes[first.node].op)
         return None if native is None else native.launches(nodes, first, slots, addresses, threads)
     if isinstance(first, Product):
         return [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
     if isinstance(first, Loop):
         return [launch for c in stage if isinstance(c, Loop) for launch in loop_launches(nodes, c, slots, addresses, threads)]
     return _kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)
-
-
-def _native(op: str) -> Native | None:
-    """What launches a host operation, if there is something."""
-    return collective if PRIMITIVES[op].kind == "collective" else NATIVE.get(op)
 
 
 def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
@@ -133,7 +111,7 @@ def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSou
             sources[LOOP.symbol] = LOOP
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
         dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
-        if isinstance(first, HostCall) and (native := _native(nodes[first.node].op)) is not None:
+        if isinstance(first, HostCall) and (native := native_operation(nodes[first.node].op)) is not None:
             sources |= {source.symbol: source for source in native.sources(nodes, first)}
         found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]
         sources |= {source.symbol: source for source in found}
