@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node, verify
-from genesis.lower.allocate import allocate
+from genesis.lower.allocate import allocate, donations
 from genesis.lower.convolve import convolve, sum_batches
-from genesis.lower.allocate import donations
 from genesis.lower.drop_bases import drop_bases
 from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels
 from genesis.lower.fuse import fuse

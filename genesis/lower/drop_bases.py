@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from math import gcd
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
@@ -68,4 +69,11 @@ def _cover(boxes: Sequence[Box | None], size: int) -> bool:
     """Whether each of `size` places is in one of the boxes."""
     found = [box for box in boxes if box is not None]
     return len(found) == len(boxes) and sum(numel(map(len, box)) for box in found) == size and all(
-        any(set(a).isdisjoint(b) for a, b in zip(one, other, strict=True)) for one, other in combinations(found, 2))
+        any(map(_are_apart, one, other)) for one, other in combinations(found, 2))
+
+
+def _are_apart(one: range, other: range) -> bool:
+    """Whether two ranges of ascending places have none in common, as far as their ends and their steps tell."""
+    if len(one) == 1 or len(other) == 1:
+        return one[0] not in other and other[0] not in one
+    return one[-1] < other[0] or other[-1] < one[0] or (one[0] - other[0]) % gcd(one.step, other.step) != 0

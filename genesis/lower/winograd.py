@@ -31,6 +31,7 @@ from genesis.ops.views import reshape_value, view_value
 # Channels on both sides from which the multiplications that are saved outweigh transforms, and tiles from which they outweigh
 # transforming the weights.
 LEAST_CHANNELS, LEAST_TILES = 32, 64
+MOST_PLANES = 1 << 24  # numbers of transformed planes, which lie in memory as a whole: 64 MB, and as many of their products
 # Elements between the sixteen matrices, five cache lines: a power of two apart, their lines would meet in one set of a cache.
 GAP = 80
 LANES = 6  # a row of fewer tiles does not fill vectors: then neighbours are the same tile of the next image
@@ -121,6 +122,8 @@ def _form(nodes: Sequence[Node], index: int) -> _Form | None:
         return None
     images, terms, places = windows.images, windows.terms, windows.places
     if right.attrs["offset"] or right.shape[0] != images or images * places < 4 * LEAST_TILES:
+        return None
+    if windows.depth > 1 and 4 * places * images * max(windows.channels, node.shape[-2]) > MOST_PLANES:
         return None
     if (*right.shape[2:], *right.attrs["strides"][2:]) == (terms, places, places, 1):
         weights = grouped_layout(nodes, node.inputs[0])
