@@ -165,9 +165,9 @@ def init_process_group(
         raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
     uses_gpus = uses_nccl(backend)
     seconds, several = seconds_of(timeout), launched_ranks() > 0
-    place = None if several else rendezvous.place_of(init_method, store, world_size, rank, os.environ)
-    if place is not None:
-        rendezvous.meet(place, seconds)
+    where = None if several else rendezvous.rendezvous_of(init_method, store, world_size, rank, os.environ)
+    if where is not None:
+        rendezvous.meet(where, seconds)
         several = True
     comm = mpi.library().COMM_WORLD.Dup() if several else None
     size, own = (comm.size, comm.rank) if comm is not None else (1, 0)

@@ -24,11 +24,11 @@ from genesis.distributed.stores import FileStore, Store, reached
 from genesis.ir.errors import ArgumentError
 
 _KEY = "genesis/master"
-_met: list[Place] = []  # this process's, once MPI has started by it
+_met: list[Rendezvous] = []  # this process's, once MPI has started by it
 _managers: list[subprocess.Popen[bytes]] = []  # what answers, if this is rank 0
 
 
-class Place(NamedTuple):
+class Rendezvous(NamedTuple):
     """Where ranks meet, and which of them this one is."""
 
     rank: int
@@ -38,9 +38,9 @@ class Place(NamedTuple):
     store: Store | None = None  # by which rank 0 tells the others the two above, which it chooses
 
 
-def place_of(
+def rendezvous_of(
     init_method: str | None, store: Store | None, world_size: int, rank: int, environment: Mapping[str, str]
-) -> Place | None:
+) -> Rendezvous | None:
     """What arguments of `init_process_group` say of it, and where they are silent the environment; None for a rank on its own.
 
     Of a store, or "file://PATH", ranks learn it from rank 0, whose port is one that is free. Raises ValueError where a part is
@@ -67,33 +67,33 @@ def place_of(
             raise ArgumentError(_wanted(name, said[name]))
     if not said["MASTER_ADDR"]:
         raise ArgumentError(_wanted("MASTER_ADDR", ""))
-    found = Place(int(said["RANK"]), int(said["WORLD_SIZE"]), said["MASTER_ADDR"], int(said["MASTER_PORT"]), store)
+    found = Rendezvous(int(said["RANK"]), int(said["WORLD_SIZE"]), said["MASTER_ADDR"], int(said["MASTER_PORT"]), store)
     if found.rank >= found.size:
         raise ArgumentError(f"init_process_group: rank {found.rank} of {found.size}; want 0 to {found.size - 1}")
     return found
 
 
-def meet(place: Place, seconds: float) -> None:
-    """Wait at most that long until all ranks have come to the place, and start MPI with them.
+def meet(where: Rendezvous, seconds: float) -> None:
+    """Wait at most that long until all ranks have come there, and start MPI with them.
 
     Raises RuntimeError where they do not come, where they disagree, and where MPI cannot begin so.
     """
     if _met:
-        if _met[0][:2] != place[:2]:
+        if _met[0][:2] != where[:2]:
             raise RuntimeError(f"init_process_group: {_met[0]} is what this process was before; MPI starts once in a process")
         return
     check_meets()
     end = time.monotonic() + seconds
-    with _reached(place, end) if place.rank else answered(place) as connection:
-        told = f"cmd=hello rank={place.rank} size={place.size} machine={''.join(machine().split()) or socket.gethostname()}\n"
+    with _reached(where, end) if where.rank else answered(where) as connection:
+        told = f"cmd=hello rank={where.rank} size={where.size} machine={''.join(machine().split()) or socket.gethostname()}\n"
         connection.sendall(told.encode())
-        said = _line(connection, place, end)
+        said = _line(connection, where, end)
         if said != "welcome":
-            raise RuntimeError(f"init_process_group: {said or 'rank 0 has gone'}, at {place.address}:{place.port}")
-        if place.store is not None and place.rank == 0:
-            place.store.delete_key(_KEY)  # all have read it: who comes by this store later waits for another one
+            raise RuntimeError(f"init_process_group: {said or 'rank 0 has gone'}, at {where.address}:{where.port}")
+        if where.store is not None and where.rank == 0:
+            where.store.delete_key(_KEY)  # all have read it: who comes by this store later waits for another one
         connection.settimeout(None)
-        names = {"PMI_FD": connection.fileno(), "PMI_RANK": place.rank, "PMI_SIZE": place.size}
+        names = {"PMI_FD": connection.fileno(), "PMI_RANK": where.rank, "PMI_SIZE": where.size}
         os.environ.update({name: str(number) for name, number in names.items()})
         try:
             mpi.library()
@@ -101,43 +101,43 @@ def meet(place: Place, seconds: float) -> None:
             for name in names:  # of the processes that this one starts none is a rank
                 del os.environ[name]
         connection.detach()  # it is MPI's
-    _met.append(place)
+    _met.append(where)
 
 
-def answered(place: Place) -> socket.socket:
-    """A connection to a process that answers at the place, until all ranks have gone: rank 0's."""
-    if place.store is not None:
-        place = place._replace(address=socket.gethostname(), port=0)
+def answered(where: Rendezvous) -> socket.socket:
+    """A connection to a process that answers there, until all ranks have gone: rank 0's."""
+    if where.store is not None:
+        where = where._replace(address=socket.gethostname(), port=0)
     try:
-        family, *_, address = socket.getaddrinfo(place.address, place.port, type=socket.SOCK_STREAM)[0]
-        is_near = place.store is None and ipaddress.ip_address(address[0]).is_loopback
-        listener = socket.create_server((address[0] if is_near else "", place.port), family=family, backlog=place.size)
+        family, *_, address = socket.getaddrinfo(where.address, where.port, type=socket.SOCK_STREAM)[0]
+        is_near = where.store is None and ipaddress.ip_address(address[0]).is_loopback
+        listener = socket.create_server((address[0] if is_near else "", where.port), family=family, backlog=where.size)
     except OSError as problem:
-        raise RuntimeError(f"init_process_group: rank 0 cannot listen at {place.address}:{place.port}: {problem}") from problem
-    if place.store is not None:
-        place.store.set(_KEY, f"{place.address} {listener.getsockname()[1]}")
+        raise RuntimeError(f"init_process_group: rank 0 cannot listen at {where.address}:{where.port}: {problem}") from problem
+    if where.store is not None:
+        where.store.set(_KEY, f"{where.address} {listener.getsockname()[1]}")
     own, other = socket.socketpair()
     with listener, other:
         files = listener.fileno(), other.fileno()
-        command = [sys.executable, "-I", "-S", process_manager.__file__, *map(str, files), str(place.size)]
+        command = [sys.executable, "-I", "-S", process_manager.__file__, *map(str, files), str(where.size)]
         _managers.append(subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL, start_new_session=True))
     return own
 
 
-def _reached(place: Place, end: float) -> socket.socket:
+def _reached(where: Rendezvous, end: float) -> socket.socket:
     """A connection to rank 0, which may come later."""
-    if place.store is not None:
-        place.store.wait([_KEY], datetime.timedelta(seconds=end - time.monotonic()))
-        address, port = place.store.get(_KEY).decode().split()
-        place = place._replace(address=address, port=int(port))
-    found = reached(place.address, place.port, end)
+    if where.store is not None:
+        where.store.wait([_KEY], datetime.timedelta(seconds=end - time.monotonic()))
+        address, port = where.store.get(_KEY).decode().split()
+        where = where._replace(address=address, port=int(port))
+    found = reached(where.address, where.port, end)
     if found is None:
-        raise RuntimeError(f"init_process_group: rank {place.rank} waited for rank 0, and nobody is at "
-                           f"{place.address}:{place.port}")
+        raise RuntimeError(f"init_process_group: rank {where.rank} waited for rank 0, and nobody is at "
+                           f"{where.address}:{where.port}")
     return found
 
 
-def _line(connection: socket.socket, place: Place, end: float) -> str:
+def _line(connection: socket.socket, where: Rendezvous, end: float) -> str:
     """The answer: no byte more is read, for what follows is MPI's."""
     found = b""
     while not found.endswith(b"\n"):
@@ -146,7 +146,7 @@ def _line(connection: socket.socket, place: Place, end: float) -> str:
             byte = connection.recv(1)
         except TimeoutError:
             raise RuntimeError(
-                f"init_process_group: rank {place.rank} waited at {place.address}:{place.port}, and not all {place.size} ranks "
+                f"init_process_group: rank {where.rank} waited at {where.address}:{where.port}, and not all {where.size} ranks "
                 "came") from None
         if not byte:
             break

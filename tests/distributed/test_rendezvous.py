@@ -13,7 +13,7 @@ import torch
 from ranks import HERE, MPIEXEC, needs_mpi
 
 from genesis.distributed.process_manager import mapping
-from genesis.distributed.rendezvous import Place, answered, place_of
+from genesis.distributed.rendezvous import Rendezvous, answered, rendezvous_of
 from genesis.ir.errors import ArgumentError
 
 THERE = {"MASTER_ADDR": "host", "MASTER_PORT": "29500", "WORLD_SIZE": "4", "RANK": "3"}
@@ -22,12 +22,12 @@ needs_mpich = pytest.mark.skipif(not MPIEXEC.exists(), reason="MPICH is not inst
 
 @pytest.mark.parametrize(("init_method", "size", "rank", "environment", "wanted"), [
     (None, -1, -1, {}, None), (None, 1, 0, THERE, None), (None, -1, -1, {"WORLD_SIZE": "1", "RANK": "0"}, None),
-    (None, -1, -1, THERE, Place(3, 4, "host", 29500)), ("env://", 2, 1, THERE, Place(1, 2, "host", 29500)),
-    ("tcp://10.0.0.1:80", 2, 1, {}, Place(1, 2, "10.0.0.1", 80)),
-    ("tcp://10.0.0.1:80?rank=1&world_size=3", -1, -1, THERE, Place(1, 3, "10.0.0.1", 80)),
+    (None, -1, -1, THERE, Rendezvous(3, 4, "host", 29500)), ("env://", 2, 1, THERE, Rendezvous(1, 2, "host", 29500)),
+    ("tcp://10.0.0.1:80", 2, 1, {}, Rendezvous(1, 2, "10.0.0.1", 80)),
+    ("tcp://10.0.0.1:80?rank=1&world_size=3", -1, -1, THERE, Rendezvous(1, 3, "10.0.0.1", 80)),
 ])
 def test_where_ranks_meet_is_said_by_arguments_before_the_environment(init_method, size, rank, environment, wanted):
-    assert place_of(init_method, None, size, rank, environment) == wanted
+    assert rendezvous_of(init_method, None, size, rank, environment) == wanted
 
 
 @pytest.mark.parametrize(("init_method", "size", "rank", "environment", "said"), [
@@ -37,7 +37,7 @@ def test_where_ranks_meet_is_said_by_arguments_before_the_environment(init_metho
 ])
 def test_a_place_that_is_not_said_whole_is_refused(init_method, size, rank, environment, said):
     with pytest.raises(ArgumentError, match=re.escape(said)):
-        place_of(init_method, None, size, rank, environment)
+        rendezvous_of(init_method, None, size, rank, environment)
 
 
 def test_ranks_of_machines_are_told_as_blocks():
@@ -61,7 +61,7 @@ def test_the_manager_lets_ranks_begin_together_and_refuses_who_does_not_belong()
             connection.sendall(line)
             return file.readline()
 
-        own = connections.enter_context(answered(Place(0, 2, "127.0.0.1", port)))
+        own = connections.enter_context(answered(Rendezvous(0, 2, "127.0.0.1", port)))
         own.settimeout(10)
         first = own.makefile()
         assert connected(b"GET / HTTP/1.1\r\n\r\n").readline() == ""  # not a rank, and no harm done
