@@ -63,7 +63,7 @@ class Convertible:
         raise NotImplementedError(f"{type(self).__name__} has no children()")
 
     def share_memory(self) -> Self:
-        """The module itself: threads see its memory anyway."""
+        """The module itself, whose parameters and buffers processes see to which `multiprocessing` sends it."""
         return self._apply(lambda tensor: tensor.share_memory_())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

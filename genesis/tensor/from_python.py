@@ -55,7 +55,7 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
     buffer = Buffer.wrap(values)
     offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
     strides = contiguous_strides(values.shape) if values.flags.c_contiguous else tuple(s // size for s in values.strides)
-    return _over(buffer, Layout(values.shape, strides, offset), dtype, requires_grad)
+    return over_buffer(buffer, Layout(values.shape, strides, offset), dtype, requires_grad)
 
 
 def from_outside(array: Outside) -> Tensor:
@@ -72,10 +72,10 @@ def from_outside(array: Outside) -> Tensor:
     device, size = Device("cuda", index) if kind == dlpack.CUDA else CPU, dtype.itemsize
     buffer = Buffer.outside(array.address + low * size, (high - low) * size, device, array.owner)
     buffer.writeable = array.writeable
-    return _over(buffer, Layout(array.shape, strides, -low), dtype)
+    return over_buffer(buffer, Layout(array.shape, strides, -low), dtype)
 
 
-def _over(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False) -> Tensor:
+def over_buffer(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False) -> Tensor:
     """A tensor over an outside buffer; where it is not contiguous, a view of all of it."""
     if at.is_contiguous or 0 in at.shape:
         return tensor_of(Array.realized(buffer, contiguous_layout(at.shape), dtype), requires_grad)

@@ -71,7 +71,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
         def function(x: "torch.sparse.Anything") -> RemoteModule | None:
             return x
 
-        for use in (lambda: quantize_per_tensor(1), lambda: Wrapped(1), lambda: draft_export(1), lambda: dist.TCPStore()):
+        for use in (lambda: quantize_per_tensor(1), lambda: Wrapped(1), lambda: draft_export(1), dist.ProcessGroupGloo):
             try:
                 use()
             except NotImplementedError as problem:
@@ -92,7 +92,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
         """, tmp_path=tmp_path)
     assert printed.splitlines() == [
         "torch.quantize_per_tensor", "torch.distributed.nn.RemoteModule", "torch.export.draft_export",
-        "torch.distributed.TCPStore", "False False True", "module 'torch' has no attribute 'no_such_name'",
+        "torch.distributed.ProcessGroupGloo", "False False True", "module 'torch' has no attribute 'no_such_name'",
         "torch.no_such_module", "torch._six",
     ]
 
@@ -134,7 +134,7 @@ def test_check_lists_what_is_missing_without_running_it(tmp_path, capsys):
         import torch
         import torch.nn as nn, numpy as np
         from torch import nn as network
-        from torch.distributed import TCPStore as init, is_available
+        from torch.distributed import ProcessGroupGloo as init, is_available
         from torch.nn import functional as F, Linear
 
         def forward(self, x):
@@ -144,7 +144,7 @@ def test_check_lists_what_is_missing_without_running_it(tmp_path, capsys):
         """)
     found = [(use.path, use.surely) for use in check.missing_in(text)]
     assert sorted(set(found)) == [
-        ("Tensor.int_repr", False), ("torch.Tensor.to_mkldnn", True), ("torch.distributed.TCPStore", True),
+        ("Tensor.int_repr", False), ("torch.Tensor.to_mkldnn", True), ("torch.distributed.ProcessGroupGloo", True),
         ("torch.quantize_per_tensor", True),
     ]
     file = tmp_path / "script.py"

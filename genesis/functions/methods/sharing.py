@@ -1,4 +1,4 @@
-"""Memory shared with other libraries: NumPy, DLPack, the CUDA array interface."""
+"""Memory shared with other libraries: NumPy, DLPack, the CUDA array interface; and with other processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from genesis.ir.dtypes import STORED, bfloat16, complex32
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
+from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import META
+from genesis.runtime.shared_file import SharedFile
 from genesis.tensor.from_python import from_memory
 from genesis.tensor.handle import LAZY, Tensor, attribute, method
 from genesis.tensor.views import memory_of
@@ -24,6 +26,10 @@ from genesis.tracing.trace import BUSY, LOCK
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+    from genesis.tensor.process_sharing import move_to_file
+else:
+    move_to_file = deferred("genesis.tensor.process_sharing", "move_to_file")
 
 _NOT_NUMPYS = {bfloat16, complex32, *STORED}  # but of ml_dtypes
 
@@ -68,14 +74,24 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself: threads share it anyway, and processes get a copy when it is sent to them."""
+    """The tensor itself, whose storage lies in memory from now on that processes see to which `multiprocessing` sends it.
+
+    What one of them writes in place the others read. On GPUs nothing is changed. Raises RuntimeError for a result that carries
+    a gradient.
+
+    >>> genesis.zeros(2).share_memory_().is_shared()
+    True
+    """
+    if not self.is_shared() and self.device.memory.is_host:
+        move_to_file(self)
     return self
 
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes see its memory: no."""
-    return False
+    """Whether other processes may see its memory: after `share_memory_`, and on GPUs."""
+    memory = (self if self._base is None else self._base)._array.memory
+    return self.device.type == "cuda" or (memory is not None and isinstance(memory.buffer._owner, SharedFile))
 
 
 @method

@@ -92,13 +92,16 @@ class TypedStorage:
     __len__ = size
 
     def is_shared(self) -> bool:
-        """Whether other processes see it: no."""
+        """Whether other processes may see it."""
+        return self._root.is_shared()
+
+    def is_pinned(self) -> bool:
+        """Whether it is pinned: no."""
         return False
 
-    is_pinned = is_shared
-
     def share_memory_(self) -> TypedStorage:
-        """The storage itself: processes get a copy when it is sent to them."""
+        """The storage itself, which processes see from now on to which `multiprocessing` sends a tensor of it."""
+        self._root.share_memory_()
         return self
 
     # ---- its elements ----

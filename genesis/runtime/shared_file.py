@@ -1,0 +1,31 @@
+"""Memory that several processes see: a file without a name, mapped by each of them."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import tempfile
+
+
+class SharedFile:
+    """`nbytes` bytes of zeros at `address`, or those of the open file `fd`, which is closed with it."""
+
+    def __init__(self, nbytes: int, fd: int | None = None) -> None:
+        size = max(nbytes, 1)
+        if fd is None:
+            fd = _nameless()
+            os.ftruncate(fd, size)
+        self.nbytes, self.fd = nbytes, fd
+        self._map = mmap.mmap(fd, size)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
+def _nameless() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("genesis", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
