@@ -41,6 +41,14 @@ class ShardedParameter(Parameter):
         """The first of this rank's rows."""
         return sum(self.sizes[: self.sharding.group.rank()])
 
+    def to_local(self) -> Tensor:
+        """This rank's rows: itself."""
+        return self
+
+    def full_tensor(self) -> Tensor:
+        """All rows, on every rank of the group. All of them have to call it."""
+        return whole_of(self, self)
+
 
 def rows_of(whole: Parameter, group: ProcessGroup, offloads: bool = False) -> ShardedParameter:
     """This rank's rows, as `chunk` cuts them: as many for each rank as for the first, as long as there are any.

@@ -143,6 +143,8 @@ def check_each_rank_keeps_its_rows():
         wanted = p.detach().numpy()[rank() * most : (rank() + 1) * most]
         assert isinstance(shard, ShardedParameter), name
         equal(shard, wanted, exact=True)
+        equal(shard.full_tensor(), p.detach().numpy(), exact=True)
+        assert shard.to_local() is shard
     rows = nn.Sequential(*[nn.Linear(48, 48, bias=False) for _ in range(3)])
     before = sum([p.nbytes for p in rows.parameters()])
     for layer in rows:

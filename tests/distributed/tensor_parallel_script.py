@@ -157,7 +157,10 @@ def check_models_are_those_of_one_process():
     for plan in (TENSOR, SEQUENCE):
         alone = Model()  # its gradients are new
         model = parallelize_module(copy.deepcopy(alone), line(), plan)
-        assert model.head.weight.shape == (WORDS // size(), WIDTH)
+        head = model.head.weight
+        assert head.shape == (WORDS // size(), WIDTH) and head.to_local() is head
+        assert head.placements == (Shard(0),) and head.device_mesh.size() == size()
+        close(head.full_tensor(), alone.head.weight)
         losses = [loss_of(m, *batch(0)) for m in (model, alone)]
         close(*losses)
         for loss in losses:

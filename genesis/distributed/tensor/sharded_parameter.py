@@ -51,6 +51,30 @@ class Sharding:
         return hash((self.device_mesh, self.placements))
 
 
+class LocalParameter(Parameter):
+    """This rank's part of a parameter. Of the whole it tells by DTensor's names."""
+
+    sharding: Sharding
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How the whole is cut, along each axis of the mesh."""
+        return self.sharding.placements
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The ranks that hold it together."""
+        return self.sharding.device_mesh
+
+    def to_local(self) -> Tensor:
+        """This rank's part: itself."""
+        return self
+
+    def full_tensor(self) -> Tensor:
+        """All of it, on every rank of the mesh. All of them have to call it."""
+        return self.sharding.held(self.detach()).full_tensor()
+
+
 def shard_parameters(
     module: Module, device_mesh: DeviceMesh, placements: dict[str, Placement], src_data_rank: int | None
 ) -> None:
@@ -59,22 +83,23 @@ def shard_parameters(
         whole = getattr(module, name)
         if whole is not None:
             local = distribute_tensor(whole, device_mesh, [placement], src_data_rank=src_data_rank).to_local()
-            part = Parameter(local.clone(), requires_grad=whole.requires_grad)
-            if isinstance(placement, Shard):
-                part.sharding = Sharding(device_mesh, [placement])  # type: ignore[attr-defined]
+            kind = LocalParameter if isinstance(placement, Shard) else Parameter
+            part = kind(local.clone(), requires_grad=whole.requires_grad)
+            if isinstance(part, LocalParameter):
+                part.sharding = Sharding(device_mesh, [placement])
             setattr(module, name, part)
     module.register_state_dict_post_hook(_as_dtensors)
     module.register_load_state_dict_pre_hook(_as_local)
 
 
-def _sharded(module: Module) -> list[tuple[str, Parameter]]:
+def _sharded(module: Module) -> list[tuple[str, LocalParameter]]:
     """The parameters that are cut so alone. Of those that `fully_shard` cuts besides, state dicts have this rank's rows."""
-    return [(name, p) for name, p in module._parameters.items() if isinstance(getattr(p, "sharding", None), Sharding)]
+    return [(name, p) for name, p in module._parameters.items() if isinstance(p, LocalParameter)]
 
 
 def _as_dtensors(module: Module, state: dict[str, Any], prefix: str, metadata: object) -> None:
     for name, parameter in _sharded(module):
-        state[prefix + name] = parameter.sharding.held(state[prefix + name])  # type: ignore[attr-defined]
+        state[prefix + name] = parameter.sharding.held(state[prefix + name])
 
 
 def _as_local(module: Module, state: dict[str, Any], prefix: str, *others: object) -> None:
@@ -82,7 +107,7 @@ def _as_local(module: Module, state: dict[str, Any], prefix: str, *others: objec
     for name, parameter in _sharded(module):
         given = state.get(prefix + name)
         if given is not None:
-            how: Sharding = parameter.sharding  # type: ignore[attr-defined]
+            how = parameter.sharding
             if not isinstance(given, DTensor):
                 whole = given if isinstance(given, Tensor) else tensor_from(given)
                 given = distribute_tensor(whole, how.device_mesh, how.placements, src_data_rank=None)
