@@ -5,6 +5,8 @@ import re
 import socket
 import subprocess
 import sys
+import time
+import uuid
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from genesis.distributed.rendezvous import Rendezvous, answered, rendezvous_of
 from genesis.ir.errors import ArgumentError
 
 THERE = {"MASTER_ADDR": "host", "MASTER_PORT": "29500", "WORLD_SIZE": "4", "RANK": "3"}
+MARK = "GENESIS_TESTS_OF_RENDEZVOUS"  # in the environment of all processes of a run
 needs_mpich = pytest.mark.skipif(not MPIEXEC.exists(), reason="MPICH is not installed: pip install -e '.[test]'")
 
 
@@ -87,12 +90,26 @@ def test_the_manager_lets_ranks_begin_together_and_refuses_who_does_not_belong()
         assert first.readline() == ""  # it would wait for ever for the one that has gone
 
 
+def content(path):
+    try:
+        return path.read_bytes()
+    except OSError:  # the process has just ended
+        return b""
+
+
 def run(*command):
-    """Run a command under the door, without what a launcher or another test has set."""
+    """Run a command under the door, without what a launcher or another test has set; none of its processes is left."""
+    name = uuid.uuid4().hex
     environment = {name: value for name, value in os.environ.items() if name not in THERE and "NUM_THREADS" not in name}
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parent.parent), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "genesis.as_torch", *command]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=HERE, timeout=100)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env=environment | {MARK: name}, cwd=HERE, timeout=100)
+    end = time.monotonic() + 10
+    while left := [path for path in Path("/proc").glob("[0-9]*/environ") if f"{MARK}={name}".encode() in content(path)]:
+        assert time.monotonic() < end, f"processes that were left: {left}"
+        time.sleep(0.05)
+    return ended
 
 
 def trained():
@@ -132,11 +149,3 @@ def test_ranks_train_as_one_process_does(command):
 def test_a_rank_that_fails_is_told_by_the_process_that_started_it(way, said):
     ended = run("spawning_script.py", way)
     assert ended.returncode == 1 and re.search(said, ended.stderr), ended.stderr
-    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"process_manager.py" in _content(path)]
-
-
-def _content(path):
-    try:
-        return path.read_bytes()
-    except OSError:  # it has just ended
-        return b""
