@@ -1,7 +1,7 @@
 """Several processes, on one machine or more, that compute together: PyTorch's names, on MPI.
 
 A script runs on every rank: `mpiexec -n 4 python -m genesis.distributed script.py`. Without mpiexec there is one rank, and
-nothing is sent. MPI is not loaded before `init_process_group` finds more.
+nothing is sent, unless processes meet at an address. MPI is not loaded before `init_process_group` finds more.
 
 >>> genesis.distributed.init_process_group()
 >>> x = genesis.tensor([1.0, 2.0])

@@ -52,6 +52,8 @@ class Server:
         self._selector.register(connection, selectors.EVENT_READ)
 
     def _hear(self, connection: socket.socket) -> None:
+        if connection not in self._read:  # it was given up since it was found to have something to say
+            return
         try:
             came = connection.recv(_MOST)
         except OSError:

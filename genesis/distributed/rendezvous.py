@@ -37,6 +37,9 @@ class Rendezvous(NamedTuple):
     port: int
     store: Store | None = None  # by which rank 0 tells the others the two above, which it chooses
 
+    def __str__(self) -> str:
+        return f"{self.address}:{self.port}" if self.store is None else f"the address in a {type(self.store).__name__}"
+
 
 def rendezvous_of(
     init_method: str | None, store: Store | None, world_size: int, rank: int, environment: Mapping[str, str]
@@ -57,20 +60,18 @@ def rendezvous_of(
     }
     if told.scheme == "file":
         store = FileStore(told.path)
-    if store is not None:
-        given |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     said = {name: given[name] or environment.get(name, "") for name in given}
     if said["WORLD_SIZE"] in ("", "1") and said["RANK"] in ("", "0"):
         return None
-    for name, least, most in (("WORLD_SIZE", 1, 1 << 20), ("RANK", 0, 1 << 20), ("MASTER_PORT", 1, 65535)):
-        if not said[name].isdecimal() or not least <= int(said[name]) <= most:
-            raise ArgumentError(_wanted(name, said[name]))
+    size, own = (_number(name, said[name], least, 1 << 20) for name, least in (("WORLD_SIZE", 1), ("RANK", 0)))
+    if own >= size:
+        raise ArgumentError(f"init_process_group: rank {own} of {size}; want 0 to {size - 1}")
+    if store is not None:
+        return Rendezvous(own, size, "", 0, store)
+    port = _number("MASTER_PORT", said["MASTER_PORT"], 1, 65535)
     if not said["MASTER_ADDR"]:
         raise ArgumentError(_wanted("MASTER_ADDR", ""))
-    found = Rendezvous(int(said["RANK"]), int(said["WORLD_SIZE"]), said["MASTER_ADDR"], int(said["MASTER_PORT"]), store)
-    if found.rank >= found.size:
-        raise ArgumentError(f"init_process_group: rank {found.rank} of {found.size}; want 0 to {found.size - 1}")
-    return found
+    return Rendezvous(own, size, said["MASTER_ADDR"], port)
 
 
 def meet(where: Rendezvous, seconds: float) -> None:
@@ -80,7 +81,8 @@ def meet(where: Rendezvous, seconds: float) -> None:
     """
     if _met:
         if _met[0][:2] != where[:2]:
-            raise RuntimeError(f"init_process_group: {_met[0]} is what this process was before; MPI starts once in a process")
+            before = f"rank {_met[0].rank} of {_met[0].size}"
+            raise RuntimeError(f"init_process_group: this process was {before} before; MPI starts once in a process")
         return
     check_meets()
     end = time.monotonic() + seconds
@@ -89,7 +91,7 @@ def meet(where: Rendezvous, seconds: float) -> None:
         connection.sendall(told.encode())
         said = _line(connection, where, end)
         if said != "welcome":
-            raise RuntimeError(f"init_process_group: {said or 'rank 0 has gone'}, at {where.address}:{where.port}")
+            raise RuntimeError(f"init_process_group: {said or 'rank 0 has gone'}, at {where}")
         if where.store is not None and where.rank == 0:
             where.store.delete_key(_KEY)  # all have read it: who comes by this store later waits for another one
         connection.settimeout(None)
@@ -146,12 +148,18 @@ def _line(connection: socket.socket, where: Rendezvous, end: float) -> str:
             byte = connection.recv(1)
         except TimeoutError:
             raise RuntimeError(
-                f"init_process_group: rank {where.rank} waited at {where.address}:{where.port}, and not all {where.size} ranks "
+                f"init_process_group: rank {where.rank} waited at {where}, and not all {where.size} ranks "
                 "came") from None
         if not byte:
             break
         found += byte
     return found.decode().strip()
+
+
+def _number(name: str, said: str, least: int, most: int) -> int:
+    if not said.isdecimal() or not least <= int(said) <= most:
+        raise ArgumentError(_wanted(name, said))
+    return int(said)
 
 
 def _wanted(name: str, said: str) -> str:

@@ -13,6 +13,7 @@ import socket
 import socketserver
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ class DistStoreError(RuntimeError):
     """A key did not come in time."""
 
 
-class Store:
+class Store(ABC):
     """What all stores do. Values are given as text or bytes, and come back as bytes.
 
     >>> store = genesis.distributed.HashStore()
@@ -41,8 +42,9 @@ class Store:
     def __init__(self) -> None:
         self._timeout = TIMEOUT
 
+    @abstractmethod
     def _do(self, what: str, *given: Any) -> Any:
-        raise NotImplementedError
+        """What is done, by its name, to the value of the first that is given, a key."""
 
     @property
     def timeout(self) -> datetime.timedelta:
@@ -150,8 +152,8 @@ class FileStore(Store):
 class TCPStore(Store):
     """A store of the process that is made with `is_master`, which the others reach at its address.
 
-    `port` 0 is one that is free, which `port` says then. With `wait_for_workers` all wait until `world_size` processes have
-    come. Raises DistStoreError when the master, or the others, do not come in time.
+    It listens until its process ends. `port` 0 is one that is free, which `port` says then. With `wait_for_workers` all wait
+    until `world_size` processes have come. Raises DistStoreError when the master, or the others, do not come in time.
     """
 
     def __init__(

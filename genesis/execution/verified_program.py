@@ -99,7 +99,7 @@ class _Slots:
         for low, high, is_written, name in sorted(spans):
             if low < high and low < (end if is_written else end_of_written):
                 raise MemoryPlanError(f"{name}, bytes {low:#x} to {high:#x}, lies in what else the program reads or writes: "
-                                        f"{[(n, hex(a), hex(b)) for a, b, _, n in spans if a < high and low < b]}")
+                                      f"{[(n, hex(a), hex(b)) for a, b, _, n in spans if a < high and low < b]}")
             end, end_of_written = max(end, high), max(end_of_written, high if is_written else 0)
         if self.is_host:
             self._check_holders([start for start, size in zip(starts, self.outputs, strict=False) if size], known, bool(given))
@@ -119,7 +119,7 @@ class _Slots:
             for address, count in Counter([address for address, _ in found]).items():
                 if count > known:
                     raise MemoryPlanError(f"a result is to lie at {address:#x}, where others hold a value: "
-                                            f"{[name for at, name in found if at == address]}")
+                                          f"{[name for at, name in found if at == address]}")
 
 
 def holders(buffers: Sequence[object]) -> list[tuple[int, str]]:

@@ -6,22 +6,20 @@ import ctypes
 import mmap
 import os
 import tempfile
+import weakref
 
 
 class SharedFile:
     """`nbytes` bytes of zeros at `address`, or those of the open file `fd`, which is closed with it."""
 
     def __init__(self, nbytes: int, fd: int | None = None) -> None:
-        size = max(nbytes, 1)
+        size = max(nbytes, 1)  # none can be mapped that is empty
+        self.nbytes, self.fd = nbytes, _nameless() if fd is None else fd
+        weakref.finalize(self, os.close, self.fd)
         if fd is None:
-            fd = _nameless()
-            os.ftruncate(fd, size)
-        self.nbytes, self.fd = nbytes, fd
-        self._map = mmap.mmap(fd, size)
+            os.ftruncate(self.fd, size)
+        self._map = mmap.mmap(self.fd, size)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
-
-    def __del__(self) -> None:
-        os.close(self.fd)
 
 
 def _nameless() -> int:

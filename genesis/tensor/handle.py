@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from genesis.ir.annotations import AnyFunction
+from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -222,6 +222,11 @@ INTERNAL = frozenset({*Tensor.__annotations__, "_gradients", "_source"})  # attr
 def spreads(kind: type[Tensor]) -> None:
     """From now on a tensor of class `kind` may be among the arguments of an operation and decide on its results' class."""
     spreading.add(kind)
+
+
+def users_attributes(tensor: Tensor) -> Attributes:
+    """What a user has put on a tensor, which pickles keep."""
+    return {name: value for name, value in tensor.__dict__.items() if not name.startswith("_")}
 
 
 def result_class(argument: object, otherwise: type[Tensor] = Tensor) -> type[Tensor]:

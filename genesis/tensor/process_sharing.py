@@ -8,6 +8,7 @@ from __future__ import annotations
 from multiprocessing import reduction
 from typing import Any
 
+from genesis.execution.flush import is_interrupted
 from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
@@ -17,7 +18,7 @@ from genesis.runtime.devices import CPU
 from genesis.runtime.memory import Buffer
 from genesis.runtime.shared_file import SharedFile
 from genesis.tensor.from_python import over_buffer
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, users_attributes
 from genesis.tensor.views import memory_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.tensor_state import SHOWN
@@ -33,6 +34,8 @@ def move_to_file(tensor: Tensor) -> None:
     if tensor._element_map is not None or root._array.node.differentiable or tensor._array.node.differentiable:
         raise RuntimeError("share_memory_: this tensor carries a gradient, or has no memory of its own; want detach().clone()")
     with LOCK:
+        if is_interrupted(root._array):
+            raise RuntimeError("share_memory_: called by a signal handler or finalizer, while this tensor is being computed")
         memory = memory_of(root)
         file = SharedFile(root.nbytes)
         buffer = Buffer.outside(file.address, file.nbytes, CPU, file)
@@ -56,9 +59,8 @@ def _sent(tensor: Tensor) -> Arguments:
     if memory is None or not isinstance(file := memory.buffer._owner, SharedFile):
         return tensor.__reduce_ex__(2)  # type: ignore[return-value]
     start = memory.buffer.ptr - file.address + memory.layout.offset * tensor.dtype.itemsize
-    own = {name: value for name, value in tensor.__dict__.items() if not name.startswith("_")}
     layout = memory.layout.shape, memory.layout.strides
-    return _arrived, (type(tensor), file, start, *layout, tensor.dtype, tensor.requires_grad, own)
+    return _arrived, (type(tensor), file, start, *layout, tensor.dtype, tensor.requires_grad, users_attributes(tensor))
 
 
 def _arrived(

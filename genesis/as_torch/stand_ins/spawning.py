@@ -16,8 +16,8 @@ set_sharing_strategy = nothing
 
 
 def get_sharing_strategy() -> str:
-    """How tensors come to other processes: as copies."""
-    return "file_system"
+    """How the memory of tensors comes to other processes that `share_memory_` was called on; others come as copies."""
+    return "file_descriptor"
 
 
 def get_all_sharing_strategies() -> set[str]:

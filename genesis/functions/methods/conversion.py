@@ -41,7 +41,7 @@ from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, from_values, hold_gradient, method
+from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
 from genesis.tracing.recording_hooks import item_read, refuse, unseen, values_read
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
@@ -283,8 +283,8 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
 @seen_method
 def __reduce_ex__(self: Tensor, protocol: SupportsIndex) -> Arguments:
     values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
-    own = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
-    return _rebuilt, (type(self), values.tobytes(), tuple(self.shape), self.dtype, self.requires_grad, own, str(self.device))
+    rest = self.dtype, self.requires_grad, users_attributes(self), str(self.device)
+    return _rebuilt, (type(self), values.tobytes(), tuple(self.shape), *rest)
 
 
 def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool,
