@@ -829,7 +829,7 @@ class Methods:
     def is_set_to(self, tensor: Tensor) -> Bool:
         """Whether `tensor` is the same view of the same storage."""
     def is_shared(self) -> Bool:
-        """Whether other processes see its memory: no."""
+        """Whether other processes may see its memory: after `share_memory_`, and on GPUs."""
     def is_signed(self) -> Bool:
         """Whether the dtype has negative numbers."""
     @property
@@ -1308,7 +1308,7 @@ class Methods:
     def sgn_(self) -> Self:
         """`sgn`, in place."""
     def share_memory_(self) -> Tensor:
-        """The tensor itself: threads share it anyway, and processes get a copy when it is sent to them."""
+        """The tensor itself, whose storage lies in memory from now on that processes see to which `multiprocessing` .."""
     def short(self, memory_format: object = None) -> Tensor:
         """The tensor as int16."""
     def sigmoid(self) -> Tensor:
