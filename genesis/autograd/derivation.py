@@ -13,6 +13,7 @@ from operator import itemgetter
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
+from genesis.tracing.token import arguments_in, is_number, members_in
 from genesis.tracing.trace import ENTERED, Array, CallLine, Trace
 
 
@@ -63,12 +64,15 @@ def operation_at(trace: Trace, index: int) -> tuple[str, tuple[object, ...]] | N
 
 def arguments_of(trace: Trace, index: int) -> list[int | None]:
     """The positions of a call's arguments, in order; None for one where no gradient could flow."""
-    operation, *tokens = _line_at(trace, index)[-1]
-    if operation == "custom":
-        return list(tokens[1])
-    if not isinstance(operation, Operation):  # a gradient that derive recorded: its nodes, one by one
+    key = _line_at(trace, index)[-1]
+    if key[0] == "custom":
+        return list(key[2])
+    if not isinstance(key[0], Operation):  # a gradient that derive recorded: its nodes, one by one
         return list(trace.nodes[index].inputs)
-    return [p for k, token in enumerate(tokens[1:]) for p in _positions(token, k in operation.operands)]
+    tokens, named = arguments_in(key)
+    given = [(token, k in key[0].operands) for k, token in enumerate(tokens)]
+    given += [(token, name in key[0].operand_names) for name, token in named.items()]
+    return [p for token, operand in given for p in _positions(token, operand)]
 
 
 def _line_at(trace: Trace, index: int) -> CallLine:
@@ -79,17 +83,8 @@ def _line_at(trace: Trace, index: int) -> CallLine:
 
 def _positions(token: object, operand: bool) -> list[int | None]:
     """The positions of the tensors in one argument of a call; None for a number that stands for a tensor."""
-    if isinstance(token, int):
-        return [token]
-    if not isinstance(token, tuple) or not token:
-        return []
-    if token[0] == "tensors":
-        return [t if isinstance(t, int) else None for t in token[1:]]
-    if operand and isinstance(token[0], type):
-        return [None]
-    if not all([isinstance(pair, tuple) and isinstance(pair[0], str) for pair in token]):
-        return []
-    return [pair[1] for pair in token if len(pair) == 2 and isinstance(pair[1], int)]
+    found = [member if type(member) is int else None for member in members_in(token)]
+    return found if found != [None] or (operand and is_number(token)) else []
 
 
 def derivation(arrays: Iterable[Array], until: Collection[tuple[Trace | None, int]] = ()) -> dict[Trace, set[int]]:

@@ -8,7 +8,7 @@ follows from the calls that made it, which its trace lists.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,6 +20,7 @@ from genesis.ops.layout import LAYOUT_RULES, Layout
 from genesis.ops.registry import PRIMITIVES
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
+from genesis.tracing.token import argument_of, arguments_in, members_in
 from genesis.tracing.trace import ENTERED, Array, Trace
 
 _FOLLOWING = frozenset({  # their results have channels last where the input has
@@ -92,7 +93,8 @@ def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
         start, *_, key = trace.lines[number]
         if type(key) is tuple and hasattr(key[0], "is_view"):
             end = trace.lines[number + 1][0] if number + 1 < len(trace.lines) else len(trace.nodes)
-            positions = _positions(key[2:])
+            tokens, named = arguments_in(key)
+            positions = [m for token in (*tokens, *named.values()) for m in members_in(token) if type(m) is int]
             operands = [Layout(trace.nodes[i].shape, _at(trace, i, state.of_calls, depth), 0) for i in positions]
             strides = _result(trace.nodes[start:end], key, operands)
             if strides is not None:
@@ -102,15 +104,15 @@ def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
 
 def _result(nodes: Sequence[Node], key: tuple[Any, ...], operands: Sequence[Layout]) -> Shape | None:
     """The strides of the result of the call `key`, which added `nodes`; None if row-major."""
-    (operation, _, *tokens), name = key, key[0].name
+    operation, name, (tokens, named) = key[0], key[0].name, arguments_in(key)
     if name == "scaled_dot_product_attention":
         return _of_attention(operands, tokens)
     if not operands or (not operation.is_view and all([at.is_contiguous for at in operands])):
         return None
-    if name == "reshape_copy" or tokens[-1] == "rows":  # of `clone`, for `contiguous`
+    if name == "reshape_copy" or key[-1] == "rows":  # of `clone`, for `contiguous`
         return None
     if operation.is_view:
-        return _of_view(name, operands[0], tokens)
+        return _of_view(name, operands[0], tokens, named)
     shape = next((node.shape for node in reversed(nodes) if node.op not in ENTERED), None)
     if shape is None:  # the result is an operand
         return None
@@ -127,23 +129,11 @@ def _is_elementwise(node: Node) -> bool:
     return node.op in ENTERED or node.op in ("constant", "view") or PRIMITIVES[node.op].kind == "elementwise"
 
 
-def _positions(tokens: Sequence[Any]) -> Iterator[int]:
-    """The positions of the tensors among a call's arguments."""
-    for token in tokens:
-        if type(token) is int:
-            yield token
-        elif type(token) is tuple and token and token[0] == "tensors":
-            yield from _positions(token[1:])
-        elif token is tokens[-1] and _is_named(token):
-            yield from _positions([value for _, value in token])
-
-
-def _of_view(name: str, at: Layout, tokens: Sequence[Any]) -> Shape | None:
-    arguments = [_argument(token) for token in tokens[1:]]
+def _of_view(name: str, at: Layout, tokens: Sequence[Any], named: Mapping[str, Any]) -> Shape | None:
+    arguments = [argument_of(token, int) for token in tokens[1:]]
     if name == "view_at":
         return _in_other_strides(arguments[0], at)
-    named = arguments.pop() if arguments and _is_named(tokens[-1]) else ()
-    to = LAYOUT_RULES[name](at, *arguments, **{key: _argument(token) for key, token in named})
+    to = LAYOUT_RULES[name](at, *arguments, **{key: argument_of(token, int) for key, token in named.items()})
     return None if to is None else to.strides
 
 
@@ -157,22 +147,10 @@ def _in_other_strides(view: Layout, at: Layout) -> Shape:
     return tuple(strides)
 
 
-def _is_named(token: Any) -> bool:
-    return type(token) is tuple and bool(token) and all(
-        [type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str for pair in token])
-
-
-def _argument(token: Any) -> Any:
-    """What was given, of its token."""
-    if type(token) is not tuple:
-        return token
-    return token[1] if len(token) == 2 and isinstance(token[0], type) else tuple(map(_argument, token))
-
-
 def _of_attention(operands: Sequence[Layout], tokens: Sequence[Any]) -> Shape | None:
     """The heads of each position lie together, where PyTorch computes attention block by block."""
     query, key, value = operands[:3]
-    dropout = _argument(tokens[4]) if len(tokens) > 4 else 0
+    dropout = argument_of(tokens[4], int) if len(tokens) > 4 else 0
     same = len({at.shape[-1] for at in (query, key, value)}) == 1 and len(query.shape) == 4
     if not same or dropout or len(operands) > 3:
         return None

@@ -21,6 +21,7 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.source_line import line_name
 from genesis.tracing.state import recording, thread_state
+from genesis.tracing.token import argument_of, arguments_in
 from genesis.tracing.trace import Array, CallLine, line_of
 
 Line = tuple[str, int] | None
@@ -296,21 +297,10 @@ def _names_of(module: Module | None) -> dict[int, tuple[str, str]]:
 
 
 def _call(key: tuple[Any, ...], nodes: range, at: dict[int, int]) -> Call:
-    """The call of a key: (operation, mode, what each argument contributes, options)."""
-    operation, _, *tokens = key
+    """The call of a key."""
+    tokens, named = arguments_in(key)
 
     def argument(token: Any) -> Any:
-        if type(token) is int:
-            return Position(at[token])
-        if type(token) is tuple and len(token) == 2 and token[0] in (bool, int, float):
-            return token[1]
-        if type(token) is tuple and token and token[0] == "tensors":
-            return [argument(one) for one in token[1:]]
-        return token
+        return argument_of(token, lambda index: Position(at[index]))
 
-    options = {}
-    if tokens and type(tokens[-1]) is tuple and tokens[-1] and all(
-        type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str for pair in tokens[-1]
-    ):
-        options = {name: argument(token) for name, token in tokens.pop()}
-    return Call(operation.name, nodes, tuple(map(argument, tokens)), options)
+    return Call(key[0].name, nodes, tuple(map(argument, tokens)), {name: argument(token) for name, token in named.items()})

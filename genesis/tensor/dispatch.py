@@ -5,8 +5,8 @@ Calling an operation records it; values are computed when one is looked at.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,9 @@ from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import current_trace, recording, thread_state
 from genesis.tracing.tensor_state import SHOWN
+from genesis.tracing.token import Token, of_complex, of_float
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
-
-Token = object  # what an argument contributes to the key of a call's step
 
 _SNAPSHOT_BYTES = 1 << 20
 _PLAIN = frozenset({int, float, bool, str, type(None)})
@@ -221,10 +220,9 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         argument = argument.fixed()
         kind = type(argument)
     if kind is float or kind is int or kind is bool:
-        is_found = argument == argument and (argument != 0 or math.copysign(1.0, argument) > 0)  # by keys: not -0.0, nor NaN
-        if operand and not static and not (is_found and argument in _LITERALS):
+        if operand and not static and (argument not in _LITERALS or (argument == 0 and copysign(1.0, argument) < 0)):
             return trace.enter_scalar(argument)
-        return kind, argument if is_found else repr(argument)
+        return of_float(argument) if kind is float else (kind, argument)
     if kind is str or argument is None:
         return argument
     if isinstance(argument, Tensor):
@@ -243,8 +241,8 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     if isinstance(argument, np.ndarray):
         refuse("the values of a NumPy array are read")
         return _position(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
-    if kind is complex:  # 2+0j is equal to 2, which is a position
-        return kind, repr(argument)
+    if kind is complex:
+        return of_complex(argument)
     return tuple(argument) if kind is Size else argument
 
 

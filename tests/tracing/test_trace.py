@@ -5,9 +5,10 @@ import pytest
 
 import genesis
 from genesis.execution.flush import flush
-from genesis.tensor.dispatch import array_of
+from genesis.tensor.dispatch import _token, array_of
 from genesis.tracing.backward_state import FREED, NOTHING
 from genesis.tracing.state import current_trace, set_default_dtype
+from genesis.tracing.token import argument_of
 
 
 def fresh_trace():
@@ -124,3 +125,27 @@ def test_a_setting_that_is_nan_is_one_step():
         return step
 
     assert steps() is steps()
+
+
+SETTINGS = [0.0, -0.0, 0, 1, 1.0, True, float("nan"), 2, 2 + 0j, complex(0, -0.0), (1.0, 2), (True, -0.0), (3, 4), "sum", None]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
+def test_a_token_gives_back_its_setting(setting):
+    y = genesis.zeros(2)
+    token = _token(y._array.trace, setting, False, True)
+    assert repr(argument_of(token, int)) == repr(setting)
+
+
+def test_tokens_of_settings_that_differ_differ():
+    trace = genesis.zeros(2)._array.trace
+    assert len({_token(trace, setting, False, True) for setting in SETTINGS}) == len(SETTINGS)
+
+
+def test_steps_of_backward_know_tensors_that_were_given_by_name():
+    torch = pytest.importorskip("torch")
+    for library in (genesis, torch):
+        x = library.ones(2, requires_grad=True)
+        known = [[node is not None for node, _ in y.grad_fn.next_functions]
+                 for y in (library.cat(tensors=[x, x]), library.add(x, other=x), library.add(x, other=2.0), x * 2.0)]
+        assert known == [[True, True], [True, True], [True, False], [True, False]]
