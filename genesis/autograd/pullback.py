@@ -15,6 +15,7 @@ import numpy as np
 from genesis.autograd.backward_pass import grad
 from genesis.autograd.derivation import derivation
 from genesis.autograd.hooks import Gradients
+from genesis.execution.eager import together
 from genesis.ir.graph import Graph
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
@@ -115,7 +116,8 @@ def _rows_in_chunks(
 ) -> list[Tensor | None] | None:
     chunks = []
     for part in basis.split(chunk_size):
-        rows = _rows_at_once(output, part, points, create_graph)
+        with together():
+            rows = _rows_at_once(output, part, points, create_graph)
         if rows is None:
             return None
         chunks.append(rows)

@@ -1,5 +1,7 @@
 """genesis.autograd.functional against torch.autograd.functional."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import torch
@@ -140,3 +142,19 @@ def test_all_rows_belong_to_one_program():
         genesis.debug.reset_stats()
         take().tolist()
         assert genesis.debug.stats()["flushes"] == 1
+
+
+@pytest.mark.parametrize("mode", [contextlib.nullcontext, genesis.eager])
+def test_vectorized_rows_are_pulled_at_once_in_eager_mode_too(mode):
+    pulled = []
+
+    def bent(x):
+        y = x.sin()
+        y.register_hook(lambda g: pulled.append(g.shape))
+        return y * x
+
+    with mode():
+        rows = functional.jacobian(bent, genesis.tensor(B), vectorize=True)
+    expected = torch.autograd.functional.jacobian(lambda x: x.sin() * x, torch.tensor(B))
+    assert_close(rows, expected)
+    assert len(pulled) == 1

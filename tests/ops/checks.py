@@ -109,11 +109,15 @@ def check_reference(name):
 
 
 def check_gradients(name):
-    """First and second derivatives as finite differences', in float64; the second ones by the references of their graphs."""
+    """First and second derivatives as finite differences', in float64.
+
+    By the references of their graphs: thousands that run once would take minutes to compile, and consist of rows that
+    `check_values` compiles.
+    """
     for sample in gradient_samples(name):
         function, inputs = _of_leaves(name, sample)
-        _differences_agree(gradcheck, function, inputs)
-        with genesis.eager():  # no kernels, which thousands of graphs that run once would take minutes to compile
+        with genesis.eager():
+            _differences_agree(gradcheck, function, inputs)
             _differences_agree(gradgradcheck, function, inputs)
 
 
