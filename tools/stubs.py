@@ -3,7 +3,8 @@
     python tools/stubs.py
 
 `genesis/tensor/methods.pyi` holds the methods of Tensor, which `genesis/tensor/handle.py` inherits under TYPE_CHECKING. The
-others stand beside a module of the same name and repeat what it imports, together with its generated functions.
+others stand beside a module of the same name and repeat what it imports, together with its generated functions: those of rows
+once, in `genesis.ops`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 import numpy as np
 import numpy.typing
 
+from genesis import ops
 from genesis.functions.public_names import function_names
 from genesis.ir.graph import Value
 from genesis.ops import OPERATIONS, Operation, layout
@@ -396,6 +398,8 @@ def module_stub(module: types.ModuleType, names: Iterable[str]) -> str:
             stub.define(name, signatures(value), value.__doc__ or "")
         elif name in imports:
             stub.export(name, *imports[name])
+        elif module is not ops and is_made_of_row(value):
+            stub.export(name, "genesis.ops", value.__name__)
         elif (row := row_of(name, value)) is not None:
             stub.define(name, variants_of(row, value), value.__doc__ or "")
         elif isinstance(value, types.ModuleType):
@@ -421,6 +425,20 @@ def module_stub(module: types.ModuleType, names: Iterable[str]) -> str:
     return "\n".join([*stub.head(), "", *tuples, *stub.lines]) + "\n"
 
 
+def is_made_of_row(value: object) -> bool:
+    """Whether it is a function without a file of its own that `genesis.ops` shows."""
+    return isinstance(value, types.FunctionType) and _origin(value.__name__, value) is None and (
+        value.__name__ in public_names(ops) and getattr(ops, value.__name__) is value)
+
+
+def public_names(module: types.ModuleType) -> set[str]:
+    """What a stub describes. `genesis` and `genesis.ops` find functions of rows, and those that write into an argument."""
+    found = {*module.__all__}
+    if module.__name__ in ("genesis", "genesis.ops"):
+        found |= {"__version__"} & {*vars(module)} | function_names() | {n for n in vars(Tensor) if n[0] != "_" == n[-1]}
+    return found
+
+
 def _imports_of(tree: ast.Module) -> dict[str, tuple[str, str]]:
     """Where the names come from that a file imports."""
     return {alias.asname or alias.name: (s.module or "", alias.name)
@@ -441,11 +459,8 @@ def stubs() -> dict[Path, str]:
     texts = {ROOT / "genesis/tensor/methods.pyi": methods_stub()}
     for name in MODULES:
         module = importlib.import_module(name)
-        public = {*module.__all__}
-        if name in ("genesis", "genesis.ops"):  # which find functions of rows, and those that write into an argument
-            public |= {"__version__"} & {*vars(module)} | function_names() | {n for n in vars(Tensor) if n[0] != "_" == n[-1]}
         path = Path(module.__file__ or "").with_suffix(".pyi")
-        texts[path] = module_stub(module, public)
+        texts[path] = module_stub(module, public_names(module))
     return texts
 
 
