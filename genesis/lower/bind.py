@@ -25,7 +25,8 @@ HORIZONTAL_REDUCE = 16  # elements of a row that take as long as it takes to mak
 _LANE_SCORE = {1: 3, -1: 2, 0: 1}
 _COPIES = frozenset(("load", "store", "clone"))
 # What an access once a row weighs beside one at every point, when the lane axis is chosen. Weighed alike, mean and variance of
-# rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so.
+# rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so. Four numbers for each channel, as of batch norm, weigh no more:
+# images would be turned round, channels last and back.
 ROW_WEIGHT = 1 / 16
 
 
@@ -123,8 +124,11 @@ def _vectorized(
     """
     names = {i.name for i in instructions}
     in_order, columns = not names.isdisjoint(("scatter", "scan")), any(i.level == COLUMN for i in instructions)
-    accesses = [(_weight(axes, i, at, unroll), at.strides) for i, at in zip(instructions, maps, strict=True)
+    touching = [(i, at) for i, at in zip(instructions, maps, strict=True)
                 if i.storage is not None and at is not None and i.level not in (COLUMN, FINAL)]
+    varied = [frozenset(axis for axis, stride in enumerate(at.strides) if stride) for _, at in touching]
+    accesses = [(_weight(axes, i, at, unroll, any(own < other for other in varied)), at.strides)
+                for (i, at), own in zip(touching, varied, strict=True)]
     candidates = _lane_axes(axes, names, in_order, columns)
     stepping = set() if in_order or columns or not unroll else {
         (lane, short) for short, (extent, _) in enumerate(axes) if extent > 1
@@ -151,7 +155,8 @@ def _vectorized(
     if lane is not None and unroll and names <= _COPIES and axes[lane][0] <= MOST_STRIDE and len(axes) > 1:
         # Edges two columns wide, 18,432 of them, took 150 us of a pad, and 40 to 50 so, beside other work.
         return _Vectors(None, {lane})  # one by one: a vector under a mask takes longer than these few
-    return _Vectors(lane, {axis for of, axis in short if of == lane}, any(of == lane for of, _ in stepping))
+    every_other = unroll and lane is not None and not in_order and any(strides[lane] == 2 for _, strides in accesses)
+    return _Vectors(lane, {axis for of, axis in short if of == lane}, every_other or any(of == lane for of, _ in stepping))
 
 
 def _lane_axes(axes: Sequence[Axis], names: Collection[str], in_order: bool, columns: bool) -> list[int]:
@@ -188,13 +193,14 @@ def _tiled(
     return vectors if tiled is None or not turned[tiled] else vectors._replace(tiled=tiled, turned=turned[tiled])
 
 
-def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap, unroll: bool) -> float:
-    """What an access weighs when the lane axis is chosen: where nothing is unrolled, its elements' share of all points.
+def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap, unroll: bool, repeated: bool) -> float:
+    """What an access weighs when the lane axis is chosen; it is `repeated` if another varies over its axes and more. Where
+    nothing is unrolled, its elements' share of all points.
 
     There lanes are threads, which wait for memory together: what a row or a column has once comes from a cache.
     """
     if unroll or instruction.name not in ("load", "store"):
-        return 1.0 if instruction.level == FULL else ROW_WEIGHT
+        return ROW_WEIGHT if repeated or instruction.level != FULL else 1.0
     varied = numel(extent for (extent, _), stride in zip(axes, at.strides, strict=True) if stride)
     return varied / max(1, numel(extent for extent, _ in axes))
 

@@ -181,9 +181,9 @@ class _Groups(NamedTuple):
         return self.windows.images // self.images, self.windows.height // 2 // self.rows
 
     @property
-    def order(self) -> tuple[int, int, int]:
-        """Of images, rows and columns of a group, such that vectors are full."""
-        return (0, 1, 2) if self.windows.width // 2 >= LANES else (1, 2, 0)
+    def is_wide(self) -> bool:
+        """Whether a row's tiles fill vectors."""
+        return self.windows.width // 2 >= LANES
 
     def inner(self, more: int = 0) -> Shape:
         """The extents of a group in its order, with so many rows and columns more."""
@@ -197,8 +197,10 @@ class _Groups(NamedTuple):
         """The strides between groups and within one, of what has images, rows and columns of tiles so far apart."""
         return (self.images * image, self.rows * row), self._ordered((image, row, column))
 
-    def _ordered(self, axes: Shape) -> Shape:
-        return tuple(axes[axis] for axis in self.order)
+    def _ordered(self, axes: tuple[int, int, int]) -> Shape:
+        """Images, rows and columns such that vectors are full."""
+        image, row, column = axes
+        return (image, row, column) if self.is_wide else (row, column, image)
 
 
 def _groups(windows: _Windows, least: int) -> _Groups:
@@ -235,9 +237,9 @@ def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: N
     kernel = [[_part(weights, (out, taps, channels), strides, 3 * i + j) for j in range(3)] for i in range(3)]
     left = _stacked(_both(kernel, _of_kernel), 0, times=images)
     image, channel, row, column = windows.strides
-    shape = (images, depth + taps - 1, 2, 2, channels, rows + 1, columns + 1)
-    strides = image, windows.plane, row, column, channel, 2 * row, 2 * column
-    planes = _transformed(source, shape, strides, windows.offset, (5, 6), "result")
+    shape = (images, depth + taps - 1, channels, rows, columns)
+    here = _Places(_in_memory(source), windows.offset, (image, windows.plane, channel, 2 * row, 2 * column), row, column)
+    planes = _stacked(_both(here.parts(shape, 4), _of_tile), 2)
     image, plane, part, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
     right = _part(planes, (images, 16, taps, channels, depth, rows * columns), (image, part, plane, channel, plane, tile), 0)
     y = _product(left, reshape_value(right, (images, 16, taps * channels, depth * rows * columns)))
@@ -251,14 +253,8 @@ def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> V
     """The sum over images of gradient (images, 1, out, places) @ windows (images, 1, places, channels * 9), as `node` is."""
     out, channels, places = node.shape[-2], windows.channels, windows.height * windows.width
     groups = _groups(windows, TERMS)
-    outer, inner = groups.strides(places * out, 2 * windows.width, 2)
-    shape, strides = (*groups.outer, out, *groups.inner()), (*outer, places, *inner)
-    # Columns of each parity apart, so that vectors read neighbours.
-    halves = (*groups.outer, 2, 2, out, *groups.inner())
-    apart = _part(gradient, halves, (*outer, windows.width, 1, places, *inner), 0)
-    apart = gradient.graph.add("clone", (apart,), halves, gradient.dtype, {"materialize": True, "reader": "gradient"})
-    lie = contiguous_strides(halves)
-    given = [[_part(apart, shape, (*lie[:2], *lie[4:]), p * lie[2] + q * lie[3]) for q in range(2)] for p in range(2)]
+    here = _places(gradient, groups, out, (places * out, places, windows.width, 1), 0, "gradient", 0)
+    given = here.parts((*groups.outer, out, *groups.inner()), 2)
     left, right = _stacked(_both(given, _of_gradient), 2), _tiles(source, groups, "gradient", turned=True)
     y = _product(left, right)
     y = y.graph.add("sum", (y,), (1, *y.shape[1:]), node.dtype, {"axes": (0,)}) if groups.number > 1 else y
@@ -277,27 +273,45 @@ def _product(left: Value, right: Value) -> Value:
 def _tiles(source: Value, groups: _Groups, reader: str, *, turned: bool = False) -> Value:
     """B' x B of all tiles: (groups, 16, channels, tiles), or with the last two turned. Each reader has its own."""
     windows = groups.windows
-    image, channel, row, column = windows.strides
+    here = _places(source, groups, windows.channels, windows.strides, windows.offset, reader, 1)
+    return _stacked(_both(here.parts((*groups.outer, windows.channels, *groups.inner()), 4), _of_tile), 2, turned=turned)
+
+
+class _Places(NamedTuple):
+    """Where tiles begin in a value: by `strides` from an `offset` on. Their rows and columns are `row` and `column` apart."""
+
+    value: Value
+    offset: int
+    strides: Shape
+    row: int
+    column: int
+
+    def parts(self, shape: Shape, side: int) -> list[Row]:
+        """Of `side` rows and columns of tiles, the elements there: each those of all tiles, which have a shape."""
+        return [[_part(self.value, shape, self.strides, self.offset + i * self.row + j * self.column) for j in range(side)]
+                for i in range(side)]
+
+
+def _places(
+    x: Value, groups: _Groups, channels: int, strides: Shape, offset: int, reader: str, beyond: int
+) -> _Places:
+    """The places of the tiles of `x`, whose images, channels, rows and columns are `strides` apart; the last ones reach
+    `beyond` the tile of two rows and columns by so many tiles. Of narrow images, which vectors go across, it is a copy."""
+    image, channel, row, column = strides
     outer, inner = groups.strides(image, 2 * row, 2 * column)
-    shape = (*groups.outer, 2, 2, windows.channels, *groups.inner(1))
-    axes = 5 + groups.order.index(1), 5 + groups.order.index(2)
-    return _transformed(source, shape, (*outer, row, column, channel, *inner), windows.offset, axes, reader, turned=turned)
+    if groups.is_wide:
+        return _Places(_in_memory(x), offset, (*outer, channel, *inner), row, column)
+    rows, columns, images = groups.inner(beyond)
+    shape = (*groups.outer, channels, 2 * rows, 2 * columns, images)
+    apart = _part(x, shape, (*outer, channel, row, column, image), offset)
+    apart = x.graph.add("clone", (apart,), shape, x.dtype, {"materialize": True, "reader": reader})
+    *lie, row, column, image = contiguous_strides(shape)
+    return _Places(apart, 0, (*lie, 2 * row, 2 * column, image), row, column)
 
 
-def _transformed(
-    source: Value, shape: Shape, strides: Shape, offset: int, axes: tuple[int, int], reader: str, *, turned: bool = False
-) -> Value:
-    """B' x B of all tiles of `source`, seen as two outer axes, the parities of rows and of columns, channels, and others, two
-    of which (`axes`) are rows and columns: (outer axes, 16, channels, tiles), or with the last two turned."""
-    # Rows and columns of each parity apart: of these, a vector of tiles reads neighbours.
-    apart = _part(source, shape, strides, offset)
-    apart = source.graph.add("clone", (apart,), shape, source.dtype, {"materialize": True, "reader": reader})
-    lie = contiguous_strides(shape)
-    down, right = (lie[axis] for axis in axes)
-    part = (*shape[:2], *(extent - (axis in axes) for axis, extent in enumerate(shape[4:], 4)))
-    tile = [[_part(apart, part, (*lie[:2], *lie[4:]), i % 2 * lie[2] + j % 2 * lie[3] + i // 2 * down + j // 2 * right)
-             for j in range(4)] for i in range(4)]
-    return _stacked(_both(tile, _of_tile), 2, turned=turned)
+def _in_memory(x: Value) -> Value:
+    """`x`, which is not computed again for each place that reads it."""
+    return x.graph.add("clone", (x,), x.shape, x.dtype, {"operands": "materialize"})
 
 
 def _part(x: Value, shape: Shape, strides: Shape, offset: int) -> Value:

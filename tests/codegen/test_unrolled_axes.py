@@ -57,6 +57,28 @@ def test_pooling_and_its_gradient_neither_gather_nor_scatter():
     assert not any(way in emit_kernel(k, 16) for k in kernels if k.unrolled for way in ("gathered", "masked.scatter"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_every_other_element_is_read_and_written_in_vectors(dtype):
+    for extent in (2, 31, 32, 33, 100):
+        x = RANDOM.integers(0, 100, (5, extent + 1))
+        found = []
+        for f in (genesis, torch):
+            given = f.tensor(x).to(getattr(f, dtype))
+            y = given[:, 0:-1:2] + given[:, 1::2]
+            z = f.zeros_like(given)
+            z[:, 1::2] = y
+            found.append((y.tolist(), z.tolist()))
+        assert found[0] == found[1]
+    y = genesis.ones(5, 100)[:, ::2] * 2
+    assert not any("gathered" in emit_kernel(k, 16) for k in _kernels(y))
+
+
+def test_numbers_of_each_channel_do_not_turn_images_round():
+    x, *each = (genesis.tensor(RANDOM.random(shape, np.float32)) for shape in ((3, 32, 16, 16), *((32,),) * 4))
+    y = genesis.cat((genesis.nn.functional.batch_norm(x, *each), x), 1)
+    assert all(kernel.tiled is None for kernel in _kernels(y))
+
+
 def test_kernels_of_taps_serve_every_extent_of_the_other_axes():
     def texts(rows):
         y = genesis.ones(rows, 3) * genesis.tensor([[1.0, 2.0, 3.0]])
