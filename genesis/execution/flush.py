@@ -15,7 +15,7 @@ from genesis.execution.host_call import call_host
 from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave
 from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
 from genesis.execution.ran_collectives import from_results, keep_results
-from genesis.execution.reference_mode import Interpretation, WithoutValues
+from genesis.execution.reference_mode import Interpretation, interpreted, without_values
 from genesis.execution.result_pool import Run
 from genesis.execution.reused_inputs import reused_inputs
 from genesis.ir.errors import ArgumentError
@@ -31,7 +31,6 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.state import leave as leave_trace
 from genesis.tracing.state import thread_state, unflushed
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
-from genesis.tracing.trie import Step
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
@@ -113,18 +112,13 @@ def _read_apart(trace: Trace, array: Array) -> Memory:
 def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
     """The values of some positions, by a twin of the trace up to the last of these: what follows may be half recorded."""
     wanted = sorted({array.index for array in arrays} - trace.lost)
-    twin = Trace(trace.device, trace.eager)
-    twin.nodes = trace.nodes[: max(wanted, default=-1) + 1]
-    twin.step = trace.step.children.setdefault(("apart", len(twin.nodes)), Step((), None))
+    nodes = trace.nodes[: max(wanted, default=-1) + 1]
+    inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
+    twin = trace.twin(("apart", len(nodes)), nodes, dict(zip(inputs, trace.inputs, strict=False)))
     twin.is_apart = True
     if GROUPS and collectives_of(twin):
         raise RuntimeError("what other processes compute too cannot be read by a signal handler that came in between")
-    inputs = [index for index, node in enumerate(twin.nodes) if node.op == "input"]
-    twin.inputs = trace.inputs[: len(inputs)]
-    twin.input_at = dict(zip(inputs, twin.inputs, strict=True))
-    twin.scalars = trace.scalars[: sum(node.op == "scalar" for node in twin.nodes)]
-    twin.lines = [line for line in trace.lines if line[0] < len(twin.nodes)]
-    twin.released = set(range(len(twin.nodes)))  # nothing is to be kept for a backward
+    twin.released = set(range(len(nodes)))  # nothing is to be kept for a backward
     handles = twin.handles(wanted)
     with contextlib.suppress(*LOSSES):  # who reads a lost value is told so
         flush(twin)
@@ -257,7 +251,7 @@ def _begin(trace: Trace, source: Trace) -> Run:
         return plan.pool.begin(plan, handles, trace.device)
     run = Run(trace.device)
     if handles:
-        values = (WithoutValues if trace.device is META else Interpretation)(source, handles)
+        values = (without_values if trace.device is META else interpreted)(source, handles)
         run.plan, run.handles, run.memories = values, handles, values.memories
     return run
 

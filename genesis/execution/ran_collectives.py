@@ -11,7 +11,6 @@ from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall, Stage, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.tracing.trace import Array, Trace
-from genesis.tracing.trie import Step
 
 
 def keep_results(run: Run, trace: Trace, failed: int) -> None:
@@ -50,12 +49,10 @@ def from_results(trace: Trace) -> Trace:
     """`trace`, or its twin for which the results of collectives that ran are inputs: its positions are the same."""
     if not trace.ran:
         return trace
-    twin = Trace(trace.device)
-    twin.nodes = [trace.ran[index].node if index in trace.ran else node for index, node in enumerate(trace.nodes)]
+    nodes = [trace.ran[index].node if index in trace.ran else node for index, node in enumerate(trace.nodes)]
     given = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
-    twin.input_at = dict(sorted({**dict(zip(given, trace.inputs, strict=True)), **trace.ran}.items()))
-    twin.inputs = [*twin.input_at.values()]
-    twin.scalars, twin.lines, twin.backward, twin.released = trace.scalars, trace.lines, trace.backward, trace.released
-    key = "ran", tuple([(index, array.node.attrs["strides"]) for index, array in sorted(trace.ran.items())])
-    twin.step = trace.step.children.setdefault(key, Step((), None))
+    inputs = dict(sorted({**dict(zip(given, trace.inputs, strict=True)), **trace.ran}.items()))
+    strides = tuple([(index, array.node.attrs["strides"]) for index, array in sorted(trace.ran.items())])
+    twin = trace.twin(("ran", strides), nodes, inputs)
+    twin.backward, twin.released = trace.backward, trace.released
     return twin

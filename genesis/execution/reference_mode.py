@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,57 +14,55 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
 
-class Interpretation:
-    """The values of `handles` by the references, in memory; for a later backward, all values that they are computed from.
+class Interpretation(NamedTuple):
+    """Values that were computed without a plan, in memory, and what a plan says of its own at the end of a flush.
 
-    At the end of a flush it says what a plan says there. Where an index was out of range `failure` is (whose, in which
-    words), and there is no value.
+    Where an index was out of range `failure` is (whose, in which words), and there is no value.
     """
 
-    __slots__ = ("failure", "keeps", "memories", "read_collectives", "saved", "values")
-
-    def __init__(self, trace: Trace, handles: Sequence[Array]) -> None:
-        self.failure: tuple[int, Exception] | None = None
-        self.keeps = any([array.node.differentiable for array in handles])
-        self.saved: list[int] = []
-        self.read_collectives = {index for index, node in enumerate(trace.nodes) if PRIMITIVES[node.op].kind == "collective"}
-        self.memories: list[Memory] = []
-        self.values: list[int] = []  # whose they are
-        given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
-        outputs = dict.fromkeys([array.index for array in handles])
-        # A custom Function may read what nobody else does.
-        wanted = [*outputs, *trace.backward.custom_calls] if self.keeps else outputs
-        try:
-            values = evaluate_all(trace.nodes, wanted, given, trace.scalars)
-        except RefusedError as refused:
-            self.failure = refused.position, refused.error
-            return
-        if self.keeps:
-            self.saved = [index for index in values if index not in outputs and index not in given]
-        self.values = [*outputs, *self.saved]
-        self.memories = [
-            *[_stored(values[index], trace, index) for index in outputs],
-            *[_shared(trace, index) or _stored(values[index], trace, index) for index in self.saved],
-        ]
+    keeps: bool
+    values: Sequence[int]  # their positions
+    memories: list[Memory]
+    saved: Sequence[int] = ()
+    read_collectives: Collection[int] = ()
+    failure: tuple[int, Exception] | None = None
 
 
-class WithoutValues(Interpretation):
+def interpreted(trace: Trace, handles: Sequence[Array]) -> Interpretation:
+    """The values of `handles` by the references; for a later backward, all values that they are computed from."""
+    keeps, outputs, wanted = _wanted(trace, handles)
+    given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
+    try:
+        values = evaluate_all(trace.nodes, wanted, given, trace.scalars)
+    except RefusedError as refused:
+        return Interpretation(keeps, (), [], failure=(refused.position, refused.error))
+    saved = [index for index in values if index not in outputs and index not in given] if keeps else []
+    collectives = {index for index, node in enumerate(trace.nodes) if PRIMITIVES[node.op].kind == "collective"}
+    return Interpretation(keeps, [*outputs, *saved], [
+        *[_stored(values[index], trace, index) for index in outputs],
+        *[_shared(trace, index) or _stored(values[index], trace, index) for index in saved],
+    ], saved, collectives)
+
+
+def without_values(trace: Trace, handles: Sequence[Array]) -> Interpretation:
     """The values of `handles` on the device "meta": memory of their shapes that holds nothing, and what backward asks for."""
+    keeps, outputs, waiting = _wanted(trace, handles)
+    reached = set(outputs)
+    while waiting and keeps:
+        found = set(trace.nodes[waiting.pop()].inputs) - reached
+        reached |= found
+        waiting += found
+    saved = sorted(reached - outputs.keys() - trace.input_at.keys())
+    values = [*outputs, *saved]
+    return Interpretation(
+        keeps, values, [Memory.unwritten(trace.nodes[index].shape, trace.nodes[index].dtype, META) for index in values], saved)
 
-    __slots__ = ()
 
-    def __init__(self, trace: Trace, handles: Sequence[Array]) -> None:
-        self.failure, self.read_collectives = None, set()
-        self.keeps = any([array.node.differentiable for array in handles])
-        outputs = dict.fromkeys([array.index for array in handles])
-        reached, waiting = set(outputs), [*outputs, *(trace.backward.custom_calls if self.keeps else ())]
-        while waiting and self.keeps:
-            found = set(trace.nodes[waiting.pop()].inputs) - reached
-            reached |= found
-            waiting += found
-        self.saved = sorted(reached - outputs.keys() - trace.input_at.keys()) if self.keeps else []
-        self.values = [*outputs, *self.saved]
-        self.memories = [Memory.unwritten(trace.nodes[index].shape, trace.nodes[index].dtype, META) for index in self.values]
+def _wanted(trace: Trace, handles: Sequence[Array]) -> tuple[bool, dict[int, None], list[int]]:
+    """Whether backward may come, the positions of `handles`, and those with what custom Functions may read then."""
+    keeps = any([array.node.differentiable for array in handles])
+    outputs = dict.fromkeys([array.index for array in handles])
+    return keeps, outputs, [*outputs, *(trace.backward.custom_calls if keeps else ())]
 
 
 def _shared(trace: Trace, index: int) -> Memory | None:

@@ -56,7 +56,8 @@ class ResultBuffer(NamedTuple):
 class Computation(Protocol):
     """What gives a flush its values: a plan, or the references of a trace."""
 
-    keeps: bool
+    @property
+    def keeps(self) -> bool: ...
 
     @property
     def saved(self) -> Sequence[int]: ...

@@ -172,6 +172,15 @@ class Trace:
                 for (source, create_graph), copied in self.backward.copies.items()}
         return bare
 
+    def twin(self, key: Key, nodes: list[Node], inputs: dict[int, Array]) -> Trace:
+        """A trace of `nodes` in the places of the first ones here, whose plans are found under `key`."""
+        twin = Trace(self.device, self.eager)
+        twin.nodes, twin.input_at, twin.inputs = nodes, inputs, [*inputs.values()]
+        twin.step = self.step.children.setdefault(key, Step((), None))
+        twin.scalars = self.scalars[: sum(node.op == "scalar" for node in nodes)]
+        twin.lines = [line for line in self.lines if line[0] < len(nodes)]
+        return twin
+
     def append(self, step: Step) -> None:
         """Take `step`, a child of the last one."""
         self.step = step
