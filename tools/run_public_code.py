@@ -99,6 +99,8 @@ def draw_from_numpy(draw: Any) -> None:
         if path.startswith("genesis.distributions"):
             for name in {"rand", "randn", "multinomial"} & vars(module).keys():
                 setattr(module, name, getattr(torch, name))
+    torch.utils.data.RandomSampler.__iter__ = lambda self: iter(
+        draw.choice(len(self.data_source), self.num_samples, self.replacement).tolist())
     torch.Tensor.random_ = writing(  # a loader draws its workers' seed so, or not
         lambda draw, shape, a=2**24, b=None: draw.randint(0 if b is None else a, b or a, shape), begins=True)
 

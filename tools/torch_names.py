@@ -26,7 +26,10 @@ PRIVATE = (  # modules whose names are listed though PyTorch does not document t
     "torch.utils.data._utils.collate", "torch.optim._functional", "torch.nn._reduction", "torch.fx.node", "torch.fx.graph",
     "torch.fx.graph_module", "torch.fx.proxy", "torch.fx.interpreter", "torch.func", "torch.export", "functorch",
 )
-WITH_PRIVATE = ("torch.nn.", "torch.optim", "torch.utils.data", "torch.utils._pytree", "torch._jit_internal")
+WITH_PRIVATE = (
+    "torch.nn.", "torch.optim", "torch.utils.data", "torch.utils._pytree", "torch._jit_internal", "torch.jit",
+    "torch.distributions",
+)
 SKIPPED = (
     "torch.testing.", "torch.ao.", "torch.onnx.", "torch.package.", "torch.contrib", "torch.nn.quant", "torch.nn.qat",
     "torch.nn.intrinsic", "torch.quantization", "torch.utils.data.datapipes", "torch.utils.bottleneck", "torch.utils.hipify",

@@ -13,6 +13,7 @@ import math
 import multiprocessing
 import re
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import genesis
@@ -154,7 +155,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.data.*": (data, pipes),
     "torch.utils.checkpoint": (checkpoint, checkpoints),
     "torch.utils.dlpack": (genesis, dlpack),
-    "torch.utils.tensorboard": (boards,),
+    **{f"torch.utils.tensorboard{path}": (boards,) for path in ("", ".writer")},
     "torch.utils.hooks": (hooks,),
     "torch.utils._pytree": (trees,),
     "torch.utils._contextlib": (decorating,),
@@ -258,6 +259,9 @@ NAMES: dict[str, Any] = {
         "zero_": init.zeros_}.items()},
     "torch.utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
     "torch.nn.modules.module._IncompatibleKeys": state.IncompatibleKeys,
+    **{f"torch.nn.modules.module._global_{kind}_hooks": MappingProxyType({}) for kind in (  # of all modules: there are none
+        "forward", "forward_pre", "backward", "backward_pre", "parameter_registration", "buffer_registration",
+        "module_registration")},
     "torch.distributed._tensor.experimental.implicit_replication": no_effect,
     "torch.cuda._lazy_call": lambda callable, **options: callable() if cuda.is_available() else None,
     "torch._C._get_tracing_state": nothing,
@@ -334,6 +338,7 @@ NAMES: dict[str, Any] = {
     **{f"torch.nn.functional.fractional_max_pool{axes}d_with_indices": functools.partial(
         getattr(functional, f"fractional_max_pool{axes}d"), return_indices=True) for axes in (2, 3)},
     "torch.nn.functional.native_channel_shuffle": raw.native_channel_shuffle,
+    "torch._softmax_backward_data": raw._softmax_backward_data,
     "torch.nn.functional.upsample": functional.interpolate,
     **{f"torch.nn.functional.{name}": getattr(overriding, name) for name in (
         "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")},

@@ -76,7 +76,7 @@ class SigmoidTransform(Elementwise):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        return inside(x.sigmoid())
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         y = inside(y)
@@ -213,6 +213,10 @@ class CumulativeDistributionTransform(Transform):
         if self._cache_size == cache_size:
             return self
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    return inside(x.sigmoid())
 
 
 def inside(y: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ class Transform(Described):
     bijective: Any = False
     domain: Constraint | Any
     codomain: Constraint | Any
+    _inv: Any = None  # where transforms of libraries keep their inverses
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):

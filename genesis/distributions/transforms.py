@@ -10,6 +10,7 @@ from genesis.distributions.scalar_transforms import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
+    _clipped_sigmoid,
 )
 from genesis.distributions.transform import (
     ComposeTransform,
@@ -33,4 +34,4 @@ __all__ = [
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
 ]
-_ = _InverseTransform  # which libraries name
+_ = _InverseTransform, _clipped_sigmoid  # which libraries name

@@ -90,7 +90,7 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
 def _parsed(tensor: Tensor, index: Index) -> Subscript:
     """The parts of an index, the ellipsis and missing axes filled in; raises IndexError where it does not fit."""
     parts = [_as_int(part) for part in _by_axis(index)]
-    literal = [isinstance(part, list | range | np.ndarray | bool | np.bool_) for part in parts]
+    literal = [isinstance(part, list | tuple | range | np.ndarray | bool | np.bool_) for part in parts]
     parts = [_as_tensor(part) if known else part for part, known in zip(parts, literal, strict=True)]
     used = sum(_axes_of(part) for part in parts)
     if used > tensor.ndim:
@@ -152,7 +152,8 @@ def _as_int(part: Part) -> Part:
 
 
 def _as_tensor(part: Part) -> Tensor:
-    result = from_data(np.asarray(part, np.int64) if isinstance(part, list | range) and not len(part) else part, device=CPU)
+    is_empty = isinstance(part, list | tuple | range) and not len(part)
+    result = from_data(np.asarray(part, np.int64) if is_empty else part, device=CPU)
     if result.dtype.category >= 2:
         raise IndexError(f"index: indices must be integers or bools, got {result.dtype.name}")
     return result

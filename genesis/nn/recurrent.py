@@ -14,6 +14,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
+from genesis.nn.asked import Asked
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.nn.utils.rnn import PackedSequence, pack_as, padded
@@ -28,7 +29,7 @@ KINDS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"  # of a laye
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
-class RNNBase(Module):
+class RNNBase(Module, Asked):
     """Layers of cells, each going through the sequence that the one before it shows: the base of `RNN`, `LSTM` and `GRU`.
 
     Args:

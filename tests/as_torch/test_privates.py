@@ -3,11 +3,12 @@
 import importlib
 import time
 
+import numpy as np
 import pytest
 import torch
 
 import genesis
-from genesis.as_torch.finder import look_up
+from genesis.as_torch.finder import Door, look_up
 
 
 def of(path: str):
@@ -136,6 +137,8 @@ def test_checks_of_a_class_of_errors_and_of_tensors():
     of("torch._check_tensor_all")(genesis.tensor([True, True]))
     with pytest.raises(RuntimeError, match="one is not"):
         of("torch._check_tensor_all")(genesis.tensor([True, False]), lambda: "one is not")
+    with pytest.raises(KeyError, match="one is not"):
+        of("torch._check_tensor_all_with")(KeyError, genesis.tensor([True, False]), lambda: "one is not")
     with pytest.raises(TypeError, match="got a Tensor"):
         of("torch._check")(genesis.tensor(True))
 
@@ -178,3 +181,16 @@ def test_context_managers_that_decorate():
         assert said[0] == said[1]
     with pytest.raises(RuntimeError, match="cannot decorate a class"):
         of("torch.utils._contextlib.context_decorator")(lambda: None, Entered)
+
+
+def test_what_libraries_import_by_private_names():
+    x, g = np.random.RandomState(0).randn(2, 3, 4).astype("float32")
+    for path, arguments in (("torch.distributions.transforms._clipped_sigmoid", [x * 100]),
+                            ("torch._softmax_backward_data", [g, x])):
+        more = [[0, lib.float32] if len(arguments) == 2 else [] for lib in (genesis, torch)]
+        have = of(path)(*map(genesis.tensor, arguments), *more[0])
+        assert np.allclose(have.numpy(), theirs(path)(*map(torch.tensor, arguments), *more[1]).numpy(), atol=1e-6)
+    assert dict(of("torch.nn.modules.module._global_forward_hooks")) == {}
+    assert of("torch.utils.tensorboard.writer.SummaryWriter") is of("torch.utils.tensorboard.SummaryWriter")
+    with pytest.raises(NotImplementedError, match=r"torch\.jit\._get_trace_graph"):
+        Door("torch.jit")._get_trace_graph()

@@ -209,6 +209,9 @@ LISTS = {
     "numbers": lambda library: [1, 0, 1],
     "truths": lambda library: [True, False],
     "many": lambda library: [[0]] * 32,
+    "a tuple beside a slice": lambda library: (slice(None), (0, 2)),
+    "tuples of tuples": lambda library: (((0, 1), (1, 1)), (2, -1)),
+    "an empty tuple": lambda library: (slice(None), ()),
 }
 
 

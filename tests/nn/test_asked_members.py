@@ -90,6 +90,15 @@ def test_a_getattr_that_makes_another_value_is_what_forward_and_compiled_calls_s
     assert net._parameters["weight"].grad.tolist() == [5.0] and copy.deepcopy(net)._parameters["weight"].tolist() == [3.0]
 
 
+@BOTH
+def test_recurrent_layers_give_the_parameters_whose_names_are_computed(library):
+    layer, cell = library.nn.GRU(3, 4, num_layers=2), library.nn.LSTMCell(3, 4)
+    assert [tuple(layer.__getattr__(f"weight_ih_l{i}").shape) for i in range(2)] == [(12, 3), (12, 4)]
+    assert cell.__getattr__("bias_hh").shape == (16,)
+    with pytest.raises(AttributeError, match="weight_ih_l2"):
+        layer.__getattr__("weight_ih_l2")
+
+
 class Pickled(genesis.nn.Linear):
     def __getattr__(self, name):
         return super().__getattr__(name)

@@ -210,9 +210,11 @@ def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], o
         raise error_type("Expected cond to be True, but got False." if message is None else str(message()))
 
 
-def _check_tensor_all(cond: Tensor, message: Callable[[], object] | None = None) -> None:
-    """Raise RuntimeError with what `message` returns unless all elements are true. The tensor is computed."""
-    _check_with(RuntimeError, bool(cond.all()), message)
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: Tensor, message: Callable[[], object] | None = None
+) -> None:
+    """Raise `error_type` with what `message` returns unless all elements are true. The tensor is computed."""
+    _check_with(error_type, bool(cond.all()), message)
 
 
 def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
@@ -223,7 +225,8 @@ def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single 
 
 CHECKS: dict[str, AnyFunction] = {
     "_assert_async": _assert_async,
-    "_check_with": _check_with, "_check_tensor_all": _check_tensor_all,
+    "_check_with": _check_with, "_check_tensor_all_with": _check_tensor_all_with,
+    "_check_tensor_all": functools.partial(_check_tensor_all_with, RuntimeError),
     **{f"_check{name}": lambda cond, message=None, kind=kind: _check_with(kind, cond, message) for name, kind in {
         "": RuntimeError, "_index": IndexError, "_value": ValueError, "_type": TypeError,
         "_not_implemented": NotImplementedError}.items()},

@@ -63,6 +63,13 @@ def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return functional.channel_shuffle(input, groups)  # type: ignore[no-any-return]
 
 
+# ---- gradients ----
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any = None) -> Tensor:
+    """The gradient of `softmax` along an axis, by that of its result and the result."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype or output.dtype)
+
+
 # ---- zeros at random ----
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Whole channels of (n, c, ..) dropped with probability `p`, the others scaled by 1 / (1 - p)."""

@@ -12,6 +12,7 @@ from genesis.ir.replayable import replayable_module
 PyTree = Any
 Context = Any
 IsLeaf = Callable[[Any], bool] | None
+KeyPath = tuple[Any, ...]
 
 
 class NodeDef(NamedTuple):
@@ -48,18 +49,93 @@ def _get_node_type(tree: Any) -> Any:
     return namedtuple if issubclass(kind, tuple) and hasattr(kind, "_fields") else kind
 
 
-def _dict(items: Iterable[Any], keys: Context) -> dict[Any, Any]:
-    return dict(zip(keys, items, strict=True))
+# ---- the containers of Python ----
+@dataclass(frozen=True)
+class SequenceKey:
+    """A place in a list, a tuple or a deque."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """What is there."""
+        return sequence[self.idx]
 
 
-_register_pytree_node(tuple, lambda x: ([*x], None), lambda items, _: tuple(items))
-_register_pytree_node(list, lambda x: (x, None), lambda items, _: [*items])
-_register_pytree_node(dict, lambda x: ([*x.values()], [*x]), _dict)
-_register_pytree_node(namedtuple, lambda x: ([*x], type(x)), lambda items, kind: kind(*items))
-_register_pytree_node(OrderedDict, lambda x: ([*x.values()], [*x]), lambda items, keys: OrderedDict(_dict(items, keys)))
-_register_pytree_node(defaultdict, lambda x: ([*x.values()], [x.default_factory, [*x]]),
-                      lambda items, how: defaultdict(how[0], _dict(items, how[1])))
-_register_pytree_node(deque, lambda x: ([*x], x.maxlen), lambda items, length: deque(items, length))
+@dataclass(frozen=True)
+class MappingKey:
+    """A place in a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """What is there."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """A place in a named tuple, or in an object of a class of one's own."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """What is there."""
+        return getattr(obj, self.name)
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Context]:
+    """The values; the keys."""
+    return [*d.values()], [*d]
+
+
+def _dict_unflatten(values: Iterable[Any], context: Context) -> dict[Any, Any]:
+    """The dict of these keys."""
+    return dict(zip(context, values, strict=True))
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], Context]:
+    """The values with their places; the keys."""
+    return [(MappingKey(key), value) for key, value in d.items()], [*d]
+
+
+def _list_flatten(d: list[Any]) -> tuple[list[Any], Context]:
+    """The items."""
+    return d, None
+
+
+def _list_unflatten(values: Iterable[Any], context: Context) -> list[Any]:
+    """A list."""
+    return [*values]
+
+
+def _list_flatten_with_keys(d: Iterable[Any]) -> tuple[list[tuple[Any, Any]], Context]:
+    """The items with their places."""
+    return [(SequenceKey(i), item) for i, item in enumerate(d)], None
+
+
+def _register_container(kind: Any, flatten: Any, unflatten: Any, keyed: Any) -> None:
+    _register_pytree_node(kind, flatten, unflatten, flatten_with_keys_fn=lambda tree: (keyed(tree)[0], flatten(tree)[1]))
+
+
+_register_container(tuple, lambda x: ([*x], None), lambda items, _: tuple(items), _list_flatten_with_keys)
+_register_container(list, _list_flatten, _list_unflatten, _list_flatten_with_keys)
+_register_container(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys)
+_register_container(namedtuple, lambda x: ([*x], type(x)), lambda items, kind: kind(*items),
+                    lambda x: ([*zip(map(GetAttrKey, x._fields), x, strict=True)], None))
+_register_container(OrderedDict, _dict_flatten, lambda items, keys: OrderedDict(_dict_unflatten(items, keys)),
+                    _dict_flatten_with_keys)
+_register_container(defaultdict, lambda x: ([*x.values()], [x.default_factory, [*x]]),
+                    lambda items, how: defaultdict(how[0], _dict_unflatten(items, how[1])), _dict_flatten_with_keys)
+_register_container(deque, lambda x: ([*x], x.maxlen), lambda items, length: deque(items, length), _list_flatten_with_keys)
 
 
 @dataclass
@@ -186,6 +262,49 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
     """The tree itself, once `func` has seen each leaf."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
+
+
+# ---- paths of leaves ----
+def _paths(tree: PyTree, is_leaf: IsLeaf, path: KeyPath = ()) -> Iterator[KeyPath]:
+    if _is_leaf(tree, is_leaf):
+        yield path
+        return
+    kind = _get_node_type(tree)
+    keyed = SUPPORTED_NODES[kind].flatten_with_keys_fn
+    if keyed is None:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn argument "
+                         "to register_pytree_node.")
+    for key, part in keyed(tree)[0]:
+        yield from _paths(part, is_leaf, (*path, key))
+
+
+def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+    """(path, leaf) of all leaves, and the structure. Raises ValueError at a class that was registered without places."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return [*zip(_paths(tree, is_leaf), leaves, strict=True)], spec
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
+    """(path, leaf) of all leaves."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """`tree_map` of a function that takes the path of the leaf first."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, [*_paths(tree, is_leaf)], leaves, *[_parts_like(spec, rest) for rest in rests]))
+
+
+def keystr(kp: KeyPath) -> str:
+    """A path as one would write it."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj: Any, kp: KeyPath) -> Any:
+    """What lies at a path."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
 
 
 def _chosen(kind: Any) -> Callable[[Any], bool]:

@@ -29,7 +29,7 @@ print(trees.tree_leaves([Held([1, 2])]), trees.tree_map(lambda x: x * 2, Held([1
 for attempt in (
     lambda: trees.register_pytree_node(Held, None, None), lambda: trees.tree_map(max, [1, 2], [3]),
     lambda: trees.tree_map(max, [1], (3,)), lambda: trees.tree_unflatten([1], structure),
-    lambda: trees.tree_map(max, {"a": 1}, {"b": 1}),
+    lambda: trees.tree_map(max, {"a": 1}, {"b": 1}), lambda: trees.tree_leaves_with_path(Held(1)),
 ):
     try:
         print(attempt())
@@ -38,3 +38,7 @@ for attempt in (
 whole = trees.tree_structure([1, [2, 3]])
 print(*[trees._broadcast_to_and_flatten(part, whole) for part in (1, [1, 2], [1])])
 print(trees.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, {"b": 10, "a": 20}))
+paths = [path for path, _ in trees.tree_flatten_with_path(tree)[0]]
+print(*map(trees.keystr, paths), paths[0], *[trees.key_get(tree, path) for path in paths])
+print(trees.tree_map_with_path(lambda path, a, b: (len(path), a + b), {"a": [1, 2]}, {"a": [3, 4]}))
+print(trees._dict_flatten({"a": 1}), trees._dict_flatten_with_keys({"a": 1}), trees._dict_unflatten([2], ["a"]))
