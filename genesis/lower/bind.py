@@ -21,8 +21,9 @@ MOST_STRIDE = 4
 LEAST_TILE = 8  # elements along each side
 LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as it takes to make one number of its sum's lanes
-# What an access is worth along an axis, by its stride: one that runs backwards is a load and a shuffle.
-_LANE_SCORE = {1: 3, -1: 2, 0: 1}
+# What an access is worth along an axis, by its stride: one that runs backwards is a load and a shuffle, one of every other
+# element a wide load and a shuffle, and others are gathers.
+_LANE_SCORE, GATHERED = {1: 3, -1: 2, 2: 2, 0: 1}, -1 / 2
 _COPIES = frozenset(("load", "store", "clone"))
 # What an access once a row weighs beside one at every point, when the lane axis is chosen. Weighed alike, mean and variance of
 # rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so. Four numbers for each channel, as of batch norm, weigh no more:
@@ -119,8 +120,8 @@ def _vectorized(
 ) -> _Vectors:
     """The lane axis is the one along which most accesses are to neighbours.
 
-    A short axis is unrolled if some access is to neighbours along it where it steps over them along the lanes. Then what a
-    vector steps over is what the others read, and one wide load serves all.
+    A short axis is unrolled if some access, at every point, is to neighbours along it where it steps over them along the lanes.
+    Then what a vector steps over is what the others read, and one wide load serves all.
     """
     names = {i.name for i in instructions}
     in_order, columns = not names.isdisjoint(("scatter", "scan")), any(i.level == COLUMN for i in instructions)
@@ -133,7 +134,7 @@ def _vectorized(
     stepping = set() if in_order or columns or not unroll else {
         (lane, short) for short, (extent, _) in enumerate(axes) if extent > 1
         for lane in candidates if lane != short
-        for _, strides in accesses if strides[short] == 1 < strides[lane] <= MOST_STRIDE
+        for weight, strides in accesses if weight == 1 and strides[short] == 1 < strides[lane] <= MOST_STRIDE
     }
     short = {(lane, axis) for lane, axis in stepping if axes[axis][0] <= MOST_STRIDE}
     row = numel(extent for extent, reduced in axes if reduced)
@@ -141,7 +142,7 @@ def _vectorized(
     def score(axis: int) -> float:
         extent, reduced = axes[axis]
         steps = [(weight, strides[axis]) for weight, strides in accesses]
-        found = sum(weight * _LANE_SCORE.get(s, 0) for weight, s in steps)
+        found = sum(weight * _LANE_SCORE.get(s, GATHERED) for weight, s in steps)
         found = (found + 1 / 3) * min(extent, 16) / 16  # an axis shorter than a vector does not fill it
         if reduced and unroll:
             found *= row / (row + HORIZONTAL_REDUCE)

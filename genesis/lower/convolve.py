@@ -50,7 +50,7 @@ def convolve(graph: Simplified) -> Simplified:
 
 def _reads_in_place(node: Node, windows: int, summed: bool) -> bool:
     least, most = (LEAST_SUMMED, MOST_SUMMED) if summed else (LEAST_WINDOWS, MOST_ROWS)
-    return windows >= least and node.shape[-2] <= most
+    return (windows >= least or node.shape[-2] == 1) and node.shape[-2] <= most  # no product has a single row
 
 
 def _windows_in_a_row(nodes: Sequence[Node], node: Node) -> int:

@@ -8,7 +8,7 @@ every time, however many workers there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from llvmlite import ir
@@ -19,12 +19,14 @@ from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS
 from genesis.codegen.cpu.product.tile import Tile
 from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.tiling import blocks_of, name_of
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product
+from genesis.lower.tile_access import point_axes
 from genesis.runtime.chunk_ir import loop_ir
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, Slot
@@ -126,8 +128,9 @@ def _call(
             adds_from=begins)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:
-        size, items = _lanes(loop, call)
-        kernel, words = addresses[call.kernel.name], tuple(
+        blocks = blocks_in_loop(loop, call)
+        size, items = _lanes(loop, call, blocks)
+        kernel, words = addresses[name_of(call.kernel, blocks)], tuple(
             address(n, w.value, w.extra) if w.kind == "pointer" else argument(w, call, slots, Work(size, 1, copies, items))
             for n, w in enumerate(call.kernel.words)
         )
@@ -148,10 +151,22 @@ def _panels(loop: Loop, call: Product) -> product.Panels:
     return product.Panels(-(-m // height), height, False)
 
 
-def _lanes(loop: Loop, call: KernelCall) -> tuple[int, int]:
+def blocks_in_loop(loop: Loop, call: KernelCall) -> dict[int, int]:
+    """The register block of a kernel in a loop (see `tiling.py`): of axes that lie within a point."""
+    kernel = call.kernel
+    if kernel.factors is None or not kernel.outer:
+        return {}
+    # Windows of depthwise convolutions were computed row by row once their padding made them a loop.
+    within = list(call.extents)
+    for axis, (of_points, _) in zip(kernel.outer, point_axes(call, loop.points), strict=True):
+        within[axis] = within[axis] if of_points == 1 else 1
+    return blocks_of(kernel, within)
+
+
+def _lanes(loop: Loop, call: KernelCall, blocks: Mapping[int, int]) -> tuple[int, int]:
     """The lanes of an item, and the items: all lanes of a row, or a tile's share of the only axis there is."""
     kernel = call.kernel
     extent = call.extents[kernel.lane] if kernel.lane is not None else 1
     if kernel.outer:
-        return extent, numel(call.extents[a] for a in kernel.outer)
+        return extent, numel(-(-call.extents[a] // blocks.get(a, 1)) for a in kernel.outer)
     return extent // loop.points * loop.tile, loop.tiles

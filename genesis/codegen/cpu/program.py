@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
-from genesis.codegen.cpu.loops import LOOP, combine_source, loop_launches
+from genesis.codegen.cpu.loops import LOOP, blocks_in_loop, combine_source, loop_launches
 from genesis.codegen.cpu.product import launch as product
-from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, tile_bytes, tile_rows, tile_side, width_of
+from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, name_of, tile_bytes, tile_rows, tile_side, width_of
 from genesis.codegen.segment import Segment, SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -103,9 +103,10 @@ def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSou
         if isinstance(first, KernelCall):
             kernels = [(first.kernel, _blocks([call for call in stage if isinstance(call, KernelCall)]))]
         else:
-            kernels = [(part.kernel, {}) for call in stage for part in parts(call) if isinstance(part, KernelCall)]
+            kernels = [(part.kernel, blocks_in_loop(call, part) if isinstance(call, Loop) else {})
+                       for call in stage for part in parts(call) if isinstance(part, KernelCall)]
         for kernel, blocks in kernels:
-            if _name(kernel, blocks) not in sources:
+            if name_of(kernel, blocks) not in sources:
                 sources |= _sources(kernel, blocks)
         if isinstance(first, Loop):
             sources[LOOP.symbol] = LOOP
@@ -122,16 +123,12 @@ def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSourc
     width = width_of(kernel)
     text = f"width {width}\n{kernel.text}"
     stated = f"blocks {blocks}\n{text}" if blocks else text
-    sources = {_name(kernel, blocks): KernelSource(kernel.name, stated, partial(emit_kernel, kernel, width, blocks))}
+    sources = {name_of(kernel, blocks): KernelSource(kernel.name, stated, partial(emit_kernel, kernel, width, blocks))}
     if kernel.has_totals:
         name = kernel.name + "_finish"
         sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
     transpositions = [transposition(w.value) for w in kernel.words if w.kind == "transposition"]
     return sources | {source.symbol: source for source in transpositions}
-
-
-def _name(kernel: Kernel, blocks: Mapping[int, int]) -> str:
-    return kernel.name + "".join(f"_{axis}x{size}" for axis, size in blocks.items())
 
 
 def _blocks(calls: Sequence[KernelCall]) -> dict[int, int]:
@@ -153,7 +150,7 @@ def _kernel_launches(
     shares = partials if kernel.has_totals else SHARES * workers if workers > 1 else 1
     blocks = [_block(call, slots, workers, shares * numel(call.extents) / max(points, 1), unrolled, addresses, room)
               for call in calls]
-    launches = [NativeLaunch(addresses[_name(kernel, unrolled)], blocks, workers)]
+    launches = [NativeLaunch(addresses[name_of(kernel, unrolled)], blocks, workers)]
     if kernel.has_totals:
         launches.append(NativeLaunch(addresses[kernel.name + "_finish"], [Block(block.words, 1) for block in blocks], 1))
     return launches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -135,6 +135,11 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     best = min((sizes for sizes in product(*choices) if prod(sizes) * shifts <= most), key=cost)
     blocks = {axis: size for axis, size in zip(axes, best, strict=True) if axis is not None and size > 1}
     return blocks if shift is None else {**blocks, shift: extents[shift]}
+
+
+def name_of(kernel: Kernel, blocks: Mapping[int, int]) -> str:
+    """The name of a kernel's function that computes these blocks."""
+    return kernel.name + "".join(f"_{axis}x{size}" for axis, size in blocks.items())
 
 
 def _overlaps(kernel: Kernel, axis: int) -> bool:
