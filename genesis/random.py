@@ -11,7 +11,7 @@ import numpy as np
 
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, drawn_pairs, stream
+from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, drawn_pairs, integers, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
@@ -152,7 +152,7 @@ def randint(
     if low >= high:
         raise ArgumentError(f"randint: low {low} must be less than high {high}")
     shape = as_shape("randint", (size,))
-    drawn_ints = drawn("randint", shape, dtype or int64, int(low), int(high), device=place, generator=generator)
+    drawn_ints = integers("randint", shape, dtype or int64, int(low), int(high), place, generator)
     return drawn_ints.requires_grad_(requires_grad)
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from genesis.functions import sequential_draws
+from genesis.functions.comparison import finfo, iinfo
 from genesis.functions.creation import Placing
 from genesis.functions.memory_order import memory_axes
 from genesis.functions.sequential_rejection import SAMPLES
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, float64, get_default_dtype
+from genesis.ir.dtypes import DType, bool_, float64, get_default_dtype
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
@@ -115,6 +117,17 @@ def drawn(
         return from_values(numbers.reshape(shape), dtype, device)
     arguments = *draws(numel(shape), generator), shape, dtype, *parameters
     return call_on(device, OPERATIONS[kind], arguments)
+
+
+def integers(
+    name: str, shape: Sequence[int], dtype: DType, low: int, high: int, device: Device = CPU, generator: Generator | None = None
+) -> Tensor:
+    """Fresh integers of [low, high). Raises ValueError for bounds that `dtype` does not hold."""
+    kind = finfo if dtype.category > 1 else iinfo
+    least, most = (0, 1) if dtype is bool_ else (kind(dtype).min, kind(dtype).max)
+    if low < least or high - 1 > most:
+        raise ArgumentError(f"{name}: integers of [{low}, {high}) in {dtype.name}; want those from {least} to {most}")
+    return drawn("randint", shape, dtype, low, high, device=device, generator=generator)
 
 
 def _of_parts(

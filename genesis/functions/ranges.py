@@ -10,10 +10,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.ir.dtypes import DType, as_dtype, complex128, float64, get_default_dtype, int64
+from genesis.ir.dtypes import DType, as_dtype, complex128, float64, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
-from genesis.ops.registry import OPERATIONS
+from genesis.ops.registry import OPERATIONS, wrapped
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.dispatch import call_on
 from genesis.tensor.handle import Operand, Tensor, from_values
@@ -73,8 +73,23 @@ def linspace(
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         return _rounded("linspace", _between(start, end, steps), dtype, device, requires_grad)
-    values = np.linspace(start, end, steps)
+    values = _spaced("linspace", start, end, steps, dtype)
     return _constant(values, _dtype_of_ends("linspace", values.dtype.kind == "c", dtype), device).requires_grad_(requires_grad)
+
+
+def _spaced(name: str, start: complex, end: complex, steps: int, dtype: DType | None) -> np.ndarray:
+    """Numbers at even distances. Those of an integer dtype have ends of that dtype, and are counted from the nearer one.
+
+    Raises ValueError for an end that an integer dtype does not hold.
+    """
+    dtype = None if dtype is None else as_dtype(name, dtype)
+    if dtype is None or dtype.category != 1:
+        return np.linspace(start, end, steps)
+    for number in start, end:
+        refuse_number(name, number, dtype)
+    low, high = (wrapped(int(number.real), dtype) for number in (start, end))
+    step, places = (high - low) / max(steps - 1, 1), np.arange(steps)
+    return np.where(places < (steps + 1) // 2, low + step * places, high - step * (steps - 1 - places))
 
 
 def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
@@ -113,7 +128,7 @@ def logspace(
     """
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         return _rounded("logspace", base ** _between(start, end, steps), dtype, device, requires_grad)
-    values = base ** np.linspace(start, end, steps)
+    values = base ** _spaced("logspace", start, end, steps, dtype)
     return _constant(values, _dtype_of_ends("logspace", values.dtype.kind == "c", dtype), device).requires_grad_(requires_grad)
 
 

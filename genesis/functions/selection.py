@@ -12,7 +12,7 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import is_few, places_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.ir.dtypes import int64
+from genesis.ir.dtypes import int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, FormOfAxesError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
@@ -91,6 +91,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> genesis.masked_scatter(genesis.zeros(3), genesis.tensor([True, False, True]), genesis.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
+    if source.dtype is not input.dtype:
+        raise ArgumentTypeError(f"masked_scatter: source is {source.dtype.name} and input {input.dtype.name}; want one dtype")
     result = input.expand(broadcast_shapes("masked_scatter", input.shape, mask.shape)).clone()
     mask = view(mask, "expand", result.shape)
     count = int(values_of(mask).sum()) if is_few(mask) else int(mask.sum())
@@ -210,6 +212,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> genesis.index_add(genesis.zeros(3), 0, genesis.tensor([0, 0]), genesis.ones(2))
     tensor([2., 0., 0.])
     """
+    refuse_number("index_add", alpha, input.dtype)
     return _along("index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
 
 

@@ -48,11 +48,13 @@ def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     return where(scaled > threshold, input, log1pexp(scaled) / beta)
 
 
-@composite("hardtanh", method=False, in_place=True, namespace="nn.functional")
+@composite("hardtanh", method=False, in_place=True, namespace="nn.functional", elements=("min_val", "max_val"))
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value:
     """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
     if not min_val <= max_val:
         raise ValueError(f"hardtanh: bounds are {min_val} and {max_val}; want the first below the second")
+    if min_val < 0 and input.dtype.category == 1 and not input.dtype.is_signed:
+        raise ValueError(f"hardtanh: min_val is {min_val}, and {input.dtype.name} has no negative numbers; want 0 or more")
     return cast(where(input <= min_val, min_val, where(input >= max_val, max_val, input)), input.dtype)
 
 
@@ -65,7 +67,7 @@ def softshrink(input: Value, lambd: float = 0.5) -> Value:
     return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, hardshrink(input, lambd)))
 
 
-@composite("threshold", method=False, in_place=True, namespace="nn.functional")
+@composite("threshold", method=False, in_place=True, namespace="nn.functional", elements=("threshold", "value"))
 def threshold(input: Value, threshold: float, value: float) -> Value:
     """x where it exceeds `threshold`, `value` elsewhere."""
     x = widened(input)

@@ -73,9 +73,11 @@ copysign = binary(
 hypot = binary("hypot", grad=lambda g, z, x, y: (g * (x / z), g * (y / z)), ref=np.hypot, emit=_hypot, floating=True, cost=16)
 fmax = binary(
     "fmax", grad=lambda g, z, x, y: _to_winner(g, (x >= y) | isnan(y)), ref=np.fmax, emit=_no_nan("maximum"), in_place=False,
+    elements=("input", "other"),
 )
 fmin = binary(
     "fmin", grad=lambda g, z, x, y: _to_winner(g, (x <= y) | isnan(y)), ref=np.fmin, emit=_no_nan("minimum"), in_place=False,
+    elements=("input", "other"),
 )
 logaddexp = binary(
     "logaddexp", grad=lambda g, z, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)), ref=log_add_exp, emit=_logaddexp,
@@ -103,7 +105,7 @@ def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
 
 
 # ---- products and quotients that are added ----
-@composite("addcmul", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",))
+@composite("addcmul", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",), elements=("value",))
 def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
 
@@ -112,6 +114,8 @@ def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     """
     x, a, b = promoted(input, tensor1, tensor2)
     _refuse_complex("addcmul", value, x)
+    if x.dtype.category == 1 and isinstance(value, Value):
+        value = cast(value, x.dtype)  # rounded towards 0, as PyTorch does
     return cast(widened(x) + value * widened(a) * widened(b), x.dtype)
 
 
@@ -150,7 +154,7 @@ def _floats(name: str, x: Value) -> None:
 
 rsub = formula(
     "rsub", lambda input, other, alpha=1: combined(sub, other, input, alpha), "`other - alpha * input`.", 3, method=False,
-    takes_complex=True,
+    takes_complex=True, elements=("alpha",),
 )
 float_power = formula(
     "float_power", lambda input, exponent: _in_float64(input) ** _in_float64(exponent),
@@ -249,9 +253,11 @@ def _range(x: Value) -> tuple[float, float]:
 # ---- bounds, steps, closeness ----
 clamp_min = formula(
     "clamp_min", lambda input, min: clamp(input, min=min), "`input`, and `min` where that is greater.", 2, in_place=True,
+    elements=("min",),
 )
 clamp_max = formula(
     "clamp_max", lambda input, max: clamp(input, max=max), "`input`, and `max` where that is less.", 2, in_place=True,
+    elements=("max",),
 )
 
 

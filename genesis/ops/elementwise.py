@@ -10,7 +10,7 @@ from math import pi
 
 import numpy as np
 
-from genesis.ir.dtypes import bool_
+from genesis.ir.dtypes import bool_, dtype_of_scalar
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import real_value
 from genesis.ops.conversion import stop_gradient
@@ -39,7 +39,7 @@ def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> tup
 primitive("where", "elementwise", exact=True, grad=_where_grad, reference=lambda node, c, a, b: np.where(c, a, b))
 
 
-@composite("where", 3, ref=np.where, method=False, public=False, takes_complex=True)
+@composite("where", 3, ref=np.where, method=False, public=False, takes_complex=True, elements=("input", "other"))
 def where(condition: Value, input: Value, other: Value) -> Value:
     """`input` where `condition` holds, `other` elsewhere.
 
@@ -71,19 +71,21 @@ remainder = binary(
     bools=_AS_INT, divides=True,
 )
 fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8, bools=_AS_INT, divides=True)
-maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False)
-minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False)
+maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False,
+                 elements=("input", "other"))
+minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False,
+                 elements=("input", "other"))
 atan2 = binary(
     "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20,
     vector="inverse_trigonometric", autocast="widest", aliases=("arctan2",),
 )
 add = formula(
     "add", lambda input, other, alpha=1: combined(_add, input, other, alpha), "`input + alpha * other`.", 3,
-    operator="add", ref=np.add, in_place=True, takes_complex=True,
+    operator="add", ref=np.add, in_place=True, takes_complex=True, elements=("alpha",),
 )
 sub = formula(
     "sub", lambda input, other, alpha=1: combined(_sub, input, other, alpha), "`input - alpha * other`.", 3,
-    operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True, takes_complex=True,
+    operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True, takes_complex=True, elements=("alpha",),
 )
 neg = unary(
     "neg", exact=True, operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",
@@ -122,6 +124,9 @@ def combined(operation: Operation, x: Value | float, y: Value | float, alpha: Va
     if not isinstance(alpha, Value) and alpha == 1:
         return operation(x, y)  # type: ignore[no-any-return]
     a, b = promoted(x, y)
+    kind = alpha.dtype if isinstance(alpha, Value) else dtype_of_scalar(alpha)
+    if a.dtype.category < 2 <= kind.category:
+        raise TypeError(f"{operation.name}: alpha is a {kind.name}, the result {a.dtype.name}; want an integer")
     return cast(operation(widened(a), scaled(widened(a), widened(b), alpha)), a.dtype)
 
 
@@ -166,7 +171,8 @@ def _power_reference(x: np.ndarray, p: np.ndarray) -> np.ndarray | np.generic:
 _pow = binary("pow", grad=_pow_grad, ref=_power_reference, cost=30, vector="logarithm", bools=_AS_INT)
 
 
-@composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True, takes_complex=True)
+@composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True, takes_complex=True,
+           elements=("exponent",))
 def pow(input: Value, exponent: Value) -> Value:
     """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
     literal = isinstance(exponent, Value) and exponent.is_scalar and exponent.node.op == "constant"
@@ -333,7 +339,7 @@ logical_not = formula("logical_not", lambda input: bitwise_not(cast(input, bool_
 
 
 # ---- clamping ----
-@composite("clamp", 3, ref=np.clip, aliases=("clip",), in_place=True)
+@composite("clamp", 3, ref=np.clip, aliases=("clip",), in_place=True, elements=("min", "max"))
 def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> Value:
     """`input` held within [min, max]; the gradient passes where it is within, bounds included.
 

@@ -156,7 +156,7 @@ def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float
     return written if input.ndim else reshape_value(written, ())
 
 
-@composite("scatter_add", (0, 2, 3), autocast="widest", in_place=True, takes_complex=True)
+@composite("scatter_add", (0, 2, 3), autocast="widest", in_place=True, takes_complex=True, elements=("src",))
 def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     """`input` with `src[i]` added at `index[i]` along `dim`.
 
@@ -169,7 +169,7 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     return _scatter("scatter_add", input, dim, index, src, "add")
 
 
-@composite("scatter", (0, 2, 3), in_place=True, keywords={"value": "src"}, takes_complex=True)
+@composite("scatter", (0, 2, 3), in_place=True, keywords={"value": "src"}, takes_complex=True, elements=("src",))
 def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | None = None) -> Value:
     """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds.
 

@@ -126,6 +126,9 @@ def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
 
 
 # ---- and something added ----
+_FACTORS = ("beta", "alpha")
+
+
 def _added(name: str, product: Value, dtype: DType, input: Value, beta: float, alpha: float) -> Value:
     """The sum in `dtype`, that of the product's operands: the product may have kept the digits of the sums in it."""
     if input.dtype is not dtype:
@@ -148,7 +151,7 @@ def _is_wide(x: Value) -> bool:
     return x.dtype.category == 2
 
 
-@composite("addmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
+@composite("addmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=_FACTORS, elements=_FACTORS)
 def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat1 @ mat2, for matrices.
 
@@ -163,7 +166,7 @@ def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: flo
     return _added("addmm", product, mat1.dtype, input, beta, alpha)
 
 
-@composite("addmv", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
+@composite("addmv", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=_FACTORS, elements=_FACTORS)
 def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat @ vec, for a matrix and a vector."""
     a, b = _ranked("mv", 2, 1, input=mat, vec=vec)
@@ -171,20 +174,20 @@ def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float
     return _added("addmv", product, mat.dtype, input, beta, alpha)
 
 
-@composite("addr", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
+@composite("addr", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=_FACTORS, elements=_FACTORS)
 def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * outer(vec1, vec2)."""
     product = outer(vec1, vec2)
     return _added("addr", product, product.dtype, input, beta, alpha)
 
 
-@composite("baddbmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
+@composite("baddbmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=_FACTORS, elements=_FACTORS)
 def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * bmm(batch1, batch2)."""
     return _added("baddbmm", _batched(batch1, batch2, _is_wide(batch1)), batch1.dtype, input, beta, alpha)
 
 
-@composite("addbmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=("beta", "alpha"))
+@composite("addbmm", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=_FACTORS, elements=_FACTORS)
 def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
     products = _batched(batch1, batch2, _is_wide(batch1))

@@ -94,6 +94,7 @@ class Operation:
     keywords: tuple[tuple[str, str], ...] = ()
     takes_complex: bool = False
     numbers_between: tuple[str, ...] = ()
+    elements: tuple[str, ...] = ()
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -111,6 +112,7 @@ class Names(TypedDict, total=False):
     keywords: dict[str, str]  # further names of arguments: {"axes": "dims"}
     takes_complex: bool  # False: complex numbers are refused, at the user's line
     numbers_between: tuple[str, ...]  # arguments that code for old versions of PyTorch puts between the tensors
+    elements: tuple[str, ...]  # arguments whose numbers become elements: one that the result's integer dtype lacks is refused
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -146,6 +148,7 @@ def composite(
             names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
             (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
             tuple(names.get("keywords", {}).items()), names.get("takes_complex", False), names.get("numbers_between", ()),
+            names.get("elements", ()),
         )
         return row
 

@@ -63,13 +63,13 @@ def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
 
 
 # ---- pad ----
-@composite("constant_pad_nd", method=False, takes_complex=True)
+@composite("constant_pad_nd", method=False, takes_complex=True, elements=("value",))
 def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value:
     """`pad` with a constant."""
     return OPERATIONS["pad"](input, pad, "constant", value)
 
 
-@composite("pad", method=False, namespace="nn.functional", takes_complex=True)
+@composite("pad", method=False, namespace="nn.functional", takes_complex=True, elements=("value",))
 def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     """`input` with more places around it.
 

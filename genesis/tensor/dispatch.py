@@ -13,13 +13,13 @@ import numpy as np
 
 from genesis.execution.flush import flush, readable
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, refuse_number
+from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype
 from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
-from genesis.tensor.first_call import defined, reads_numbers, with_numbers_read
+from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
 from genesis.tensor.handle import (
     CallArguments,
     Operand,
@@ -307,6 +307,8 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     nodes += step.nodes
                     trace.weight += step.weight
                 index = step.result
+                if step.elements:
+                    refuse_elements(operation, step.elements, arguments, attributes, nodes[index].dtype)
                 result: Any
                 if bare:
                     result = trace.handles(index)
@@ -337,9 +339,7 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments) -> A
 
 def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
     """A tensor of one number everywhere. Raises ValueError for one that an integer dtype does not hold."""
-    dtype = as_dtype("full", dtype)
-    refuse_number("full", value, dtype)
-    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
+    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, as_dtype("full", dtype)))
     return result
 
 

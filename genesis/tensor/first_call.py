@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
+from genesis.ir.dtypes import DType, as_dtype, dtype_of_scalar, refuse_number, refuse_stored
 from genesis.ir.errors import PLAIN, ArgumentTypeError, UnsupportedTypeError, also_runtime_error
 from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
@@ -61,6 +61,8 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     nbytes = min(sum([trace.nodes[i].nbytes for i in results]), BYTE_LIMIT // 16)
     step.weight += nbytes
     trace.weight += nbytes
+    if operation.elements and trace.nodes[results[0]].dtype.category == 1:
+        step.elements = operation.elements
     return step
 
 
@@ -138,6 +140,16 @@ def with_numbers_read(
     extra = arguments[len(placed) :]
     named = (attributes or {}).items()
     return [*[read(*given) for given in placed], *extra], {name: read(name, argument) for name, argument in named}
+
+
+def refuse_elements(
+    operation: Operation, names: tuple[str, ...], arguments: CallArguments, attributes: Attributes | None, dtype: DType
+) -> None:
+    """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result."""
+    placed = zip(operation.signature.parameters, arguments, strict=False)
+    for name, argument in [*placed, *(attributes or {}).items()]:
+        if name in names:
+            refuse_number(operation.name, argument, dtype)
 
 
 def holds_tensor(argument: object) -> bool:

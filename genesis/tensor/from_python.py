@@ -143,10 +143,17 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
         return values.astype(dtype.numpy, copy=False)
     if values.dtype == np.complex128 and not hasattr(leaf, "dtype"):
         return values.astype(get_default_dtype().complex.numpy)
+    if leaf.__class__ is int and values.dtype in (np.uint64, np.float64) and _is_too_large(data):
+        raise ArgumentError(f"tensor: {data!r:.60} has an integer beyond int64; want dtype=genesis.uint64, or a float's")
     if leaf is None or leaf.__class__ is float or (leaf.__class__ is int and values.dtype == np.float64):
         return values.astype(get_default_dtype().numpy)
     from_numpy_dtype(values.dtype)
     return values
+
+
+def _is_too_large(data: Tree) -> bool:
+    """Whether nested lists are of integers alone, and NumPy found no int64 for them."""
+    return all(map(_is_too_large, data)) if isinstance(data, list | tuple) else isinstance(data, int | np.integer)
 
 
 def _first_leaf(data: Tree) -> object:

@@ -22,7 +22,7 @@ _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
 class Step:
     """One call in the trie: the nodes it adds, the positions of its results, the calls seen after it."""
 
-    __slots__ = ("children", "collectives", "nodes", "plans", "result", "weight")
+    __slots__ = ("children", "collectives", "elements", "nodes", "plans", "result", "weight")
 
     def __init__(self, nodes: Sequence[Node], result: Any) -> None:
         self.nodes = tuple(nodes)
@@ -30,6 +30,7 @@ class Step:
         self.children: dict[Key, Step] = {}
         self.plans: dict[Any, Any] = {}
         self.collectives: Sequence[int] | None = None  # all on the way here: looked for when a flush asks
+        self.elements: tuple[str, ...] = ()  # arguments whose numbers are to be such as the dtype of its result holds
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
     def grow(self, key: Key, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> Step:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 
 from genesis.functions.comparison import finfo
 from genesis.functions.memory_order import is_row_major, memory_axes
 from genesis.functions.overrides import asked_method, function
-from genesis.functions.random_draws import chosen, drawn, drawn_pairs, in_order, stream
+from genesis.functions.random_draws import chosen, drawn, drawn_pairs, in_order, integers, stream
 from genesis.ir.dtypes import bool_, float64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import call, filled
+from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method, shares, stay_behind
 from genesis.tensor.in_place import write
@@ -131,7 +133,12 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
         low, high = 0, low or _end(self)
     if low >= high:
         raise ArgumentError(f"random_: low is {low} and high {high}; want low < high")
-    return write(self, _drawn_for(self, "randint", low, high, generator=generator))
+    low, high = (operator.index(number_in("random_", "a bound", bound)) for bound in (low, high))
+
+    def draw(shape: Sequence[int]) -> Tensor:
+        return integers("random_", shape, self.dtype, low, high, self.device, generator)
+
+    return write(self, in_order(draw, self.shape, _axes(self)))
 
 
 def _end(tensor: Tensor) -> int:
