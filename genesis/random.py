@@ -80,11 +80,16 @@ def fork_rng(
             set_rng_state(state)
 
 
-def _floating(name: str, dtype: DType | None) -> DType:
+def _drawn_floats(
+    name: str, kind: str, extents: Sequence[Extents], dtype: DType | None, device: DeviceLike, generator: Generator | None,
+    placing: Placing,
+) -> Tensor:
+    if placing:
+        check_placing(name, placing)
     dtype = as_dtype(name, dtype or get_default_dtype())
     if dtype.category < 2:
         raise UnsupportedTypeError(f"{name}: dtype must be floating, got {dtype.name}")
-    return dtype
+    return drawn(kind, as_shape(name, extents), dtype, device=device_of(device), generator=generator)
 
 
 @takes_out
@@ -101,11 +106,8 @@ def rand(
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     ((2, 3), True)
     """
-    if placing:
-        check_placing("rand", placing)
-    place, dtype = device_of(device), _floating("rand", dtype)
-    shape = as_shape("rand", extents if size is None else (size,))
-    return drawn("uniform", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
+    numbers = _drawn_floats("rand", "uniform", extents if size is None else (size,), dtype, device, generator, placing)
+    return numbers.requires_grad_(requires_grad)
 
 
 @takes_out
@@ -120,11 +122,8 @@ def randn(
     >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
     genesis.float64
     """
-    if placing:
-        check_placing("randn", placing)
-    place, dtype = device_of(device), _floating("randn", dtype)
-    shape = as_shape("randn", extents if size is None else (size,))
-    return drawn("normal", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
+    numbers = _drawn_floats("randn", "normal", extents if size is None else (size,), dtype, device, generator, placing)
+    return numbers.requires_grad_(requires_grad)
 
 
 @takes_out

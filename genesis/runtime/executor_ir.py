@@ -32,6 +32,28 @@ STAYS = 1  # added to a program's address: its run is not to be left
 _RAISED = -1
 
 # Relocations run before all launches: argument blocks are complete, so launches need no look-ups.
+_RELOCATE = """relocate:
+  %r = phi i64 [ 0, %BEFORE ], [ %r.next, %relocate.one ]
+  %relocating = icmp ult i64 %r, COUNT
+  br i1 %relocating, label %relocate.one, label %launch.next
+relocate.one:
+  %relocation = getelementptr %relocation, ptr %relocations, i64 %r
+  %word.at = load ptr, ptr %relocation
+  load %relocation: 1 i64 slot, 2 i64 offset
+  %value.at = getelementptr i64, ptr %slots, i64 %slot
+  %value = load i64, ptr %value.at
+  %word = add i64 %value, %offset
+  store i64 %word, ptr %word.at
+  %r.next = add i64 %r, 1
+  br label %relocate
+"""
+
+
+def relocate_ir(before: str, count: str) -> str:
+    """The loop, after the block `before`, that writes `count` addresses of %slots where %relocations want them."""
+    return with_fields(_RELOCATE.replace("BEFORE", before).replace("COUNT", count))
+
+
 # Python is not entered between launches: a table of 100 small kernels takes 1.1 us, where ctypes takes 0.5 us for each call.
 _RUN = """
 %program = type { i64, ptr, i64, ptr, ptr, ptr, ptr, ptr }
@@ -49,21 +71,7 @@ entry:
   %begin = lshr i64 %before, 1
   br label %relocate
 
-relocate:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %relocate.one ]
-  %relocating = icmp ult i64 %r, %relocations.count
-  br i1 %relocating, label %relocate.one, label %launch.next
-relocate.one:
-  %relocation = getelementptr %relocation, ptr %relocations, i64 %r
-  %word.at = load ptr, ptr %relocation
-  load %relocation: 1 i64 slot, 2 i64 offset
-  %value.at = getelementptr i64, ptr %slots, i64 %slot
-  %value = load i64, ptr %value.at
-  %word = add i64 %value, %offset
-  store i64 %word, ptr %word.at
-  %r.next = add i64 %r, 1
-  br label %relocate
-
+RELOCATE
 launch.next:
   %l = phi i64 [ %begin, %relocate ], [ %l.next, %launched ], [ %l, %waiting ], [ %l.left, %return ]
   %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ %deadline.now, %waiting ], [ 0, %return ]
@@ -213,6 +221,7 @@ def run_ir() -> str:
 
 
 def _with_numbers(text: str) -> str:
-    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE,
-               "STAYS": STAYS, "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
+    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE, "STAYS": STAYS,
+               "RELOCATE": relocate_ir("entry", "%relocations.count"), "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN,
+               "RAISED": _RAISED, "MOST": (1 << 63) - 1}
     return with_fields(re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), text))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from genesis.codegen.cpu.freestanding.interface import Copy, Interface
 from genesis.runtime.chunk_ir import CHUNK, with_fields
-from genesis.runtime.executor_ir import FAULT_WORDS
+from genesis.runtime.executor_ir import FAULT_WORDS, relocate_ir
 from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
 
 _MAIN = """
@@ -61,26 +61,12 @@ not.loaded:
 fill:
   %fault = getelementptr i64, ptr @words, i64 FAULT_WORD
   call void @llvm.memset.p0.i64(ptr %fault, i8 0, i64 FAULT_BYTES, i1 false)
+  %relocations = load ptr, ptr getelementptr (i64, ptr @words, i64 3)
+  %slots = load ptr, ptr getelementptr (i64, ptr @words, i64 4)
 SLOTS
   br label %relocate
 
-relocate:
-  %r = phi i64 [ 0, %fill ], [ %r.next, %relocate.one ]
-  %relocating = icmp ult i64 %r, RELOCATIONS
-  br i1 %relocating, label %relocate.one, label %launch.next
-relocate.one:
-  %relocations = load ptr, ptr getelementptr (i64, ptr @words, i64 3)
-  %relocation = getelementptr %relocation, ptr %relocations, i64 %r
-  %word.at = load ptr, ptr %relocation
-  load %relocation: 1 i64 slot, 2 i64 offset
-  %slots = load ptr, ptr getelementptr (i64, ptr @words, i64 4)
-  %value.at = getelementptr i64, ptr %slots, i64 %slot
-  %value = load i64, ptr %value.at
-  %word = add i64 %value, %offset
-  store i64 %word, ptr %word.at
-  %r.next = add i64 %r, 1
-  br label %relocate
-
+RELOCATE
 launch.next:
   %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
   %launching = icmp ult i64 %l, LAUNCHES
@@ -120,8 +106,9 @@ def runner_ir(
     working = weights + -(-interface.working_bytes // 64) * 64
     numbers = {
         "NAME": name, "TOTAL_BYTES": working + -(-arena_bytes // 64) * 64 + 64, "WEIGHTS_BYTES": interface.weights_bytes,
-        "FAULT_WORD": FAULT_OFFSET // 8, "FAULT_BYTES": 8 * FAULT_WORDS, "RELOCATIONS": len(layout.relocations),
-        "LAUNCHES": layout.words[0], "SLOTS": _slots(interface, weights, working), "COPIES": _copies(interface.copies),
+        "FAULT_WORD": FAULT_OFFSET // 8, "FAULT_BYTES": 8 * FAULT_WORDS, "LAUNCHES": layout.words[0],
+        "RELOCATE": relocate_ir("fill", str(len(layout.relocations))),
+        "SLOTS": _slots(interface, weights, working), "COPIES": _copies(interface.copies),
     }
     main = _MAIN
     for word, number in numbers.items():
