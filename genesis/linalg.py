@@ -10,14 +10,14 @@ import numpy as np
 
 from genesis.functions.comparison import finfo
 from genesis.functions.methods.table import functions_of
-from genesis.functions.overrides import function
+from genesis.functions.overrides import overridable_method
 from genesis.functions.public_names import rows_shown
 from genesis.functions.ranges import eye
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor
 from genesis.tensor.out import takes_out
 from genesis.tensor.return_types import named
 
@@ -65,9 +65,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return _diagonal(A, offset, dim1, dim2)
 
 
-@function()
-@method
-@takes_out
+@overridable_method
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`.
 

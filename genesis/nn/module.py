@@ -371,11 +371,12 @@ def _check_kind(table: str | None, name: str, value: object) -> None:
 
 
 def _check_name(module: Module, name: str, what: str, kind: type | None) -> None:
-    """Raise KeyError for a name that no path can hold, and for that of an attribute which is of no such kind."""
+    """Raise KeyError for a name that no path can hold, and for that of an attribute, or a name reserved, of another kind."""
     if not name or "." in name:
         raise KeyError(f"{what} name {name!r} is empty or has a '.'; want one part of a path")
     there = vars(module).get(name)
-    if there is not None and not (kind is not None and isinstance(there, kind)):
+    reserved = there is None and any(name in getattr(module, table) for table in TABLES if table != f"_{what}s")
+    if reserved or (there is not None and not (kind is not None and isinstance(there, kind))):
         raise KeyError(f"attribute {name!r} already exists")
 
 

@@ -46,7 +46,7 @@ SCRIPT = """
     for name, arguments in [
         ("t", ()), ("adjoint", ()), ("movedim", (0, 1)), ("ravel", ()), ("broadcast_to", ((3, 2, 2),)), ("double", ()),
         ("to", (torch.float64,)), ("contiguous", ()), ("view_as", (x.repeat(2, 1),)), ("new_zeros", (3,)), ("repeat", (2, 1)),
-        ("type_as", (x,)), ("unsqueeze_", (0,)), ("squeeze_", (0,)),
+        ("type_as", (x,)), ("unsqueeze_", (0,)), ("squeeze_", (0,)), ("matrix_power", (2,)),
     ]:
         print(name, type(getattr(torch.ones(2, 2).as_subclass(Asked), name)(*arguments)).__name__)
     print(type(torch.t(asked)).__name__, type(torch.movedim(asked, 0, 0)).__name__)

@@ -1,7 +1,9 @@
 """The registry of a module's members: what counts as one, however it came to be an attribute. The same code on PyTorch."""
 
+import contextlib
 import copy
 import gc
+import itertools
 import pickle
 import weakref
 from collections import OrderedDict
@@ -72,6 +74,16 @@ def test_members_that_are_none_stay_in_their_tables(library):
         net.body = 3
     with pytest.raises(TypeError):
         layer.weight = library.zeros(1, 2)
+
+
+@BOTH
+def test_a_name_that_none_reserves_takes_no_other_kind(library):
+    kinds = {"parameter": library.nn.Parameter(library.ones(1)), "buffer": library.ones(1), "module": library.nn.ReLU()}
+    for first, second in itertools.product(kinds, kinds):
+        net = library.nn.Module()
+        getattr(net, f"register_{first}")("x", None)
+        with contextlib.nullcontext() if first == second else pytest.raises(KeyError, match="attribute 'x' already exists"):
+            getattr(net, f"register_{second}")("x", kinds[second])
 
 
 @BOTH

@@ -40,7 +40,10 @@ def run(arguments: list[str]) -> int:
     """Start a script's ranks on this machine, and wait for them; the status to end with."""
     asked = _parser().parse_args(arguments)
     count = _count(asked.nproc_per_node)
-    machines = int(asked.nnodes.rpartition(":")[2])
+    most = asked.nnodes.rpartition(":")[2]
+    if not most.isdecimal() or not int(most):
+        raise SystemExit(f"torch.distributed.run: --nnodes is {asked.nnodes!r}; want a number of machines, or LEAST:MOST")
+    machines = int(most)
     if machines > 1 and asked.node_rank is None:
         raise SystemExit("torch.distributed.run: --node-rank is missing; want 0 to nnodes - 1, another one on each machine")
     first, _, port = asked.rdzv_endpoint.partition(":")

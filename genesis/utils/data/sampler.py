@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from genesis.functions import sequential_draws
 from genesis.ir.dtypes import int64
+from genesis.ir.errors import ArgumentError
 from genesis.random import multinomial
 from genesis.runtime.collectives import WORLD
 from genesis.runtime.rng import Generator, default_generator
@@ -164,9 +165,9 @@ class WeightedRandomSampler(Sampler[int]):
         _check_count("WeightedRandomSampler", num_samples)
         weights = np.asarray(weights, np.float64)
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-            raise ValueError("WeightedRandomSampler: weights must be one row of finite numbers, none below 0 and some above")
+            raise ArgumentError("WeightedRandomSampler: weights must be one row of finite numbers, none below 0 and some above")
         if not replacement and num_samples > np.count_nonzero(weights):
-            raise ValueError(
+            raise ArgumentError(
                 f"WeightedRandomSampler: cannot draw {num_samples} samples without replacement; "
                 f"{np.count_nonzero(weights)} weights are above 0"
             )
