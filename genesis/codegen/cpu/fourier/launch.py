@@ -26,12 +26,12 @@ COLUMNS = 16  # of a block
 SMALL = 1 << 12  # numbers that are in a first-level cache: a block takes all columns
 ALONE = 1 << 11  # numbers of a transform that is computed by itself, though there are others beside it: see `_is_alone`
 PAIRED = 1 << 8  # numbers of short transforms, of which two vectors side by side and their results are in a first-level cache
-TOGETHER = 1 << 10  # numbers of transforms that go through each pass together: their buffers are in a first-level cache
+TOGETHER = 1 << 12  # bytes of transforms that go through each pass together: with buffers and the next, a first-level cache
 PARTS = 4  # of a batch for each thread, at least
 CHUNK = 1 << 12  # numbers of half a spectrum that are an item
 BLOCKS = 64  # of a batch that does not lie evenly
 EVEN = 16  # numbers: buffers begin at lines of the cache
-SCALING = "last", "narrow", "to half"  # passes that scale
+SCALING = "last", "narrow"  # passes that scale
 
 
 def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
@@ -129,13 +129,13 @@ class _Writer:
         *others, last = self.axes
         half = source.shape[-1]
         self._check_half(last, half)
-        turns = plan.Pass("to half", 0, half // 2 + 1, half, plan.half(2 * half, self.dtype))
+        turns, scale = plan.half(2 * half, self.dtype, self.forward, "to half"), self.scale / 2
         if not self._is_long(half, source):
-            self._lines(half, source, target, last, self.scale, after=(turns,))
+            self._lines(half, source, target, last, scale, after=(turns,))
         else:
             between = self._scratch((*source.shape[:-1], half), half + LINE_ROOM)
-            self._long(source, between, last, 1.0)
-            self._chunks(turns, between, target, self.scale)
+            self._long(source, between, last, scale)
+            self._chunks(turns, between, target)
         if others:
             self.whole(target, target, others, 1.0)
 
@@ -144,7 +144,7 @@ class _Writer:
         *others, last = self.axes
         half = target.shape[-1]
         self._check_half(last, half)
-        turns = plan.Pass("from half", 0, half // 2 + 1, half, plan.half(2 * half, self.dtype))
+        turns = plan.half(2 * half, self.dtype, self.forward, "from half")
         if others:
             between = self._scratch(source.shape, source.shape[-1])
             self.whole(source, between, others, 1.0)
@@ -155,7 +155,7 @@ class _Writer:
             self._lines(half, source, target, last, self.scale, before=(turns,))
         else:
             between = self._scratch(target.shape, half + LINE_ROOM)
-            self._chunks(turns, source, between, 1.0)
+            self._chunks(turns, source, between)
             self._long(between, target, last, self.scale)
 
     def _check_half(self, last: int, half: int) -> None:
@@ -199,7 +199,7 @@ class _Writer:
         several, s, t = max(axes, default=(1, 0, 0))
         if self._is_alone(n) or n < self.width or several < self.width:
             passes = (*before, *self._passes(n, 1), *after)
-            columns = max(1, min(TOGETHER // n, several // (PARTS * self.threads)))
+            columns = max(1, min(TOGETHER // (n * self.size), several // (PARTS * self.threads)))
             if columns == 1 or any(p.kind == "narrow" for p in passes):
                 self._launch(passes, source, target, axes, scale=scale)
                 return
@@ -236,10 +236,10 @@ class _Writer:
         self._launch(self._passes(columns, COLUMNS), between, target, _batch(between, target, axis), inner=rows,
                      columns=min(COLUMNS, rows), rows=(rows, rows), scale=scale)
 
-    def _chunks(self, half: plan.Pass, source: Place, target: Place, scale: float) -> None:
+    def _chunks(self, half: plan.Pass, source: Place, target: Place) -> None:
         """Between pairs and half a spectrum, which is long: many numbers are an item."""
         self._launch((half._replace(m=0),), source, target, _batch(source, target, len(source.shape) - 1), inner=half.m,
-                     columns=min(CHUNK, half.m), steps=(0, 0), scale=scale)
+                     columns=min(CHUNK, half.m), steps=(0, 0))
 
     # ---- launches ----
 

@@ -221,27 +221,26 @@ def _turned(f: Pass, vector: ir.Value, line: ir.Value, column: ir.Value) -> ir.V
     return f.complex.times(f.complex.times(vector, f.complex.repeated(f.at(starts_at, line))), root)
 
 
-HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "scale", "transforms", "in_row", "out_row",
-        "next_in", "next_out")
+HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "transforms", "in_row", "out_row", "next_in",
+        "next_out")
 
 
 def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
-    """From the transform z of `half` pairs of real numbers, taken for complex ones, to the spectrum x of these numbers.
+    """From half the transform z of `half` pairs of real numbers, taken for complex ones, to the spectrum x of these numbers.
 
-    x[k] = (z[k] + z'[half - k]) / 2 + r[k] (z[k] - z'[half - k]) / 2 for `count` k from `first` on and the numbers that they
-    mirror, where z' is the conjugate, z[half] = z[0] and r[k] = -i exp(J pi k / half), for each of some transforms. There must
-    be memory for z[half].
+    x[k] = z[k] + z'[half - k] + r[k] (z[k] - z'[half - k]) for `count` k from `first` on and the numbers they mirror, where
+    z' is the conjugate, z[half] = z[0] and r[k] = -i exp(J pi k / half), for each of some transforms. There must be memory for
+    z[half].
     """
     f = Pass(module, name, dtype, width, HALF)
     b, a = f.builder, f.argument
     pair = I64 if dtype == "float32" else ir.IntType(128)
-    scale = f.complex.lanes.splat(b.fmul(f.number("scale"), f.complex.lanes.constant(dtype, 0.5)))
     with counted(b, I64(0), a["transforms"]) as n:  # all of them first: a vector that is read at once waits for its number
         source = f.at(a["in_at"], b.mul(n, a["in_row"]))
         b.store(b.load(source, align=4, typ=pair), f.at(source, a["half"]), align=4)
     with counted(b, I64(0), a["transforms"]) as n:
         source, target = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
-        _mirrored(f, source, target, f.number("forward"), scale)
+        _mirrored(f, source, target, ahead="out")
     b.ret_void()
     return f.function
 
@@ -254,7 +253,7 @@ def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.F
     b, a, lanes = f.builder, f.argument, f.complex.lanes
     with counted(b, I64(0), a["transforms"]) as n:
         source, target = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
-        _mirrored(f, source, target, b.fneg(f.number("forward")))
+        _mirrored(f, source, target, ahead="in")
         with b.if_then(b.icmp_signed("==", a["first"], I64(0))):
             first, last = (lanes.load_uniform(f.at(source, at), dtype) for at in (I64(0), a["half"]))
             for part, value in ((0, b.fadd(first, last)), (1, b.fsub(first, last))):
@@ -263,25 +262,22 @@ def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.F
     return f.function
 
 
-def _mirrored(f: Pass, source: ir.Value, target: ir.Value, sign: ir.Value, scale: ir.Value | None = None) -> None:
-    """x + y + sign r (x - y), where y is the conjugate of the mirrored numbers, and the table has -i exp(-pi i k / half).
+def _mirrored(f: Pass, source: ir.Value, target: ir.Value, ahead: str) -> None:
+    """x + y + r (x - y), where y is the conjugate of the mirrored numbers, and the table has r.
 
-    Its mirrored number is the conjugate of x + y - sign r (x - y), so that a root serves both.
+    Its mirrored number is the conjugate of x + y - r (x - y), so that a root serves both.
     """
-    b, a, lanes = f.builder, f.argument, f.complex.lanes
+    b, a, numbers = f.builder, f.argument, f.complex
+    one, opposed = numbers.alternating(1.0, -1.0), numbers.alternating(-1.0, 1.0)
     end = b.add(a["first"], a["count"])
-    final, sign = f.most(a["first"], b.sub(end, I64(f.width))), lanes.splat(sign)
+    final = f.most(a["first"], b.sub(end, I64(f.width)))
     with counted(b, a["first"], end, f.width) as k:
         k = f.least(k, final)
         opposite = b.sub(b.sub(a["half"], k), I64(f.width - 1))
-        if scale is None:
-            f.fetch([f.at(source, at, a["next_in"]) for at in (k, opposite)])
-        else:
-            f.fetch([f.at(target, at, a["next_out"]) for at in (k, opposite)], write=True)
-        x, y = f.load(f.at(source, k)), f.complex.conjugate(f.complex.reversed(f.load(f.at(source, opposite))))
-        if scale is not None:
-            x, y = b.fmul(x, scale), b.fmul(y, scale)
-        turned = b.fmul(f.complex.times(b.fsub(x, y), f.load(f.at(a["turns_at"], k))), sign)
-        added = b.fadd(x, y)
+        side = source if ahead == "in" else target
+        f.fetch([f.at(side, at, a[f"next_{ahead}"]) for at in (k, opposite)], write=ahead == "out")
+        x, mirrored = f.load(f.at(source, k)), numbers.reversed(f.load(f.at(source, opposite)))
+        added, subtracted = (numbers.lanes.fma(mirrored, signs, x) for signs in (one, opposed))
+        turned = numbers.product(subtracted, f.load(f.at(a["turns_at"], k)))
         f.store(b.fadd(added, turned), f.at(target, k))
-        f.store(f.complex.reversed(f.complex.conjugate(b.fsub(added, turned))), f.at(target, opposite))
+        f.store(numbers.reversed(numbers.subtract_add(added, one, turned)), f.at(target, opposite))

@@ -124,9 +124,11 @@ def _narrow(kind: str, radix: int, m: int, l: int, columns: int, dtype: str) -> 
 
 
 @lru_cache(8)
-def half(n: int, dtype: str) -> np.ndarray:
-    """The roots that part the spectrum of `n` real numbers, up to its half, or put it together."""
-    return (-1j * roots(np.arange(n // 2 + 1), n)).astype(COMPLEX[dtype])
+def half(n: int, dtype: str, forward: bool, kind: str) -> Pass:
+    """The pass "to half" of the spectrum of `n` real numbers, or "from half"."""
+    turns = roots(np.arange(max(n // 4 + 1, width_of(dtype))), n)
+    turns = (-1j if kind == "to half" else 1j) * (turns if forward else turns.conj())
+    return Pass(kind, 0, n // 4 + 1, n // 2, turns.astype(COMPLEX[dtype]))
 
 
 # ---- long transforms (D. Bailey, "FFTs in external or hierarchical memory", 1990) ----
