@@ -10,21 +10,24 @@ class _Scratch:
     """Memory for temporaries of programs. The host's run one at a time, so all that want little share one buffer.
 
     A GPU's programs are queued, and its own pool gives the same memory again at once.
+
+    Attributes:
+        shared: that buffer, as large as has been asked for so far.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._block = host_pool.exchange(0)
-        self._buffer = Buffer.outside(self._block[0], 0, CPU, self)
+        self.shared = Buffer.outside(self._block[0], 0, CPU, self)
 
     def buffer(self, nbytes: int, device: Device = CPU) -> Buffer:
         """At least `nbytes` bytes, whatever is in them, until the next call."""
         if nbytes > self.most or not device.memory.is_host:
             return Buffer(nbytes, device)
-        if nbytes > self._buffer.nbytes:
+        if nbytes > self.shared.nbytes:
             self._block = host_pool.exchange(nbytes, *self._block)
-            self._buffer = Buffer.outside(self._block[0], nbytes, CPU, self)
-        return self._buffer
+            self.shared = Buffer.outside(self._block[0], nbytes, CPU, self)
+        return self.shared
 
     def is_shared(self, buffer: Buffer) -> bool:
         """Whether others will use the memory of `buffer`, which was asked for here."""

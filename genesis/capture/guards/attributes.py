@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import operator
 import sys
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
@@ -48,7 +47,7 @@ class Attributes(Contents):
             attributes = vars(value)
             name = self._dict_of(value)
             self._listed.add(id(value))  # names that are not there need no further guard
-            self.fail_if(f"[*{name}] != {self.constant([*attributes])}", f"the attributes of {label}")
+            self._keys(name, [*attributes], f"the attributes of {label}")
             for key, item in attributes.items():
                 if isinstance(item, Tensor | Module) or isinstance(value, Described):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
@@ -133,14 +132,11 @@ class Attributes(Contents):
             self.enter(raw, path)
 
     def _of_instance(self, owner: object, attribute: str, path: str) -> None:
-        name, attributes, kind = self.constant(owner), getattr(owner, "__dict__", None), type(owner)
+        attributes, kind = getattr(owner, "__dict__", None), type(owner)
         raw = found_in(kind, attribute)
         data = raw is not MISSING and hasattr(type(raw), "__set__") and not isinstance(raw, FunctionType)
         if isinstance(attributes, dict) and attribute in attributes and not data:
-            plain = attribute.isidentifier() and not keyword.iskeyword(attribute) and (
-                kind.__getattribute__ is object.__getattribute__)
-            self.visit(f"{name}.{attribute}" if plain else f"{self._dict_of(owner)}[{attribute!r}]",
-                       attributes[attribute], path)
+            self.visit(f"{self._dict_of(owner)}[{attribute!r}]", attributes[attribute], path)
             return
         if raw is MISSING:
             self._not_found(owner, attribute, path)
@@ -149,19 +145,27 @@ class Attributes(Contents):
                 self._of_slot(owner, attribute, path)
         else:
             if isinstance(attributes, dict) and not data:  # one of its own would hide that of the class
-                self._without(owner, attributes, attribute, path)
+                self._without(owner, attribute, path)
             self._of_class(kind, attribute, path)
 
-    def _without(self, owner: object, attributes: dict[str, object], attribute: str, path: str) -> None:
+    def _without(self, owner: object, attribute: str, path: str) -> None:
         """Guard that an object has no attribute of its own of that name."""
         if id(owner) not in self._listed:
             label = path.rpartition(".")[0]
-            self._hidden.setdefault(id(owner), (owner, attributes, label, set()))[3].add(attribute)
+            self._hidden.setdefault(id(owner), (owner, label, set()))[2].add(attribute)
 
     def _dict_of(self, owner: object) -> str:
-        """What finds the attributes of its own of an object: it may be given others."""
+        """The constant that holds the attributes of its own of an object, once it is guarded that these are its own still."""
+        name, found = self.constant(owner), vars(owner)
         plain = type(owner).__getattribute__ in (object.__getattribute__, FunctionType.__getattribute__)
-        return f"{self.constant(owner)}.__dict__" if plain else self.constant(vars(owner))
+        if not plain:
+            return self.constant(found)
+        if vars(owner) is not found:  # a property makes it
+            return f"{name}.__dict__"
+        if (id(owner), "__dict__") not in self._seen:
+            self._seen.add((id(owner), "__dict__"))
+            self.is_still(f"{name}.__dict__", found, f"the attributes of a {type(owner).__name__}")
+        return self.constant(found)
 
     def _of_slot(self, owner: object, attribute: str, path: str) -> None:
         try:
@@ -176,7 +180,7 @@ class Attributes(Contents):
         attributes = getattr(owner, "__dict__", None)
         if self._dynamic or self._catches or attribute in self._asked or hasattr(type(owner), "__getattr__"):
             if isinstance(attributes, dict):
-                self._without(owner, attributes, attribute, path)
+                self._without(owner, attribute, path)
             elif attribute.isidentifier() and not isinstance(owner, type):
                 self.fail_if(f"hasattr({self.constant(owner)}, {attribute!r})", path)
         else:

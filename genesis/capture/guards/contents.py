@@ -51,7 +51,7 @@ class Contents(Lines, ABC):
         self._missing: list[tuple[object, str, str]] = []  # attributes that were looked for in vain
         self._wholes: set[int] = set()  # objects all of whose attributes are guarded
         self._listed: set[int] = set()  # objects all names of whose own attributes are guarded
-        self._hidden: dict[int, tuple[object, dict[str, object], str, set[str]]] = {}  # names that objects do not have
+        self._hidden: dict[int, tuple[object, str, set[str]]] = {}  # names that objects do not have
         self._nowhere: dict[int, tuple[dict[str, object], set[str]]] = {}  # names that a module's globals do not have
         self._builtins: dict[str, object] = {}
         self.memories: set[int] = set()  # guards of what cached functions hold

@@ -183,13 +183,9 @@ class Guards(Attributes):
     def failing(self) -> Callable[[], int | None]:
         """The function that returns the number of the guard that fails, if one does. No guard comes after it."""
         shared: dict[frozenset[str], frozenset[str]] = {}  # most objects of a class lack the same names
-        for owner, attributes, label, names in self._hidden.values():
-            found = self._dict_of(owner)
-            if len(names) * 2 < len(attributes):
-                self.fail_if(" or ".join([f"{name!r} in {found}" for name in names]), f"what {label} has in place of its class")
-            else:
-                absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
-                self.fail_if(f"not {absent}.isdisjoint({found})", f"what {label} has in place of its class")
+        for owner, label, names in self._hidden.values():
+            absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
+            self.fail_if(f"not {self._dict_of(owner)}.keys().isdisjoint({absent})", f"what {label} has in place of its class")
         for namespace, names in self._nowhere.values():
             known = self.constant((*names,))
             self.fail_if(f"not {self.constant(namespace)}.keys().isdisjoint({known})", "a global that is new")

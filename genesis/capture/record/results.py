@@ -196,6 +196,14 @@ class Results:
 
     # ---- building ----
 
+    def views_in(self, program: int) -> list[Recipe]:
+        """The recipes of views that show what a root holds, where both are values of one program."""
+        return [
+            recipe for recipe in self._recipes.values()
+            if recipe.base.__class__ is Recipe and recipe.layout is not None and not recipe.lag
+            and "_element_map" not in dict(recipe.flags)
+            and all(one.value is not None and one.value[:2] == ("output", program) for one in (recipe, recipe.base))]
+
     def with_held(self, leaves: Leaves) -> Leaves:
         """The leaves of a call that is about to be replayed, and behind them what results are found by."""
         return *leaves, *[find(source, leaves) for source in self.held]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from genesis.runtime.instructions import MISSED
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY, critical
 
@@ -16,8 +17,11 @@ def has_come_between() -> bool:
 
 
 def run_critical(replay: Callable[..., Any], *arguments: Any) -> Any:
-    """What `replay` returns, run in that section by the holder of LOCK. An interrupt may come at its end, too."""
+    """What `replay` returns, run in that section by the holder of LOCK; MISSED where one `has_come_between`. An interrupt may
+    come at its end, too."""
     opened = thread_state.trace
+    if critical.running or (opened is not None and opened.closed is BUSY):
+        return MISSED
     if opened is not None and opened.closed:
         opened = None
     try:

@@ -153,11 +153,7 @@ class Entry:
                 result = self._flushed(arrays, leaves, taken, commit)
             else:
                 only = self._steps[0]
-                scalars = only.numbers
-                if only.slots:
-                    scalars = scalars.copy()
-                for k, source in only.slots:
-                    scalars[k] = taken.number(leaves, source)
+                scalars = only.scalars(taken, leaves)
                 if not only.is_plain:  # in the same list: the caller's is not to own what dies
                     arrays[:] = [self._input(one, arrays, {}) for one in only.inputs]
                 began = timeline.spans is not None and timeline.start()
@@ -191,10 +187,10 @@ class Entry:
         """
         if self._replays & (self._replays - 1):
             return
-        slots = [slot for step in self._steps for slot in step.slots]
-        computes = any(source[0] != "leaf" for _, source in slots) or self._optimizer_steps or self._draws is not None
+        sources = [source for step in self._steps for _, source in step.slots]
+        computes = any(source[0] != "leaf" for source in sources) or self._optimizer_steps or self._draws is not None
         settling = Settling(self._steps, self._given, self.reads, self.results, self._single, self._cleared,
-                            partial(self._computed, slots) if computes else None)
+                            partial(self._computed, sources) if computes else None)
         try:
             self.native = settling.replay(self._check, self.modes)
         except Refused as reason:
@@ -202,11 +198,11 @@ class Entry:
         else:
             self.is_settled = True
 
-    def _computed(self, slots: Sequence[tuple[int, Source]], taken: TakenSteps, *leaves: Any) -> tuple[Scalar, ...] | None:
+    def _computed(self, sources: Sequence[Source], taken: TakenSteps, *leaves: Any) -> Sequence[Scalar] | None:
         """The numbers of slots, after the optimizers' steps; None if one of these would be another."""
         if not taken.take(self._optimizer_steps, self._draws):
             return None
-        return tuple([taken.number(leaves, source) for _, source in slots])
+        return taken.numbers(leaves, sources)
 
     def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: Commit) -> Any:
         """Put the programs down one after the other, and flush each."""
@@ -220,10 +216,7 @@ class Entry:
             inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
             if position == last and inputs is not arrays:
                 arrays.clear()  # the trace alone is to own inputs that die: the pool takes over what has no other owner
-            scalars = step.numbers.copy()
-            for k, source in step.slots:
-                scalars[k] = taken.number(leaves, source)
-            trace, handles = step.program.put_down(inputs, scalars)
+            trace, handles = step.program.put_down(inputs, step.scalars(taken, leaves))
             for array in handles:
                 values[position, array.index] = array
             for index, source in step.variables:

@@ -21,21 +21,20 @@ from genesis.capture.guards.native_check import NativeCheck
 from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Recipe, Results, array_in
 from genesis.capture.replay.collective_run import CollectiveRun
-from genesis.capture.replay.critical_section import has_come_between, run_critical
+from genesis.capture.replay.critical_section import run_critical
 from genesis.capture.replay.native_modes import require_device, require_plain_thread
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
-from genesis.capture.replay.python_calls import PythonCalls
+from genesis.capture.replay.python_calls import NOTHING, PythonCalls
 from genesis.capture.replay.result_words import ResultWords
 from genesis.capture.replay.single_program import TensorChanges
 from genesis.ir.annotations import Attributes
-from genesis.ops.layout import Layout
 from genesis.runtime import team as threads
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Place
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.scratch import scratch
-from genesis.tensor.handle import Tensor, shares
+from genesis.tensor.handle import Storage, Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import LOCK, Array, Trace
 
@@ -72,7 +71,9 @@ class NativeReplay:
         for read in reads:
             self._require_value(read, [])
         code.emit("ENTER")
-        words = [[code.keep(ResultWords(step.program)) for step in steps] for _ in range(RUNS)]
+        views = [results.views_in(position) for position in range(len(steps))]
+        words = [[code.keep(ResultWords(step.program, shown)) for step, shown in zip(steps, views, strict=True)]
+                 for _ in range(RUNS)]
         for k in range(RUNS):
             skip = code.emit("SKIP_HALF", _at(self._turn), 1 - k, 0)
             result = self._run(words[k], words[k - 1])
@@ -94,8 +95,6 @@ class NativeReplay:
     def _replay_locked(self, args: Positional, kwargs: Attributes) -> Any:
         """For calls that change tensors or run Python: what comes in meanwhile knows of them."""
         with LOCK:
-            if has_come_between():
-                return MISSED
             try:
                 result = run_critical(self._replay, args, kwargs)
             except BaseException:
@@ -103,7 +102,6 @@ class NativeReplay:
                 raise
             if result is MISSED:
                 self._calls.take_back()
-            self._calls.forget()
             return result
 
     def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Place:
@@ -112,11 +110,14 @@ class NativeReplay:
         for step, one in zip(steps, words, strict=True):
             self._provide(step, one)
         if self._is_locked:
-            code.call(self._calls.begin)
+            self._note_nothing()
+            code.emit("STORE", _at(self._calls.done), 0)
+            code.emit("SET", code.constant(self._calls), "taken", code.constant(NOTHING))
         is_early = len(steps) > 1  # one program is told at last: a handler that comes in meanwhile sees nothing of it
         numbers = self._computed() if is_early else None
         sets = self._sets(words)
         self._tensors: dict[int, Place] = {}
+        self._storages: dict[int, Place] = {}
         result = self._build(self._results.tree, words) if self._results.is_new else None
         if self._communicates:
             self._tell_backwards(words[-1], previous[-1])
@@ -124,13 +125,14 @@ class NativeReplay:
             code.emit("STORE", _at(self._calls.done), 1)
             for tensor, name, value, _ in sets:
                 code.emit("SET", tensor, name, value)
+            self._note_nothing()
             return self._build(self._results.tree, words) if result is None else result
-        temporary = code.attribute(code.call(partial(scratch.buffer, self._arena_bytes)), "ptr") if self._arena_bytes else None
+        temporary = self._temporaries() if self._arena_bytes else None
         for k, step in enumerate(steps):
             is_last = k == len(steps) - 1
             if step.program.verify is not None:  # it is Python, which may run the same program
                 self._fill(k, words, temporary, numbers)
-                code.call(step.program.verify)
+                code.call(partial(step.program.verify, len(self._results.views_in(k))))
             code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
             if is_last:
                 self._tell_backwards(words[k], previous[k])
@@ -147,7 +149,21 @@ class NativeReplay:
         if result is None:
             result = self._build(self._results.tree, words)
         self._release(words)
+        if self._is_locked:
+            self._note_nothing()
         return result
+
+    def _note_nothing(self) -> None:
+        """Let go of what was written over by the call before, or by this one."""
+        code, noted = self._code, self._code.register()
+        code.emit("NEW", noted, code.constant(list))
+        code.emit("SET", code.constant(self._calls), "noted", noted)
+
+    def _temporaries(self) -> Place:
+        """The register of the address of memory for temporaries: what all programs share never shrinks."""
+        code, get = self._code, partial(scratch.buffer, self._arena_bytes)
+        shared = scratch.is_shared(get())
+        return code.attribute(code.attribute(code.constant(scratch), "shared") if shared else code.call(get), "ptr")
 
     def _provide(self, step: NativeStep, words: ResultWords) -> None:
         """Find memory for results where there is none."""
@@ -298,9 +314,23 @@ class NativeReplay:
             array = self._array(self._steps[program].program.value_at[position], words[program])
         tensor = self._tensor(recipe.kind, array, recipe.flags)
         if root is not None:
-            self._code.call(partial(_share, recipe.layout, recipe.lag), tensor, root)
+            self._share(recipe, tensor, root)
         self._tensors[id(recipe)] = tensor
         return tensor
+
+    def _share(self, recipe: Recipe, view: Place, root: Place) -> None:
+        """As `handle.shares`, of a root that the call makes, and with the lag of a recipe."""
+        code, base = self._code, recipe.base
+        storage = self._storages.get(id(base))
+        if storage is None:
+            storage = self._storages[id(base)] = code.register()
+            code.emit("NEW", storage, code.constant(Storage))
+            code.emit("SET", storage, "root", code.constant(None))
+            code.emit("SET", root, "_storage", storage)
+        seen = dict(base.flags).get("_changes", Tensor._changes) - recipe.lag
+        for name, value in {"_base": root, "_layout": code.constant(recipe.layout), "_seen": code.constant(seen),
+                            "_storage": storage}.items():
+            code.emit("SET", view, name, value)
 
     def _tensor(self, kind: type[Tensor], array: Place, flags: Sequence[tuple[str, object]]) -> Place:
         code = self._code
@@ -316,16 +346,6 @@ class NativeReplay:
         result = self._code.register()
         self._code.emit("OBJECT", result, _at(words.arrays, value))
         return result
-
-
-def is_root(recipe: Recipe) -> bool:
-    """Whether a result is a tensor of its own, in memory of its own."""
-    return recipe.base is None and recipe.value[0] == "output" and not recipe.is_shared
-
-
-def _share(layout: Layout | None, lag: int, view: Tensor, root: Tensor) -> None:
-    shares(view, root, layout)
-    view._seen -= lag
 
 
 def _is_computed(recipe: Recipe) -> bool:

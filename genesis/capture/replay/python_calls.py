@@ -15,49 +15,42 @@ from genesis.tracing.trace import Array, Change
 # Fills TakenSteps, and returns the numbers of a program's slots; None if the call would be another one.
 Compute = Callable[..., Sequence[Scalar] | None]
 
+NOTHING = TakenSteps()
+
 
 class PythonCalls:
     """What a call has had Python do. An interrupt takes all of it back, and so does a program that fails.
 
     Attributes:
         done: 1 once the program has run: the call has been made.
+        noted: who has heard of what is written over: (array, version before, change). A new list for each call.
+        taken: the steps that were taken; `NOTHING` at first.
     """
 
     def __init__(self, compute: Compute | None) -> None:
         self._compute = compute
-        self._taken = TakenSteps()
-        self._noted: list[tuple[Array, int, Change | None]] = []
+        self.taken = NOTHING
+        self.noted: list[tuple[Array, int, Change | None]] = []
         self.done = array("q", [0])
-
-    def begin(self) -> None:
-        """Nothing has been done."""
-        self._taken, self._noted = TakenSteps(), []
-        self.done[0] = 0
 
     def note(self, times: int, change: Change | None, before: Array) -> None:
         """A backward that is still to read `before` hears so often that it is written over."""
         assert before.memory is not None
-        self._noted.append((before, before.memory.buffer.version, change))
+        self.noted.append((before, before.memory.buffer.version, change))
         for _ in range(times):
             note(before, change)
 
     def compute(self, *leaves: Any) -> Sequence[Scalar] | None:
         """The numbers of the program's slots, after the optimizers' steps."""
         assert self._compute is not None
-        numbers = self._compute(self._taken, *leaves)
-        if numbers is None:
-            self.take_back()
-        return numbers
-
-    def forget(self) -> None:
-        """Let go of what was written over: the call is at its end."""
-        self._noted.clear()
+        self.taken = TakenSteps()
+        return self._compute(self.taken, *leaves)
 
     def take_back(self) -> None:
         """Undo all, unless the call has been made."""
         if self.done[0]:
             return
-        self._taken.take_back()
-        while self._noted:
-            before, version, change = self._noted.pop()
+        self.taken.take_back()
+        while self.noted:
+            before, version, change = self.noted.pop()
             take_back_notes(before, version, 0, change)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
+from operator import attrgetter
 
+from genesis.capture.record.results import Recipe
 from genesis.capture.replay.host_program import HostProgram
-from genesis.runtime.references import IN_LIST
+from genesis.ops.layout import Layout
+from genesis.runtime.references import IN_LIST, reference_count
+from genesis.tracing.trace import Array
+
+_memory = attrgetter("memory")
 
 
 class ResultWords:
@@ -14,16 +21,19 @@ class ResultWords:
     Attributes:
         owned: {how many, objects.., counts..} of what makes up its results, for SKIP_ALONE.
         addresses: those of its buffers.
-        arrays: the addresses of its results, as arrays.
+        arrays: the addresses of its results, as arrays; of a view of another result, of what lies in that one's memory.
         run: the run.
         unread: for each small value that a tensor gets, {2, array, memory, counts..} as long as that tensor alone owns it,
             which a register holds meanwhile, too.
     """
 
-    def __init__(self, program: HostProgram) -> None:
+    def __init__(self, program: HostProgram, views: Sequence[Recipe] = ()) -> None:
         self._program, self._pool = program, program.pool
+        self._views = [(program.value_at[view.key[1]], program.value_at[view.base.key[1]], view.layout) for view in views]
+        self._laid: list[Array] = []
         self.run = run = self._pool.new_run(program.recorded.device)
-        self.owned = array("Q", bytes(8 * (1 + 2 * self._pool.kept_count)))
+        self._count = self._pool.kept_count + 2 * len(views)
+        self.owned = array("Q", bytes(8 * (1 + 2 * self._count)))
         self.addresses = array("Q", run.addresses)
         self.arrays = array("Q", bytes(8 * len(run.arrays)))
         self.unread = [array("Q", [2, id(None), id(None), 0, 0]) for _ in self._pool.selected]
@@ -31,7 +41,7 @@ class ResultWords:
 
     def _disown(self) -> None:
         """Nothing that there is is alone: the next call renews all."""
-        count = self._pool.kept_count
+        count = self._count
         self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])
 
     def renew(self) -> None:
@@ -42,12 +52,24 @@ class ResultWords:
         self._pool.provide(run, self._program.reused())
         self.addresses[:] = array("Q", run.addresses)
         self.arrays[:] = array("Q", [id(made) for made in run.arrays])
-        counts = {id(kept): counted - IN_LIST + 1 for kept, counted in zip(run.kept, run.unowned or (), strict=True)}
-        self.owned[:] = array("Q", [len(counts), *counts, *counts.values()])
+        for value, root, layout in self._views:
+            self._laid.append(_laid(run.arrays[value], run.arrays[root], layout))
+            self.arrays[value] = id(self._laid[-1])
+        kept = [*{id(one): one for one in (*run.kept, *self._laid, *map(_memory, self._laid))}.values()]
+        found = [count - IN_LIST for count in map(reference_count, kept)]
+        counts = dict(zip(map(id, kept), found, strict=True))
+        self.owned[: 1 + 2 * len(counts)] = array("Q", [len(counts), *counts, *found])
         for words, value in zip(self.unread, self._pool.selected, strict=True):
             of_array, of_memory = id(run.arrays[value]), id(run.memories[value])
             words[:] = array("Q", [2, of_array, of_memory, counts[of_array] + 2, counts[of_memory]])
 
     def release(self) -> None:
         """Let go of large results, which their tensors own now."""
+        self._laid.clear()
         self._pool.drop_passing(self.run)
+
+
+def _laid(view: Array, root: Array, layout: Layout | None) -> Array:
+    """The array of a view, in the memory of its root."""
+    assert root.memory is not None and layout is not None
+    return Array(view.trace, view.index, view.node, root.memory.at(layout, view.node.dtype, root.node.dtype))

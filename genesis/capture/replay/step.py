@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.record.records import InputSource, Program, Source, Write
+from genesis.capture.record.records import InputSource, Leaves, Program, Source, Write
 from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.tensor.handle import Tensor
 
 
@@ -23,6 +24,13 @@ class Step(NamedTuple):
     roots: list[Tensor]  # that are written over, if they are the same ones in all calls; else none
     versions: list[int]  # by how many theirs rise
     is_plain: bool  # its inputs are the arrays that `check` returns, in their order
+
+    def scalars(self, taken: TakenSteps, leaves: Leaves) -> list[float]:
+        """What the program's slots get in a call with these leaves."""
+        scalars = self.numbers.copy()
+        for k, number in zip([k for k, _ in self.slots], taken.numbers(leaves, [s for _, s in self.slots]), strict=True):
+            scalars[k] = number
+        return scalars
 
 
 def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> Step:

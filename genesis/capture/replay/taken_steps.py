@@ -43,11 +43,14 @@ class TakenSteps:
             rng.set_state((rng.initial_seed(), self._start))
             self._start = None
 
-    def number(self, leaves: Leaves, source: Source) -> Any:
-        """The number that `source` names, in a call with these leaves."""
+    def numbers(self, leaves: Leaves, sources: Sequence[Source]) -> list[Any]:
+        """The numbers that `sources` name, in a call with these leaves."""
+        settings = self._settings
+        return [settings[source[1]][source[2]] if source[0] == "setting" else self._number(leaves, source)
+                for source in sources]
+
+    def _number(self, leaves: Leaves, source: Source) -> Any:
         kind = source[0]
-        if kind == "setting":
-            return self._settings[source[1]][source[2]]
         if kind == "leaf":
             return leaves[source[1]]
         if kind == "seed":
@@ -55,4 +58,4 @@ class TakenSteps:
         if kind == "draw":
             assert self._start is not None
             return signed((self._start + source[1]) & rng.MASK)
-        return source[1] if kind == "given" else source[1](*[self.number(leaves, operand) for operand in source[2:]])
+        return source[1] if kind == "given" else source[1](*self.numbers(leaves, source[2:]))

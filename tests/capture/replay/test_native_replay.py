@@ -94,6 +94,24 @@ def test_a_detached_result_shares_the_memory_of_its_root():
         np.testing.assert_array_equal(other[1][0].numpy(), X.numpy() * 2)
 
 
+def test_views_that_are_kept_keep_what_they_show():
+    compiled, _ = settled(lambda x: ((x + 1) * 2).exp().detach(), X)
+    inputs = [ready(X * k) for k in range(7)]
+    kept = [compiled(x) for x in inputs]
+    for x, view in zip(inputs, kept, strict=True):
+        np.testing.assert_allclose(view.numpy(), np.exp((x.numpy() + 1) * 2), rtol=1e-6)
+
+
+def test_views_that_show_conjugates_show_what_is_written_to_their_root():
+    compiled, native = settled(lambda x: ((y := x * 2), y.conj(), y.real), z := genesis.tensor(np.array([1 + 2j, 3 - 1j])))
+    before, (root, conjugate, real) = native.replays, compiled(z)
+    root.mul_(1j)
+    wanted = np.array([1 + 2j, 3 - 1j]) * 2j
+    assert native.replays == before + 1
+    np.testing.assert_array_equal(conjugate.tolist(), wanted.conj())
+    np.testing.assert_array_equal(real.numpy(), wanted.real)
+
+
 def test_a_step_that_returns_its_loss_detached():
     def trained(compile):
         genesis.manual_seed(0)
