@@ -201,3 +201,13 @@ def test_draws_of_many_uses_are_compiled_once_and_called_and_are_the_same(dtype)
             assert max(emit_kernel(kernel, 16).count("define internal") for kernel in kernels(total)) == 2
         found.append(total.numpy())
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("width", [5, 20])
+def test_a_chunk_begins_and_ends_anywhere_in_a_nest_of_loops(width, monkeypatch):
+    monkeypatch.setattr(program, "SHARES", 41)
+    x, y = np.random.default_rng(0).normal(size=(2, 9, 12, 13, 8, width + 1)).astype(np.float32)
+    a, b = from_numpy(x)[:, 1:, ::2, :7, :width], from_numpy(y)[:, :11, :7, 1:, 1:]
+    found = ((a * b[:, :, :1] + b[:1]) * a[:, :, :, 2:3]).numpy()
+    p, q = x[:, 1:, ::2, :7, :width], y[:, :11, :7, 1:, 1:]
+    np.testing.assert_allclose(found, (p * q[:, :, :1] + q[:1]) * p[:, :, :, 2:3], 1e-6, 1e-6)

@@ -9,7 +9,7 @@ bound the axes it varies over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.masked_tail import masked_tail, with_tail
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reductions import Accumulator, add_to_columns, clear_columns, finish_columns
-from genesis.codegen.cpu.registers import I64
+from genesis.codegen.cpu.registers import I1, I64
 from genesis.codegen.cpu.tiles import through_tiles
 from genesis.codegen.cpu.tiling import tile_rows
 from genesis.codegen.cpu.values import effect, hoist, stored, value_of
@@ -116,8 +116,8 @@ def _share(nest: Nest, share: ir.Value) -> None:
 def _items(nest: Nest, first: ir.Value, last: ir.Value, totals: dict[int, Accumulator]) -> None:
     """The items in order; reductions over all of them go into `totals`."""
     kernel = nest.kernel
-    with _digits(nest, first, last) as digits:
-        start, end = nest.lane_range = _place(nest, digits)
+    with _places(nest, first, last):
+        start, end = nest.lane_range = nest.item_range
         if kernel.lane is None or kernel.lane_is_innermost:
             _tiles_of_item(nest, lambda: _row(nest, totals, start, end))
         else:
@@ -143,44 +143,52 @@ def _tiles_of_item(nest: Nest, body: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _digits(nest: Nest, first: ir.Value, last: ir.Value) -> Iterator[list[ir.Value]]:
-    """A loop over the items: where each stands along the lane axis, if that is divided, and the outer axes, last to first.
+def _places(nest: Nest, first: ir.Value, last: ir.Value) -> Iterator[None]:
+    """A loop for each axis that items stand along, with its place bound, over the items from `first` to before `last`.
 
-    They are counted up, not divided out of an item's number: rows of four elements took 40 cycles each, most of it divisions.
+    What does not vary along inner axes is outside of their loops.
     """
-    b, counts = nest.builder, _counts(nest)
-    if not counts:
-        with nest.loop(first, last) as item:
-            yield [item]
-        return
-    rest, digits = first, []
-    for count in (*counts, None):
-        with b.goto_entry_block():
-            digits.append(b.alloca(I64))
-        some = count and b.select(b.icmp_signed("==", count, I64(0)), I64(1), count)  # nothing is divided by 0 for no items
-        b.store(b.urem(rest, some) if some else rest, digits[-1])
-        rest = b.udiv(rest, some) if some else rest
-    with nest.loop(first, last):
-        found = [b.load(digit, typ=I64) for digit in digits]
-        yield found
-        carry = I64(1)
-        for digit, value, count in zip(digits, found, (*counts, None), strict=True):
-            value = b.add(value, carry)
-            full = count and b.icmp_signed("==", value, count)
-            b.store(b.select(full, I64(0), value) if full else value, digit)
-            carry = b.zext(full, I64) if full else carry
-
-
-def _counts(nest: Nest) -> list[ir.Value]:
-    """How many places there are along each of the axes of `_digits` but the last."""
+    # Rows of 32 numbers took 60 instructions each when an item's place was counted up and all addresses were its own.
     kernel, b = nest.kernel, nest.builder
-    if not kernel.outer:
-        return []
-    counts = [nest.words[nest.word_of("blocks")]] if kernel.lane is not None and not kernel.lane_is_reduced else []
-    for axis in reversed(kernel.outer[1:]):
-        extent, size = nest.words[kernel.axes[axis][0]], _size(nest, axis)
-        counts.append(extent if size == 1 else b.udiv(b.add(extent, I64(size - 1)), I64(size)))
-    return counts
+    order = [*kernel.outer]
+    if kernel.lane is not None and not kernel.lane_is_reduced:  # it is divided; its blocks follow one another if they are tiles
+        order.insert(len(order) if kernel.tiled in order else max(0, len(order) - 1), kernel.lane)
+    with ExitStack() as loops:
+        if not order:
+            loops.enter_context(nest.loop(first, last))
+        else:
+            loops.enter_context(nest.branch(b.icmp_signed("<", first, last)))
+            counts = [_count(nest, axis) for axis in order[1:]]
+            starts, stops = _digits(nest, first, counts), _digits(nest, b.sub(last, I64(1)), counts)
+            low, high = starts[0], b.add(stops[0], I64(1))
+            begins = ends = I1(1)  # whether the places of the loops so far are those of the first item, of the last
+            for number, axis in enumerate(order):
+                place = loops.enter_context(nest.loop(low, high))
+                _bind_place(nest, axis, place)
+                if number < len(counts):
+                    hoist(nest, kernel.needed(kernel.targets()))
+                    begins = b.and_(begins, b.icmp_signed("==", place, starts[number]))
+                    ends = b.and_(ends, b.icmp_signed("==", place, stops[number]))
+                    low = b.select(begins, starts[number + 1], I64(0))
+                    high = b.select(ends, b.add(stops[number + 1], I64(1)), counts[number])
+        yield
+
+
+def _digits(nest: Nest, number: ir.Value, counts: Sequence[ir.Value]) -> list[ir.Value]:
+    """The digits of a number, of which all but the first have a count."""
+    digits: list[ir.Value] = []
+    for count in reversed(counts):
+        digits.insert(0, nest.builder.urem(number, count))
+        number = nest.builder.udiv(number, count)
+    return [number, *digits]
+
+
+def _count(nest: Nest, axis: int) -> ir.Value:
+    """How many places of items there are along an axis."""
+    if axis == nest.kernel.lane:
+        return nest.words[nest.word_of("blocks")]
+    b, extent, size = nest.builder, nest.words[nest.kernel.axes[axis][0]], _size(nest, axis)
+    return extent if size == 1 else b.udiv(b.add(extent, I64(size - 1)), I64(size))
 
 
 def _size(nest: Nest, axis: int) -> int:
@@ -188,30 +196,28 @@ def _size(nest: Nest, axis: int) -> int:
     return tile_rows(nest.kernel) if axis == nest.kernel.tiled else nest.blocks.get(axis, 1)
 
 
-def _place(nest: Nest, digits: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
-    """Bind the outer axes from where an item stands, and return its range of the lane axis."""
-    kernel, b = nest.kernel, nest.builder
-    places, start, end = iter(digits), I64(0), I64(0)
-    if kernel.lane is not None:
-        end = nest.words[kernel.axes[kernel.lane][0]]
-        if not kernel.lane_is_reduced:
-            size = nest.words[nest.word_of("block")]
-            start = b.mul(next(places), size)
-            limit = b.add(start, size)
-            end = b.select(b.icmp_signed("<", limit, end), limit, end)
-    for axis, place in zip(reversed(kernel.outer), places, strict=False):  # one place is left where there is no axis
-        extent, size = nest.words[kernel.axes[axis][0]], _size(nest, axis)
-        if axis == kernel.tiled:
-            place = b.mul(place, I64(size))
-            limit = b.add(place, I64(size))
-            nest.tiled_range = place, b.select(b.icmp_signed("<", limit, extent), limit, extent)
-        elif axis in nest.blocks:  # the last block overlaps the one before, and computes the same values again
-            place, latest = b.mul(place, I64(size)), b.sub(extent, I64(size))
-            nest.block_start[axis] = b.select(b.icmp_signed("<", place, latest), place, latest)
-            nest.level[axis] = len(nest.scopes) - 1
-        else:
-            nest.bind_here(axis, place)
-    return start, end
+def _bind_place(nest: Nest, axis: int, place: ir.Value) -> None:
+    """Bind an outer axis, or the range of lanes, from where an item stands along it."""
+    b, extent = nest.builder, nest.words[nest.kernel.axes[axis][0]]
+    if axis == nest.kernel.lane:
+        size = nest.words[nest.word_of("block")]
+        start = b.mul(place, size)
+        nest.item_range = start, _least(nest, b.add(start, size), extent)
+        nest.item_level = len(nest.scopes) - 1
+    elif axis == nest.kernel.tiled:
+        size = I64(_size(nest, axis))
+        place = b.mul(place, size)
+        nest.tiled_range = place, _least(nest, b.add(place, size), extent)
+    elif axis in nest.blocks:  # the last block overlaps the one before, and computes the same values again
+        size = I64(_size(nest, axis))
+        nest.block_start[axis] = _least(nest, b.mul(place, size), b.sub(extent, size))
+        nest.level[axis] = len(nest.scopes) - 1
+    else:
+        nest.bind_here(axis, place)
+
+
+def _least(nest: Nest, x: ir.Value, y: ir.Value) -> ir.Value:
+    return nest.builder.select(nest.builder.icmp_signed("<", x, y), x, y)
 
 
 def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Value) -> None:

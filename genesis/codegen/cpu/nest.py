@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -71,6 +72,9 @@ class Nest:
         self.alike = Counter(i.access.strides for i in kernel.instructions if i.access is not None)
         self.scopes: list[dict[Key, ir.Value]] = [{}]
         self.entered: list[ir.Block] = [self.entry]  # for each scope, the block before its loop
+        # An item's range of the lane axis, and the scope it was bound in: the whole axis, unless that is divided.
+        self.item_range = I64(0), self.words[kernel.axes[kernel.lane][0]] if kernel.lane is not None else I64(0)
+        self.item_level = 0
         self.index: dict[int, ir.Value] = {}  # axis -> its position; on the lane axis, the first lane's
         self.bound: set[int] = set()
         self.level: dict[int, int] = {}  # axis -> the scope it was bound in
@@ -181,12 +185,13 @@ class Nest:
                 self.whole = None
             self.lane_range = start, end
             return
-        whole = b.add(start, b.and_(b.sub(end, start), I64(-width)))
+        register = min(width, register_lanes(self.kernel))
+        once = partial(self.once, self.item_level if (start, end) == self.item_range else len(self.scopes) - 1)
+        whole = once(("whole", start, end), lambda: b.add(start, b.and_(b.sub(end, start), I64(-width))))
+        left = once(("left", start, end), lambda: b.sub(end, whole))
         with self.loop(start, whole, width) as i, self.bind(lane, i):
             self.lane_range = i, b.add(i, I64(width))
             body()
-        left = b.sub(end, whole)
-        register = min(width, register_lanes(self.kernel))
         few = b.icmp_signed("<=", left, I64(register))
         if register < width:
             with self.branch(b.not_(few)), self.bind(lane, whole):
