@@ -1,8 +1,8 @@
 """Concatenations of concatenations are written once.
 
 Before: a graph. After: no `cat` reads boxes of another one that nothing else reads. What the inner one is made of goes to its
-places in the outer one at once, as `put`s. Pads by what lies across the edges of an image are boxes of it then: each is copied
-once, and those of one shape by one kernel.
+places in the outer one at once, as `put`s, the largest first. Pads by what lies across the edges of an image are boxes of it
+then: each is copied once, and those of one shape by one kernel.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from genesis.ir.graph import Node, Value
-from genesis.ir.shapes import Shape, contiguous_strides
+from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
@@ -143,7 +143,8 @@ def _written(graph: Simplified, joined: dict[int, list[_Box]]) -> Simplified:
             result.put(-1)
         elif index in joined:
             y = expand(result.constant(0, node.dtype), node.shape)
-            for box in joined[index]:
+            # The largest first: it reads and writes whole lines in order. Edges that were first waited for each line.
+            for box in sorted(joined[index], key=lambda box: -numel(box.shape)):
                 y = result.add("put", (y, _shown(result, box)), node.shape, node.dtype, _place(node.shape, box))
             result.put(y.index)
         else:

@@ -215,7 +215,7 @@ class _Tile:
         start = self.builder.add(self.builder.mul(term, I64(self.columns)), I64(AHEAD))
         for line in range(0, self.columns * self.chunk, LINE):
             place = self.lanes.element_pointer(weights, self.builder.add(start, I64(line)), "int8")
-            self.lanes.intrinsic("prefetch", ir.VoidType(), [place, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+            self.lanes.prefetch(place)
 
     def _add(self, term: ir.Value, integers: Sequence[ir.Value], weights: Sequence[ir.Value]) -> None:
         """Add the products of a chunk of terms."""

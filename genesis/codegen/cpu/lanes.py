@@ -188,6 +188,10 @@ class Lanes(Vectors):
         base = self.splat(base) if is_varying(index) else base
         return self.builder.gep(base, [index], inbounds=True, source_etype=MEMORY_TYPE[dtype])
 
+    def prefetch(self, pointer: ir.Value, *, to_write: bool = False) -> None:
+        """Ask for a line of memory, which need not be any's."""
+        self.intrinsic("prefetch", ir.VoidType(), [pointer, I32(int(to_write)), I32(3), I32(1)], overloads=(POINTER,))
+
     def load(self, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
         """`width` adjacent elements; lanes outside `mask` are not read and hold 0."""
         memory = ir.VectorType(MEMORY_TYPE[dtype], self.width)

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.tile import Tile
-from genesis.codegen.cpu.registers import I32, I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -141,4 +141,4 @@ class _Rows:
         per_line = LINE // (4 if self.dtype == "float32" else 8)
         for k in range(0, vectors * self.lanes.width, per_line):
             line = self.lanes.element_pointer(place, I64(k), self.dtype)
-            self.lanes.intrinsic("prefetch", ir.VoidType(), [line, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+            self.lanes.prefetch(line)

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.addressing import address
 from genesis.codegen.cpu.nest import LINE, Nest
-from genesis.codegen.cpu.registers import I32, I64, POINTER, FunctionPointer
+from genesis.codegen.cpu.registers import I64, FunctionPointer
 from genesis.codegen.cpu.tiling import tile_pitch, tile_rows, tile_side
 from genesis.codegen.cpu.transpose import FUNCTION
 from genesis.lower.kernel import Instruction
@@ -70,7 +70,7 @@ def prefetch_next_block(nest: Nest, i: Instruction, start: ir.Value) -> None:
     size = i.dtype.itemsize
     for element in range(0, lanes.width, max(1, LINE // size)):
         line = lanes.element_pointer(start, tile_side(kernel) + element, i.dtype.name)
-        lanes.intrinsic("prefetch", ir.VoidType(), [line, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+        lanes.prefetch(line)
 
 
 def _pitch(nest: Nest) -> ir.Value:

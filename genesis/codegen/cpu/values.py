@@ -19,6 +19,8 @@ from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Instruction
 from genesis.ops.registry import PRIMITIVES
 
+WRITTEN_AHEAD = 1024  # bytes: 512 to 4096 do alike
+
 
 def hoist(nest: Nest, needed: Sequence[int]) -> None:
     """Compute here the needed values that vary over no inner loop."""
@@ -219,6 +221,7 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
             lanes.store(value, start, dtype, mask, past_caches=past_caches)
 
     if i.access.pointer not in nest.streams or "tile" in dict(i.attrs):
+        _prefetch_written(nest, i, start)
         nest.by_mask(store)
         return
     # One comparison decides: `streams` is 0 or 1, `unaligned` is 0 where the store is aligned and unmasked.
@@ -229,7 +232,19 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
         with past_caches:
             store(None, past_caches=True)
         with through_caches:
+            _prefetch_written(nest, i, start)
             nest.by_mask(store)
+
+
+def _prefetch_written(nest: Nest, i: Instruction, start: ir.Value) -> None:
+    """Ask for the lines that rows of whole vectors will be written to."""
+    # Processors foresee too few. Cascade Lake, one thread, in C: 4 MB of products of two vectors 258 to 196 us, 4 MB clamped
+    # 399 to 365; in a second-level cache no difference, 8 KB in a first-level one 0.14 to 0.16.
+    size, kernel = i.dtype.itemsize, nest.kernel
+    if nest.mask is not None or kernel.inner or kernel.lane not in nest.bound or nest.lanes.width * size < LINE:
+        return
+    for byte in range(WRITTEN_AHEAD, WRITTEN_AHEAD + nest.lanes.width * size, LINE):
+        nest.lanes.prefetch(nest.lanes.element_pointer(start, byte // size, i.dtype.name), to_write=True)
 
 
 def _scatter(nest: Nest, i: Instruction) -> None:

@@ -15,7 +15,7 @@ from llvmlite import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.packing import firsts
 from genesis.codegen.cpu.product.tile import VECTORS, Tile
-from genesis.codegen.cpu.registers import I32, I64, POINTER
+from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.vectors import counted, transposed
 
 Range = Sequence[ir.Value]  # the first and the one after the last
@@ -140,7 +140,7 @@ def emit_turned_runs(module: ir.Module, tile: Tile) -> ir.Function:
             vectors = [lanes.load(lanes.element_pointer(place, at, tile.dtype), tile.dtype, mask) for place in starts]
             for start_of_line in starts:  # the next run lies elsewhere, which no processor foresees
                 there = lanes.element_pointer(start_of_line, builder.add(at, next_run), tile.dtype)
-                lanes.intrinsic("prefetch", ir.VoidType(), [there, I32(0), I32(3), I32(1)], overloads=(POINTER,))
+                lanes.prefetch(there)
             row = builder.add(builder.sub(start, low), at)
             for n, vector in enumerate(transposed(builder, vectors)):  # those beyond the run are overwritten by the next one's
                 place = builder.add(builder.mul(builder.add(row, I64(n)), I64(tile.columns)), first)

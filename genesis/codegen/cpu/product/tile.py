@@ -13,7 +13,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, Literal
+from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE, Literal
 from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
 
 # 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
@@ -90,7 +90,7 @@ def _prefetch(lanes: Lanes, tile: Tile, place: ir.Value, vectors: int, writing: 
     """Prefetch the lines of so many vectors at `place` into the first-level cache."""
     for first in range(0, vectors * tile.lanes, LINE // tile.itemsize):
         line = lanes.element_pointer(place, I64(first), tile.dtype)
-        lanes.intrinsic("prefetch", ir.VoidType(), [line, I32(int(writing)), I32(3), I32(1)], overloads=(POINTER,))
+        lanes.prefetch(line, to_write=writing)
 
 
 def _store(
