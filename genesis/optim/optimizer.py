@@ -129,8 +129,9 @@ class Optimizer:
             self.has_own_addition = True
         self.check(group)
         self.param_groups.append(group)
-        for parameter in members:
-            if parameter.requires_grad and not self.keeps_own_state and (self.part is None or self.part.has(parameter)):
+        for parameter in members:  # one without elements may be a lazy layer's: it has its state when it is moved
+            here = self.part is None or self.part.has(parameter)
+            if here and parameter.requires_grad and not self.keeps_own_state and parameter.numel():
                 self.state_of(parameter, group)
         flush_all()  # initial values are computed here, so that the first step runs the program of every step
 

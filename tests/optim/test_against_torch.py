@@ -145,3 +145,22 @@ def test_parameters_without_a_gradient_stay_and_count_their_own_steps():
             loss(params[: 1 + number % 3], number).backward()
             schedule.step()
         assert_same(ours, theirs, "float64")
+
+
+@pytest.mark.parametrize(("name", "settings"), [("SGD", {"lr": 0.1, "momentum": 0.9}), ("AdamW", {"lr": 0.01})])
+def test_an_optimizer_may_be_made_before_a_lazy_layer_knows_its_size(name, settings):
+    def trained(lib):
+        model = lib.nn.LazyLinear(3)
+        optimizer = getattr(lib.optim, name)(model.parameters(), **settings)
+        x = lib.arange(8.0).reshape(2, 4) * 0.1
+        model(x)
+        with lib.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(lib.arange(float(parameter.numel())).reshape(parameter.shape) * 0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+        return [*model.parameters()]
+
+    assert_same(trained(genesis), trained(torch), "float32")
