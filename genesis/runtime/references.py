@@ -58,8 +58,8 @@ def collector_paused() -> Iterator[None]:
     if not gc.isenabled():
         yield
         return
-    gc.disable()
     try:
+        gc.disable()  # an interrupt that comes as it returns finds it within the block
         yield
     finally:
         gc.enable()

@@ -37,10 +37,9 @@ def test_factors_do_not_depend_on_the_number_of_threads():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(131, 131), (300, 90)])
 @pytest.mark.parametrize("rank", ["full", "less"])
-@pytest.mark.parametrize("size", [1.0, 1e-25, 1e25])
-def test_solutions_are_the_shortest(shape, dtype, rank, size):
+@pytest.mark.parametrize(("shape", "size"), [((131, 131), 1e-25), ((300, 90), 1.0), ((200, 140), 1e25)])
+def test_solutions_are_the_shortest(shape, size, dtype, rank):
     a, b = normal(shape, dtype) + 20 * np.eye(*shape, dtype=dtype), normal((shape[0], 5), dtype, 1)
     if rank == "less":
         a[:, 7] = a[:, 3] + a[:, 11]
