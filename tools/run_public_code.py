@@ -95,6 +95,7 @@ def draw_from_numpy(draw: Any) -> None:
     torch.Tensor.bernoulli_ = writing(lambda draw, shape, p=0.5: draw.rand(*shape) < np.asarray(p))
     for name in INITIALIZERS:
         setattr(torch.nn.init, name, writing(lambda draw, shape, *_, **k: draw.randn(*shape) * 0.05, begins=True))
+        getattr(torch.nn.init, name).__name__ = name  # by which libraries register them
     for path, module in [*sys.modules.items()]:  # which draw by functions of genesis' own
         if path.startswith("genesis.distributions"):
             for name in {"rand", "randn", "multinomial"} & vars(module).keys():
