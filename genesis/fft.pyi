@@ -7,11 +7,11 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 def fft(input: Tensor, n: Int | None = None, dim: Int = -1, norm: str | None = None) -> Tensor:
-    """The Fourier transform along `dim`, which is cut or filled with zeros to `n` places."""
+    """The Fourier transform along `dim`, which is cut or filled with zeros to `n` points."""
 def fft2(
     input: Tensor, s: Int | Sequence[Int] | None = None, dim: Int | Sequence[Int] | None = (-2, -1), norm: str | None = None,
 ) -> Tensor:
-    """The Fourier transform over two axes, cut or filled with zeros to `s` places; `norm` as that of `fft`."""
+    """The Fourier transform over two axes, cut or filled with zeros to `s` points; `norm` as that of `fft`."""
 def fftfreq(
     n: Int, d: Float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: Bool = False,
@@ -34,11 +34,11 @@ def hfftn(
 ) -> Tensor:
     """The real Fourier transform of numbers with `input` for their first half over `dim`, all axes if None or as many .."""
 def ifft(input: Tensor, n: Int | None = None, dim: Int = -1, norm: str | None = None) -> Tensor:
-    """The inverse Fourier transform along `dim`, which is cut or filled with zeros to `n` places."""
+    """The inverse Fourier transform along `dim`, which is cut or filled with zeros to `n` points."""
 def ifft2(
     input: Tensor, s: Int | Sequence[Int] | None = None, dim: Int | Sequence[Int] | None = (-2, -1), norm: str | None = None,
 ) -> Tensor:
-    """The inverse Fourier transform over two axes, cut or filled with zeros to `s` places; `norm` as that of `ifft`."""
+    """The inverse Fourier transform over two axes, cut or filled with zeros to `s` points; `norm` as that of `ifft`."""
 def ifftn(
     input: Tensor, s: Int | Sequence[Int] | None = None, dim: Int | Sequence[Int] | None = None, norm: str | None = None,
 ) -> Tensor:
@@ -70,7 +70,7 @@ def rfft(input: Tensor, n: Int | None = None, dim: Int = -1, norm: str | None = 
 def rfft2(
     input: Tensor, s: Int | Sequence[Int] | None = None, dim: Int | Sequence[Int] | None = (-2, -1), norm: str | None = None,
 ) -> Tensor:
-    """The first half of the Fourier transform, of real numbers, over two axes, cut or filled with zeros to `s` places; .."""
+    """The first half of the Fourier transform, of real numbers, over two axes, cut or filled with zeros to `s` points; .."""
 def rfftfreq(
     n: Int, d: Float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: Bool = False,

@@ -421,9 +421,9 @@ def cross_entropy(
 ) -> Tensor:
     """-log softmax(input)[target] with classes on axis 1 (axis 0 of a 1-d input)."""
 def cummax(input: Tensor, dim: Int) -> Sorted:
-    """(values, indices) of the greatest element up to each place along `dim`: of equal ones the last; NaN wins."""
+    """(values, indices) of the greatest element up to each index of `dim`: of equal ones the last; NaN wins."""
 def cummin(input: Tensor, dim: Int) -> Sorted:
-    """(values, indices) of the least element up to each place along `dim`: of equal ones the last; NaN wins."""
+    """(values, indices) of the least element up to each index of `dim`: of equal ones the last; NaN wins."""
 def cumprod(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
     """The products of the elements up to each place along `dim`. Integers and bools multiply to int64."""
 def cumprod_(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
@@ -605,7 +605,7 @@ def greater_equal_(input: Tensor, other: Operand) -> Tensor:
 def grid_sample(
     input: Operand, grid: Operand, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: Bool | None = None,
 ) -> Tensor:
-    """What `input` (n, c, h, w) has at the places `grid` (n, i, j, 2): (n, c, i, j); or volumes, with three numbers each."""
+    """What `input` (n, c, h, w) has at the positions `grid` (n, i, j, 2): (n, c, i, j); or volumes, with three numbers .."""
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: Int, padding_mode: Int, align_corners: Bool) -> Tensor:
     """`grid_sample`, with the places of its mode and its padding in their lists."""
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: Int, padding_mode: Int, align_corners: Bool) -> Tensor:
@@ -815,7 +815,7 @@ def logaddexp(input: Operand, other: Operand) -> Tensor:
 def logaddexp2(input: Operand, other: Operand) -> Tensor:
     """As `numpy.logaddexp2`."""
 def logcumsumexp(input: Tensor, dim: Int) -> Tensor:
-    """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow."""
+    """The logarithms of the sums of exp(x) up to each index of `dim`, without overflow."""
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of the determinants of matrices (.., n, n): NaN where negative, unless they are complex."""
 def logical_and(input: Operand, other: Operand) -> Tensor:
@@ -1070,7 +1070,7 @@ def ormqr(input: Operand, tau: Operand, other: Operand, left: Bool = True, trans
 def outer(input: Operand, vec2: Operand) -> Tensor:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
 def pad(input: Tensor, pad: Sequence[Int], mode: str = 'constant', value: Float | None = None) -> Tensor:
-    """`input` with more places around it."""
+    """`input` with more elements around it."""
 def pairwise_distance(x1: Operand, x2: Operand, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis."""
 def permute(input: Tensor, *dims: Extents) -> Tensor:
@@ -1082,7 +1082,7 @@ def pinv(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None
 def pinverse(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None, hermitian: Bool = False) -> Tensor:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
 def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
-    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of places (Shi et al., 2016)."""
+    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of elements (Shi et al., 2016)."""
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
     """(.., c, h * r, w * r) -> (.., c * r^2, h, w): what `pixel_shuffle` does, undone."""
 def poisson_nll_loss(
@@ -1323,7 +1323,7 @@ def stft(
     center: Bool = True, pad_mode: str = 'reflect', normalized: Bool = False, onesided: Bool | None = None,
     return_complex: Bool | None = None, align_to_window: Bool | None = None,
 ) -> Tensor:
-    """The Fourier transforms of windows of `n_fft` places along a signal: (.., frequencies, windows)."""
+    """The Fourier transforms of windows of `n_fft` samples along a signal: (.., frequencies, windows)."""
 def sub(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
     """`input - alpha * other`."""
 def sub_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:

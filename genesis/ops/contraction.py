@@ -172,11 +172,11 @@ def einsum(equation: str, *operands: Any) -> Value:
             raise TypeError(f"einsum: dtypes differ: {', '.join(v.dtype.name for v in values)}; convert with .to(dtype)")
         values = [*promoted(*values)]  # products of elements alone: nothing is contracted
     total, names = values[0], terms[0]
-    for place, (value, term) in enumerate(zip(values, terms, strict=True)):
-        wanted = {*result, *(name for later in terms[place + 1 :] for name in later)}
+    for position, (value, term) in enumerate(zip(values, terms, strict=True)):
+        wanted = {*result, *(name for later in terms[position + 1 :] for name in later)}
         value, term = _diagonal(value, term)
         value = expand(value, tuple([extents[name] for name in term]))
-        if not place:
+        if not position:
             total, names = _summed(value, term, wanted)
         else:
             value, term = _summed(value, term, {*names, *wanted})

@@ -36,9 +36,9 @@ def _node(name: str, inputs: Sequence[Value], shape: Shape, dtype: DType, **attr
 
 def _nonzero_places(attrs: Attributes, x: np.ndarray) -> np.ndarray:
     found = np.argwhere(x)[: attrs["size"]]
-    places = np.full((attrs["size"], x.ndim), attrs["fill"], np.int64)
-    places[: len(found)] = found
-    return places
+    positions = np.full((attrs["size"], x.ndim), attrs["fill"], np.int64)
+    positions[: len(found)] = found
+    return positions
 
 
 def _histogram(attrs: Attributes, x: np.ndarray, *more: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ def bits_xor(input: Value, over: Sequence[int], keepdim: bool) -> Value:
 
 @composite("nonzero_places", method=False, public=False, takes_complex=True)
 def nonzero_places(input: Value, size: int, fill: int) -> Value:
-    """The places of the first `size` elements that are not zero; rows of `fill` where there are fewer."""
+    """The positions of the first `size` elements that are not zero; rows of `fill` where there are fewer."""
     return _node("nonzero_places", [input], (size, input.ndim), int64, size=size, fill=fill)
 
 

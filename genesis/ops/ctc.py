@@ -112,8 +112,8 @@ def _posterior_reference(node: Node, log_probs: np.ndarray, *given: np.ndarray) 
         follows = np.where((lattice.input_lengths == t + 1)[:, None], ends, follows)
         posterior[:, t] = np.where((lattice.input_lengths > t)[:, None], np.exp(leads[t] + follows + losses[:, None]), 0)
     rows = np.arange(n * time).reshape(n, time, 1) * log_probs.shape[-1]
-    places = (rows + lattice.labels[:, None]).reshape(-1)
-    return np.bincount(places, posterior.reshape(-1), log_probs.size).reshape(node.shape)
+    positions = (rows + lattice.labels[:, None]).reshape(-1)
+    return np.bincount(positions, posterior.reshape(-1), log_probs.size).reshape(node.shape)
 
 
 def _grad(g: Value, y: Value, log_probs: Value, *given: Value) -> tuple[Value | None, ...]:

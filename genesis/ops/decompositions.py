@@ -29,8 +29,8 @@ from genesis.ops.views import diagonal_value, reshape_value, slice_value
 
 def _over_gaps(x: Value, values: Value) -> Value:
     """x_ij / (w_j - w_i); 0 on the diagonal, and where both are 0: what does not depend on the choice of vectors."""
-    places = iota(values.graph, values.shape[-1])
-    same = _column(places) == places
+    positions = iota(values.graph, values.shape[-1])
+    same = _column(positions) == positions
     gaps = _row(values) - _column(values)
     return where(same, 0, x / where(same | ((gaps == 0) & (x == 0)), 1, gaps))
 

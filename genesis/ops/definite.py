@@ -37,8 +37,8 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
 def _solve_reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     found = np.empty_like(b)
     upper, unit = node.attrs["upper"], node.attrs["unit"]
-    for place in np.ndindex(a.shape[:-2]) if b.size else ():
-        found[place] = triangular_solution(a[place], b[place], upper, unit)
+    for matrix in np.ndindex(a.shape[:-2]) if b.size else ():
+        found[matrix] = triangular_solution(a[matrix], b[matrix], upper, unit)
     return found
 
 
@@ -98,10 +98,10 @@ def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:
         if node.attrs["check"]:
             raise
-    found, places = np.empty_like(a), np.zeros(lead, a.dtype)
-    for place in np.ndindex(lead):
-        found[place], places[place] = routine("potrf", a)(a[place], lower=True, clean=True)
-    return packed([found, places], len(lead))
+    found, info = np.empty_like(a), np.zeros(lead, a.dtype)
+    for matrix in np.ndindex(lead):
+        found[matrix], info[matrix] = routine("potrf", a)(a[matrix], lower=True, clean=True)
+    return packed([found, info], len(lead))
 
 
 primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_reference, contiguous=True, fault=failing(INDEFINITE))

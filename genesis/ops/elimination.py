@@ -70,8 +70,8 @@ def _in_order(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _pivoting(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     lu, pivots = np.empty_like(a), np.empty((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
-    for place in np.ndindex(a.shape[:-2]) if a.size else ():
-        lu[place], pivots[place], _ = routine("getrf", a)(a[place])
+    for matrix in np.ndindex(a.shape[:-2]) if a.size else ():
+        lu[matrix], pivots[matrix], _ = routine("getrf", a)(a[matrix])
     return lu, pivots
 
 
@@ -111,7 +111,7 @@ def _grad(g: Value, y: Value, a: Value) -> Value:
 
 
 def _difference(a: Value, b: Value, c: Value, d: Value, k: int, beyond: bool) -> Value:
-    """a @ b over the first k inner places, less c @ d over those beyond."""
+    """a @ b over the first k inner positions, less c @ d over those beyond."""
     row, column = a.ndim - 2, a.ndim - 1
     first = matmul(slice_value(a, column, 0, k), slice_value(b, row, 0, k))
     return first - matmul(slice_value(c, column, k, None), slice_value(d, row, k, None)) if beyond else first
@@ -120,8 +120,8 @@ def _difference(a: Value, b: Value, c: Value, d: Value, k: int, beyond: bool) ->
 def _triangles(lu: Value) -> tuple[Value, Value]:
     k, row, column = min(lu.shape[-2:]), lu.ndim - 2, lu.ndim - 1
     lower = tril(slice_value(lu, column, 0, k), -1)
-    places = iota(lu.graph, lu.shape[-2])
-    ones = cast(reshape_value(places, (lu.shape[-2], 1)) == iota(lu.graph, k), lu.dtype)
+    positions = iota(lu.graph, lu.shape[-2])
+    ones = cast(reshape_value(positions, (lu.shape[-2], 1)) == iota(lu.graph, k), lu.dtype)
     return lower + ones, triu(slice_value(lu, row, 0, k))
 
 
@@ -132,7 +132,7 @@ primitive("lu_factor_ex", "host", grad=_grad, reference=_reference, contiguous=T
 def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) -> FactoredInfo:
     """(LU, pivots, info) of matrices (.., m, n): both factors in one matrix, min(m, n) pivots, int32, counted from 1.
 
-    `info` (..), int32, is 0, or the first place of the diagonal of U that is zero; with `check_errors` this raises
+    `info` (..), int32, is 0, or the first element of the diagonal of U that is zero; with `check_errors` this raises
     LinAlgError, when it is computed. Without `pivot` no rows are exchanged.
 
     >>> genesis.linalg.lu_factor_ex(genesis.tensor([[1.0, 2.0], [2.0, 8.0]]))
@@ -172,8 +172,8 @@ def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack
     if unpack_pivots:
         m = LU_data.shape[-2]
         rows = _permutation(LU_pivots, m)
-        places = reshape_value(iota(LU_data.graph, m), (m, 1))
-        order = cast(places == reshape_value(rows, (*rows.shape[:-1], 1, rows.shape[-1])), LU_data.dtype)
+        positions = reshape_value(iota(LU_data.graph, m), (m, 1))
+        order = cast(positions == reshape_value(rows, (*rows.shape[:-1], 1, rows.shape[-1])), LU_data.dtype)
     return PLU(order, *(_triangles(LU_data) if unpack_data else (none, none)))
 
 

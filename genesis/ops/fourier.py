@@ -57,7 +57,7 @@ def spectrum(x: Value, axes: tuple[int, ...], forward: bool, scale: int) -> Valu
 
 
 def from_spectrum(x: Value, axes: tuple[int, ...], extent: int, forward: bool, scale: int) -> Value:
-    """The real value of which `x` is the half of the spectrum; its last axis has `extent` places."""
+    """The real value of which `x` is the half of the spectrum; its last axis has `extent` points."""
     attrs = {"axes": axes, "forward": forward, "scale": scale}
     return x.graph.add("fft_to_real", (x,), _with_extent(x.shape, axes[-1], extent), x.dtype.real, attrs)
 
@@ -68,10 +68,10 @@ def _with_extent(shape: Shape, axis: int, extent: int) -> Shape:
 
 
 def _weighted(x: Value, axis: int, extent: int, inner: float) -> Value:
-    """The half of a spectrum with the places times `inner` that stand for two of the `extent` places of the whole one."""
+    """The half of a spectrum with the points times `inner` that stand for two of the `extent` points of the whole one."""
     at = axis % x.ndim
-    place = iota(x.graph, x.shape[at])
-    weight = where((place == 0) | (place * 2 == extent), 1.0, inner)
+    position = iota(x.graph, x.shape[at])
+    weight = where((position == 0) | (position * 2 == extent), 1.0, inner)
     return x * cast(reshape_value(weight, (x.shape[at], *(1,) * (x.ndim - at - 1))), x.dtype.real)
 
 
@@ -129,7 +129,7 @@ def _resized(name: str, x: Value, axes: Sequence[int], extents: Sequence[int | N
     for axis, extent in zip(axes, extents, strict=True):
         extent = x.shape[axis] if extent is None else extent
         if extent < 1:
-            raise ArgumentError(f"{name}: an axis has {extent} places; want one at least")
+            raise ArgumentError(f"{name}: an axis has {extent} points; want one at least")
         after[axis] = extent - x.shape[axis]
     return pad_value(x, (0,) * x.ndim, tuple(after)) if any(after) else x
 
@@ -170,7 +170,7 @@ def _to_real(name: str, x: Value, s: Sizes, dim: Sizes, norm: str | None, forwar
         raise ArgumentError(f"{name}: wants one axis at least")
     last = 2 * (x.shape[axes[-1]] - 1) if extents[-1] is None else extents[-1]
     if last < 1:
-        raise ArgumentError(f"{name}: the last axis of the result has {last} places; want one at least")
+        raise ArgumentError(f"{name}: the last axis of the result has {last} points; want one at least")
     x = _resized(name, x, axes, [*extents[:-1], last // 2 + 1])
     return from_spectrum(x, axes, last, forward, _scale(name, norm, forward))
 
@@ -205,14 +205,14 @@ def _rows(kind: str) -> None:
     def several(input: Value, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Value:
         return transform(f"{kind}n", input, s, dim, norm, forward)
 
-    one.__doc__ = f"""{capital} along `dim`, which is cut or filled with zeros to `n` places.
+    one.__doc__ = f"""{capital} along `dim`, which is cut or filled with zeros to `n` points.
 
     `norm` says which direction is scaled: "backward" (None) the inverse one by 1/n, "forward" the other one, "ortho" both by
-    1/sqrt(n). Raises ValueError for another, or no places, TypeError for a dtype that has no transform.
+    1/sqrt(n). Raises ValueError for another, or no points, TypeError for a dtype that has no transform.
 
     >>> genesis.fft.{_EXAMPLES[kind]}
     """
-    two.__doc__ = f"{capital} over two axes, cut or filled with zeros to `s` places; `norm` as that of `{kind}`."
+    two.__doc__ = f"{capital} over two axes, cut or filled with zeros to `s` points; `norm` as that of `{kind}`."
     several.__doc__ = f"{capital} over `dim`, all axes if None or as many as `s` has; `norm` as that of `{kind}`."
     for define, name in (one, kind), (two, f"{kind}2"), (several, f"{kind}n"):
         composite(name, method=False, public=False, namespace="fft", takes_complex=True)(define)

@@ -25,9 +25,9 @@ def _factor_reference(node: Node, a: np.ndarray) -> np.ndarray:
     lead = a.shape[:-2]
     data, pivots, info = np.empty_like(a), np.empty(a.shape[:-1], a.dtype), np.zeros(lead, a.dtype)
     factor = routine("hetrf" if node.attrs["hermitian"] else "sytrf", a)
-    for place in np.ndindex(lead) if a.size else ():
-        found, pivots[place], info[place] = factor(a[place], lower=True)
-        data[place] = np.tril(found)
+    for matrix in np.ndindex(lead) if a.size else ():
+        found, pivots[matrix], info[matrix] = factor(a[matrix], lower=True)
+        data[matrix] = np.tril(found)
     if node.attrs["check"] and info.any():
         raise np.linalg.LinAlgError(f"Singular matrix: block {int(info.max())} of D is exactly zero")
     return packed([data, pivots, info], len(lead))
@@ -40,7 +40,7 @@ primitive("ldl_factor_ex", "host", reference=_factor_reference)
 def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = False) -> IndefiniteInfo:
     """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones, of which the lower triangle is read; no gradient.
 
-    `pivots`, int32, are LAPACK's: negative ones belong to blocks of two rows. `info` (..), int32, is 0, or the place of the
+    `pivots`, int32, are LAPACK's: negative ones belong to blocks of two rows. `info` (..), int32, is 0, or the index of the
     first block of D that is zero; with `check_errors` this raises LinAlgError, when it is computed.
 
     >>> genesis.linalg.ldl_factor_ex(genesis.tensor([[2.0, 0.0], [1.0, -4.0]])).info.item()
@@ -78,8 +78,8 @@ def _solve_grad(g: Value, x: Value, data: Value, pivots: Value, b: Value) -> tup
 def _solve_reference(node: Node, data: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
     found = np.empty_like(b)
     solve = routine("hetrs" if node.attrs["hermitian"] else "sytrs", b)
-    for place in np.ndindex(b.shape[:-2]) if b.size else ():
-        found[place], _ = solve(data[place], pivots[place], b[place], lower=True)
+    for matrix in np.ndindex(b.shape[:-2]) if b.size else ():
+        found[matrix], _ = solve(data[matrix], pivots[matrix], b[matrix], lower=True)
     return found
 
 

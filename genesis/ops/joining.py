@@ -188,7 +188,7 @@ def cartesian_prod(*tensors: Value) -> Value:
     extents = tuple(x.shape[0] for x in tensors)
     if len(tensors) == 1:
         return tensors[0]
-    spread = [reshape_value(x, (x.shape[0],) + (1,) * (len(tensors) - 1 - place)) for place, x in enumerate(tensors)]
+    spread = [reshape_value(x, (x.shape[0],) + (1,) * (len(tensors) - 1 - position)) for position, x in enumerate(tensors)]
     return stack([reshape_value(expand(x, extents), (numel(extents),)) for x in spread], 1)
 
 
@@ -205,19 +205,19 @@ def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Va
     if r == 0:
         return slice_value(input, 0, 0, 0)
     found = [*choices(range(extent + (r - 1) * with_replacement), r)]
-    # a choice with repetition is one of more elements, without, each less its place
-    columns = [[row[place] - place * with_replacement for row in found] for place in range(r)]
+    # a choice with repetition is one of more elements, without, each less its position
+    columns = [[row[position] - position * with_replacement for row in found] for position in range(r)]
     return stack([_picked(input, column) for column in columns], 1)
 
 
-def _picked(x: Value, places: Sequence[int]) -> Value:
-    """The elements of a vector at known places: runs of neighbours are slices."""
+def _picked(x: Value, positions: Sequence[int]) -> Value:
+    """The elements of a vector at known positions: runs of neighbours are slices."""
     runs: list[list[int]] = []
-    for place in places:
-        if runs and runs[-1][1] == place:
+    for position in positions:
+        if runs and runs[-1][1] == position:
             runs[-1][1] += 1
         else:
-            runs.append([place, place + 1])
+            runs.append([position, position + 1])
     parts = [slice_value(x, 0, *run) for run in runs]
     return cat(parts, 0) if parts else slice_value(x, 0, 0, 0)
 

@@ -47,8 +47,8 @@ def orthogonal(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
         return tuple(np.linalg.qr(a, "complete" if complete else "reduced"))
     columns = m if complete else min(m, n)
     q, r = np.empty((*lead, m, columns), a.dtype), np.empty((*lead, columns, n), a.dtype)
-    for place in np.ndindex(lead):
-        q[place], r[place] = factored(a[place], complete)
+    for matrix in np.ndindex(lead):
+        q[matrix], r[matrix] = factored(a[matrix], complete)
     return q, r
 
 

@@ -28,13 +28,13 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     solver, rows = routine("gelsy", a), max(m, n)
     least = min(m, n)
     room = 2 * least + max(BLOCK * (2 * n + 1), least + BLOCK * max(n + 1, width))
-    for place in np.ndindex(lead):
+    for matrix in np.ndindex(lead):
         right = np.zeros((rows, width), a.dtype, "F")
-        right[:m] = b[place]
-        # A fresh list of pivots each time: a place of it that is not 0 would keep its column at the front.
+        right[:m] = b[matrix]
+        # A fresh list of pivots each time: an entry that is not 0 would keep its column at the front.
         pivots = np.zeros(n, np.int32)
-        _, found, _, ranks[place], _ = solver(a[place], right, pivots, node.attrs["rcond"], room, overwrite_b=True)
-        result[place] = found[:n]
+        _, found, _, ranks[matrix], _ = solver(a[matrix], right, pivots, node.attrs["rcond"], room, overwrite_b=True)
+        result[matrix] = found[:n]
     return packed([result, ranks], len(lead))
 
 

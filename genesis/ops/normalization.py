@@ -64,8 +64,8 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
     before, after = ((0, n, *(0,) * (x.ndim - 2)) for n in (size // 2, (size - 1) // 2))
     squares = pad_value(x * x, before, after)
     total = slice_value(squares, 1, 0, x.shape[1])
-    for place in range(1, size):
-        total = total + slice_value(squares, 1, place, place + x.shape[1])
+    for position in range(1, size):
+        total = total + slice_value(squares, 1, position, position + x.shape[1])
     average = total / size if x.dtype.is_floating_point else total // size  # as PyTorch's, of integers an integer
     return cast(x / pow(average * alpha + k, beta), floating_dtype(input.dtype))
 

@@ -17,7 +17,7 @@ from genesis.runtime.team import get_num_threads
 
 Axes = Sequence[int]
 _NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}  # SciPy's names of scales
-_THREADED = 1 << 15  # places from which threads pay
+_THREADED = 1 << 15  # points from which threads pay
 
 
 class _Transforms(NamedTuple):

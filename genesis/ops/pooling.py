@@ -24,7 +24,7 @@ def _checked(name: str, input: Value, axes: int) -> None:
 
 
 def _overhang(extent: int, size: int, stride: int, margin: int, dilation: int, ceil_mode: bool) -> int:
-    """The places that windows take after the input: its padding, and with `ceil_mode` what the last one needs beyond."""
+    """The elements that windows take after the input: its padding, and with `ceil_mode` what the last one needs beyond."""
     reach = dilation * (size - 1) + 1
     left = extent + 2 * margin - reach
     if not ceil_mode:
@@ -75,7 +75,7 @@ class _Settings:
 
 # ---- max ----
 def _first_greatest(rows: Value) -> tuple[Value, Value]:
-    """The greatest element along the last axis, and the first place that has it, through which the gradient goes."""
+    """The greatest element along the last axis, and the first position that has it, through which the gradient goes."""
     at = argmax(rows, -1, True)
     chosen = iota(rows.graph, rows.shape[-1]) == at
     return sum(where(chosen, rows, 0), -1, dtype=rows.dtype), reshape_value(at, at.shape[:-1])
@@ -97,7 +97,7 @@ def _max_pool(axes: int) -> Operation:
     define.__doc__ = f"""The greatest element of each window over the last {axes} axes; NaN wins.
 
     `stride` is `kernel_size` if None; `padding` counts as less than anything; with `ceil_mode` a last window may reach
-    beyond. With `return_indices`, (values, places in the flattened plane). The gradient goes to the first place that has
+    beyond. With `return_indices`, (values, indices into the flattened plane). The gradient goes to the first position that has
     the value. Raises ValueError where no window fits.
 
     >>> x = genesis.arange({4**axes}.0).reshape({', '.join(['1'] + ['4'] * axes)})
@@ -111,16 +111,16 @@ _PICKED = {1: "[[1., 3.]]", 2: "[[[ 5.,  7.],\n             [13., 15.]]]", 3: "[
 
 
 def _places(at: Value, settings: _Settings) -> Value:
-    """From places within windows to places in the plane."""
+    """From indices within windows to indices into the plane."""
     axes = len(settings.sizes)
-    place: Value | int = 0
+    position: Value | int = 0
     for axis in range(axes):
         inner, plane = numel(settings.sizes[axis + 1 :]), numel(settings.extents[axis + 1 :])
         count = at.shape[at.ndim - axes + axis]
         start = iota(at.graph, count) * settings.steps[axis] - settings.margins[axis]
         tap = at // inner % settings.sizes[axis] * settings.taps[axis]
-        place = place + (reshape_value(start, (count,) + (1,) * (axes - axis - 1)) + tap) * plane
-    return place  # type: ignore[return-value]
+        position = position + (reshape_value(start, (count,) + (1,) * (axes - axis - 1)) + tap) * plane
+    return position  # type: ignore[return-value]
 
 
 # ---- average ----
@@ -200,10 +200,10 @@ def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | No
     last, extent = permute_value(x, order), x.shape[axis]
     if extent % count == 0:
         return reduce(reshape_value(last, (*last.shape[:-1], count, extent // count)), None)
-    place = iota(x.graph, extent)
+    position = iota(x.graph, extent)
     start, end = _edges(x, extent, count)
     rows = expand(reshape_value(last, (*last.shape[:-1], 1, extent)), (*last.shape[:-1], count, extent))
-    return reduce(rows, (place >= start) & (place < end))
+    return reduce(rows, (position >= start) & (position < end))
 
 
 def _back(y: Value, axis: int) -> Value:
@@ -242,22 +242,22 @@ def _adaptive_max_pool(axes: int) -> Operation:
         return _first_greatest(rows if mask is None else where(mask, rows, _least(rows)))
 
     def define(input: Value, output_size: PerAxis | None, return_indices: bool = False) -> Value | tuple[Value, Value]:
-        y, place = input, None
+        y, position = input, None
         for axis, count in reversed([*enumerate(_counts(name, input, output_size, axes), input.ndim - axes)]):
             extent, plane = y.shape[axis], numel(input.shape[axis + 1 :])
             y, at = (_back(v, axis) for v in _parted(y, axis, count, greatest))
             if extent % count == 0:
                 shape = (count,) + (1,) * (input.ndim - axis - 1)
                 at = at + reshape_value(iota(y.graph, count) * (extent // count), shape)
-            if place is not None:
-                place = y.graph.add("gather", (place, at), at.shape, int64, {"dim": axis})
-            place = at * plane if place is None else at * plane + place
-        return (y, place) if return_indices else y  # type: ignore[return-value]
+            if position is not None:
+                position = y.graph.add("gather", (position, at), at.shape, int64, {"dim": axis})
+            position = at * plane if position is None else at * plane + position
+        return (y, position) if return_indices else y  # type: ignore[return-value]
 
     name = f"adaptive_max_pool{axes}d"
     define.__doc__ = f"""The greatest elements of `output_size` parts, as equal as can be, of the last {axes} axes.
 
-    None keeps an extent. With `return_indices`, (values, places in the flattened plane).
+    None keeps an extent. With `return_indices`, (values, indices into the flattened plane).
     """
     return composite(name, method=False, namespace="nn.functional")(define)
 

@@ -28,8 +28,8 @@ def _shapes(a: Value) -> list[Shape]:
 
 def _reference(node: Node, a: np.ndarray) -> np.ndarray:
     data, tau = np.empty_like(a), np.empty((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
-    for place in np.ndindex(a.shape[:-2]) if a.size else ():
-        data[place], tau[place], _, _ = routine("geqrf", a)(a[place])
+    for matrix in np.ndindex(a.shape[:-2]) if a.size else ():
+        data[matrix], tau[matrix], _, _ = routine("geqrf", a)(a[matrix])
     return packed([data, tau], a.ndim - 2)
 
 
@@ -59,8 +59,8 @@ def _vectors(name: str, a: Value, tau: Value) -> tuple[Value, Value]:
     if tau.shape[:-1] != x.shape[:-2] or not 0 <= k <= min(x.shape[-2:]) or not tall:
         raise ValueError(f"{name}: shapes {a.shape} and {tau.shape}; want (.., m, n) with m >= n, and (.., k) with k <= n")
     x = slice_value(x, x.ndim - 1, 0, k)
-    places = reshape_value(iota(x.graph, x.shape[-2]), (x.shape[-2], 1))
-    v = tril(x, -1) + cast(places == iota(x.graph, k), x.dtype)
+    positions = reshape_value(iota(x.graph, x.shape[-2]), (x.shape[-2], 1))
+    v = tril(x, -1) + cast(positions == iota(x.graph, k), x.dtype)
     scale = reshape_value(cast(tau, x.dtype), (*tau.shape, 1))
     t = triangular_value(triu(matmul(adjoint(v), v), 1) * scale, diag_embed(reshape_value(scale, tau.shape)), True, unit=True)
     return v, t

@@ -1,4 +1,4 @@
-"""Images (or signals, or volumes) at another size, or at places that are data: sums of a few weighted neighbours."""
+"""Images (or signals, or volumes) at another size, or at positions that are data: sums of a few weighted neighbours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AXES = {  # how many axes a mode resamples
 _STEEPNESS, _STEEPNESS_OF_MEANS = -0.75, -0.5  # of Keys' cubic, as PyTorch takes it, and with `antialias`
 
 
-# ---- the places and weights of neighbours ----
+# ---- the positions and weights of neighbours ----
 def _places(x: Value, count: int, scale: float, dtype: DType, half: bool) -> Value:
     """Where results 0 to `count` - 1 lie along an axis; with `half`, elements are as wide as they are far apart."""
     at = cast(iota(x.graph, count), dtype)
@@ -60,7 +60,7 @@ def _cubic(x: Value, extent: int, count: int, scale: float, corners: bool) -> li
 
 
 def cubic_weights(t: Value) -> tuple[Value, ...]:
-    """The weights of the four neighbours of a place that is `t` behind the second of them."""
+    """The weights of the four neighbours of a position that is `t` behind the second of them."""
     a = _STEEPNESS
     return _far(t + 1, a), _near(t, a), _near(1 - t, a), _far(2 - t, a)
 
@@ -205,13 +205,13 @@ def _rounded(
 
 def _merged(taps: Sequence[Tap]) -> list[tuple[Value, Value]]:
     """Taps beyond the edge take the edge's element: the last of these has the sum of their weights."""
-    places, weights = zip(*taps, strict=True)
+    positions, weights = zip(*taps, strict=True)
     merged = list(weights)
     for k in range(len(taps) - 1):
-        same = places[k] == places[k + 1]
+        same = positions[k] == positions[k + 1]
         merged[k + 1] = merged[k + 1] + where(same, merged[k], 0)
         merged[k] = where(same, 0, merged[k])
-    return list(zip(places, merged, strict=True))
+    return list(zip(positions, merged, strict=True))
 
 
 def _units(weights: Value) -> Value:
@@ -247,7 +247,7 @@ def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corn
     return _resampled(x, axis, taps(x, extent, count, step, corners))
 
 
-# ---- at places that are data: a flow field tells where each result comes from ----
+# ---- at positions that are data: a flow field tells where each result comes from ----
 def _reflected(at: Value, low: float, high: float) -> Value:
     """`at` between two mirrors."""
     span = high - low
@@ -271,8 +271,8 @@ def _looked_up(at: Value, extent: int, padding: str, corners: bool) -> Value:
 def _taps(at: Value, extent: int, mode: str, padding: str, corners: bool) -> list[Tap]:
     if mode == "bicubic":
         low = floor(at)
-        places = [_looked_up(low + (k - 1), extent, padding, corners) for k in range(4)]
-        return [*zip(places, cubic_weights(at - low), strict=True)]
+        positions = [_looked_up(low + (k - 1), extent, padding, corners) for k in range(4)]
+        return [*zip(positions, cubic_weights(at - low), strict=True)]
     at = _looked_up(at, extent, padding, corners)
     if mode == "nearest":
         return [(round(at), None)]
@@ -300,10 +300,10 @@ def _checked(input: Value, grid: Value, mode: str, padding_mode: str) -> int:
 def grid_sample(
     input: Value, grid: Value, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Value:
-    """What `input` (n, c, h, w) has at the places `grid` (n, i, j, 2): (n, c, i, j); or volumes, with three numbers each.
+    """What `input` (n, c, h, w) has at the positions `grid` (n, i, j, 2): (n, c, i, j); or volumes, with three numbers each.
 
     Args:
-        grid: places as (x, y) or (x, y, z), from -1 to 1 along w, h and d.
+        grid: positions as (x, y) or (x, y, z), from -1 to 1 along w, h and d.
         mode: "bilinear" (of the 4 or 8 neighbours), "nearest", or "bicubic" (of images).
         padding_mode: what is beyond the ends: "zeros", the "border", or the "reflection" of what is there.
         align_corners: -1 and 1 are the middles of the corners' elements; otherwise their outer edges.
@@ -315,13 +315,13 @@ def grid_sample(
     tensor([[[[1.5000]]]])
     """
     axes, corners = _checked(input, grid, mode, padding_mode), bool(align_corners)
-    x, places = widened(input), widened(grid)
+    x, positions = widened(input), widened(grid)
     extents, (n, channels), out = input.shape[2:], input.shape[:2], grid.shape[1:-1]
     count = numel(out)
     taps = []
     for axis, extent in enumerate(extents):
         last = axes - 1 - axis
-        at = reshape_value(slice_value(places, grid.ndim - 1, last, last + 1), (n, 1, count))
+        at = reshape_value(slice_value(positions, grid.ndim - 1, last, last + 1), (n, 1, count))
         at = (at + 1) * (0.5 * (extent - 1)) if corners else ((at + 1) * extent - 1) * 0.5
         taps.append(_taps(at, extent, mode, padding_mode, corners))
     flat = reshape_value(x, (n, channels, numel(extents)))
@@ -330,7 +330,7 @@ def grid_sample(
 
 
 def _corner(flat: Value, chosen: tuple[Tap, ...], extents: tuple[int, ...]) -> Value:
-    """The elements at one neighbour of each place, times its weight; zeros where there is none."""
+    """The elements at one neighbour of each position, times its weight; zeros where there is none."""
     index, inside, weight = None, None, None
     for (at, share), extent in zip(chosen, extents, strict=True):
         here = (at >= 0) & (at <= extent - 1)

@@ -138,9 +138,9 @@ def formula(
 
     Its parameters are operands, and settings with a default, of whose type they are.
     """
-    for place, parameter in enumerate(inspect.signature(expression).parameters.values()):
+    for position, parameter in enumerate(inspect.signature(expression).parameters.values()):
         if parameter.default is not parameter.empty:
-            kind = "Value | float" if place < operands else type(parameter.default).__name__
+            kind = "Value | float" if position < operands else type(parameter.default).__name__
             expression.__annotations__[parameter.name] = kind
     row = composite(name, operands, ref=ref, static_scalars=static_scalars, doc=doc, autocast=autocast, **names)
     return row(rounded_once(expression) if wide else expression)

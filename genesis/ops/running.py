@@ -21,9 +21,9 @@ def _places_of(extremes: np.ufunc) -> Reference:
     def reference(node: Node, x: np.ndarray) -> np.ndarray:
         """Where the extreme so far is, the last of equal ones; a NaN stays one."""
         axis = node.attrs["dim"]
-        places = np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
+        positions = np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
         reached = (x == extremes.accumulate(x, axis)) | (x != x)
-        return np.maximum.accumulate(np.where(reached, places, 0), axis)
+        return np.maximum.accumulate(np.where(reached, positions, 0), axis)
 
     return reference
 
@@ -37,10 +37,10 @@ def _running(name: str, what: str, found: str) -> Operation:
         axis = normalize_axis(name, dim, input.ndim)
         if not input.ndim:
             return Sorted(input, input.graph.constant(0, int64))
-        places = input.graph.add(name + "_places", (input,), input.shape, int64, {"dim": axis})
-        return Sorted(gather_value(input, places, axis), places)
+        positions = input.graph.add(name + "_places", (input,), input.shape, int64, {"dim": axis})
+        return Sorted(gather_value(input, positions, axis), positions)
 
-    define.__doc__ = f"""(values, indices) of the {what} element up to each place along `dim`: of equal ones the last; NaN wins.
+    define.__doc__ = f"""(values, indices) of the {what} element up to each index of `dim`: of equal ones the last; NaN wins.
 
     >>> genesis.{name}(genesis.tensor([1, 3, 2]), 0).values
     tensor({found})
@@ -89,7 +89,7 @@ primitive("logcumsumexp", "host", grad=_sums_grad, reference=_sums_reference)
 @composite("logcumsumexp", takes_complex=True)
 @rounded_once
 def logcumsumexp(input: Value, dim: int) -> Value:
-    """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow.
+    """The logarithms of the sums of exp(x) up to each index of `dim`, without overflow.
 
     >>> genesis.logcumsumexp(genesis.zeros(2), 0)
     tensor([0.0000, 0.6931])

@@ -22,8 +22,8 @@ Draw = Callable[..., np.ndarray]
 
 def generator_at(seed: np.ndarray, start: np.ndarray) -> np.random.Generator:
     """The generator of a draw."""
-    key, place = (int(word) & (1 << 64) - 1 for word in (seed, start))
-    return np.random.Generator(np.random.Philox(key=key, counter=[0, place, 0, 0]))
+    key, offset = (int(word) & (1 << 64) - 1 for word in (seed, start))
+    return np.random.Generator(np.random.Philox(key=key, counter=[0, offset, 0, 0]))
 
 
 def _reference(draw: Draw) -> Draw:
@@ -47,7 +47,7 @@ def _reference(draw: Draw) -> Draw:
 
 
 def _row(name: str, draw: Draw, grad: Callable[..., tuple[Value | None, ...]] | None, doc: str, count: int) -> None:
-    """A primitive of `count` parameters, a seed and a place, and the operation that promotes and broadcasts them."""
+    """A primitive of `count` parameters, a seed and an offset, and the operation that promotes and broadcasts them."""
     primitive(name, "host", grad=grad, reference=_reference(draw), draws=True)
 
     def drawn(*operands: Value) -> Value:

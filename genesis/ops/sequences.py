@@ -149,17 +149,17 @@ rnn_relu_cell = _gated("rnn_relu_cell", "RNN_RELU", "relu(w_ih @ input + b_ih + 
 def recurrent(
     input: Value, state: State, weights: Weights, mode: str, reverse: bool = False, lengths: Value | None = None
 ) -> State:
-    """What a layer shows at each place of `input` (l, n, in), (l, n, out), and its state after the last.
+    """What a layer shows at each step of `input` (l, n, in), (l, n, out), and its state after the last.
 
-    `reverse` goes from the last place to the first. Of a sequence shorter than l, `lengths` (n,) says where it ends: beyond,
+    `reverse` goes from the last step to the first. Of a sequence shorter than l, `lengths` (n,) says where it ends: beyond,
     zeros are shown and the state stays. The whole input meets its weights in one product; only the state goes step by step.
     """
     weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = weights
     given = linear(input, weight_ih, bias_ih)
     count, state = input.shape[0], tuple(state)
     shown: list[Value] = []
-    for place in range(count - 1, -1, -1) if reverse else range(count):
-        gates = reshape_value(slice_value(given, 0, place, place + 1), given.shape[1:])
+    for position in range(count - 1, -1, -1) if reverse else range(count):
+        gates = reshape_value(slice_value(given, 0, position, position + 1), given.shape[1:])
         fresh = _CELLS[mode](gates, linear(state[0], weight_hh, bias_hh), state)
         if weight_hr is not None:
             fresh = (linear(fresh[0], weight_hr), *fresh[1:])
@@ -167,7 +167,7 @@ def recurrent(
             state = fresh
             shown.append(fresh[0])
         else:
-            within = reshape_value(lengths > place, (*lengths.shape, 1))
+            within = reshape_value(lengths > position, (*lengths.shape, 1))
             state = tuple([where(within, new, old) for new, old in zip(fresh, state, strict=True)])
             shown.append(where(within, fresh[0], 0))
     return stack(shown[::-1] if reverse else shown), *state

@@ -38,15 +38,15 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Value:
-    """The Fourier transforms of windows of `n_fft` places along a signal: (.., frequencies, windows).
+    """The Fourier transforms of windows of `n_fft` samples along a signal: (.., frequencies, windows).
 
     Args:
         input: a signal (time,) or several (batch, time), real or complex.
-        n_fft: the places of a transform.
-        hop_length: the places from one window to the next, by default n_fft / 4.
-        win_length: the places of `window`, by default n_fft; zeros are around it.
-        window: what the places are multiplied by, by default ones.
-        center: whether window t is centred at place t * hop_length of the signal, which is padded by `pad_mode` for that.
+        n_fft: the samples of a transform.
+        hop_length: the samples from one window to the next, by default n_fft / 4.
+        win_length: the samples of `window`, by default n_fft; zeros are around it.
+        window: what the samples are multiplied by, by default ones.
+        center: whether window t is centred at sample t * hop_length of the signal, which is padded by `pad_mode` for that.
         normalized: whether transforms are divided by sqrt(n_fft).
         onesided: whether the first half is given alone, by default for real numbers.
         return_complex: where it is False, parts lie along a last axis; a real signal wants it to be given.
@@ -70,11 +70,11 @@ def stft(
         around = n_fft // 2
         padded = OPERATIONS["pad"](reshape_value(rows, (1, *rows.shape)), (around, around), pad_mode)
         rows = reshape_value(padded, padded.shape[1:])
-    batch, places = rows.shape
-    if places < n_fft:
-        raise ArgumentError(f"stft: the signal has {places} places, padding included; want n_fft = {n_fft} at least")
-    count = 1 + (places - n_fft) // hop
-    frames = view_node(rows, Layout((batch, count, n_fft), (places, hop, 1), 0), "frames") * weights
+    batch, samples = rows.shape
+    if samples < n_fft:
+        raise ArgumentError(f"stft: the signal has {samples} samples, padding included; want n_fft = {n_fft} at least")
+    count = 1 + (samples - n_fft) // hop
+    frames = view_node(rows, Layout((batch, count, n_fft), (samples, hop, 1), 0), "frames") * weights
     half = not is_complex if onesided is None else onesided
     scale = int(normalized)
     found = spectrum(frames, (-1,), True, scale) if half else transformed(frames, (-1,), True, scale)
@@ -84,10 +84,10 @@ def stft(
 
 
 def _reached(node: Node, share: np.ndarray) -> np.ndarray:
-    """What the squares of windows sum up to, if that is more than 0 at each place."""
+    """What the squares of windows sum up to, if that is more than 0 at each sample."""
     if share.size and np.abs(share).min() < 1e-11:
-        place = int(np.abs(share).argmin()) % share.shape[-1]
-        raise ArgumentError(f"istft: window overlap add min is 0 at place {place} of {share.shape[-1]}; want windows that "
+        sample = int(np.abs(share).argmin()) % share.shape[-1]
+        raise ArgumentError(f"istft: window overlap add min is 0 at sample {sample} of {share.shape[-1]}; want windows that "
                             "reach all of the signal")
     return share
 
@@ -104,7 +104,7 @@ def istft(
     """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of squares.
 
     `length` cuts it, or fills it with zeros. Raises ValueError for other shapes, settings that do not fit and, when it is
-    computed, places that no window reaches; TypeError for a real `input`.
+    computed, samples that no window reaches; TypeError for a real `input`.
 
     >>> x = genesis.arange(8.0)
     >>> genesis.istft(genesis.stft(x, 4, return_complex=True), 4)
@@ -132,13 +132,13 @@ def istft(
         pieces = transformed(rows, (-1,), False, scale)
     else:  # a whole spectrum is taken for that of a real signal
         pieces = from_spectrum(slice_value(rows, 2, 0, n_fft // 2 + 1), (-1,), n_fft, False, scale)
-    places = n_fft + hop * (count - 1)
-    at = Layout((batch, count, n_fft), (places, hop, 1), 0)
-    total = put_sums(pieces * weights, at, (batch, places))
+    samples = n_fft + hop * (count - 1)
+    at = Layout((batch, count, n_fft), (samples, hop, 1), 0)
+    total = put_sums(pieces * weights, at, (batch, samples))
     squares = expand(weights * weights, (count, n_fft))
-    share = put_sums(squares, Layout((count, n_fft), (hop, 1), 0), (places,))
+    share = put_sums(squares, Layout((count, n_fft), (hop, 1), 0), (samples,))
     start = n_fft // 2 if center else 0
-    end = places - start if length is None else min(start + length, places)
+    end = samples - start if length is None else min(start + length, samples)
     share = slice_value(share, 0, start, end)
     found = slice_value(total, 1, start, end) / share.graph.add("windows_reach", (share,), share.shape, share.dtype)
     if length is not None and end - start < length:

@@ -16,7 +16,7 @@ _OLD = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotatio
 
 
 def takes_size_average(before: str = "reduction") -> Callable[[AnyFunction], AnyFunction]:
-    """Decorator: a function with a `reduction` takes the old parameters too, at PyTorch's places, and warns of them.
+    """Decorator: a function with a `reduction` takes the old parameters too, at PyTorch's parameters, and warns of them.
 
     `size_average` precedes the parameter `before`, `reduce` precedes `reduction`.
 
@@ -32,8 +32,8 @@ def takes_size_average(before: str = "reduction") -> Callable[[AnyFunction], Any
         parameters = {**signature(function).parameters}
         average, reduce = ([*parameters].index(name) for name in (before, "reduction"))
         own = [*parameters.values()]
-        places = [*own[:average], _OLD[0], *own[average:reduce], _OLD[1], *own[reduce:]]
-        names = [parameter.name for parameter in places]
+        extended = [*own[:average], _OLD[0], *own[average:reduce], _OLD[1], *own[reduce:]]
+        names = [parameter.name for parameter in extended]
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -48,7 +48,7 @@ def takes_size_average(before: str = "reduction") -> Callable[[AnyFunction], Any
                 given["reduction"] = _reduction(*old)
             return function(**given)
 
-        called.__signature__ = Signature(places)  # type: ignore[attr-defined]
+        called.__signature__ = Signature(extended)  # type: ignore[attr-defined]
         return called
 
     return decorate

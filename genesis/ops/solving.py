@@ -1,7 +1,7 @@
 """Systems of equations, inverses and determinants, by LAPACK; gradients are products of the same.
 
 The primitives are host operations; their attribute `dim` is the number of leading axes. Decompositions are one such node:
-the factors lie one after the other along its last axis, and are views. Small ints among them (pivots, places) are exact in
+the factors lie one after the other along its last axis, and are views. Small ints among them (pivots, positions) are exact in
 any floating dtype.
 """
 
@@ -43,8 +43,8 @@ def matrices(name: str, x: Value, square: bool = False) -> Value:
 
 def identity(like: Value) -> Value:
     """The identity of as many columns as the matrices `like` have, in their dtype."""
-    places = iota(like.graph, like.shape[-1])
-    return cast(reshape_value(places, (like.shape[-1], 1)) == places, like.dtype)
+    positions = iota(like.graph, like.shape[-1])
+    return cast(reshape_value(positions, (like.shape[-1], 1)) == positions, like.dtype)
 
 
 def packed(parts: Sequence[np.ndarray], lead: int) -> np.ndarray:

@@ -70,7 +70,7 @@ def view_reference(node: Node, x: np.ndarray) -> np.ndarray:
 
 
 def forwards(x: Value, at: Layout) -> tuple[Value, Layout]:
-    """The same places with positive strides."""
+    """The same positions with positive strides."""
     backwards = [a for a, s in enumerate(at.strides) if s < 0]
     if not backwards:
         return x, at

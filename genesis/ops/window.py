@@ -48,7 +48,7 @@ def windows(name: str, x: Value, sizes: Shape, strides: Shape, dilations: Shape)
 
 
 def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
-    """`x` within `value`, which takes so many places before and after it along each of the last axes; negative ones cut."""
+    """`x` within `value`, which takes so many elements before and after it along each of the last axes; negative ones cut."""
     lead = x.ndim - len(before)
     for axis, (first, last) in enumerate(zip(before, after, strict=True), lead):
         x = slice_value(x, axis, max(-first, 0), x.shape[axis] - max(-last, 0))
@@ -71,27 +71,27 @@ def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value
 
 @composite("pad", method=False, namespace="nn.functional", takes_complex=True, elements=("value",))
 def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
-    """`input` with more places around it.
+    """`input` with more elements around it.
 
     Args:
         input: of any shape.
-        pad: how many places before and after along the last axis, then along the one before it, and so on; negative
+        pad: how many elements before and after along the last axis, then along the one before it, and so on; negative
             ones are cut off instead.
         mode: "constant" for `value` there, "reflect" for what lies across the edge without the edge itself, "replicate"
             for the edge, "circular" for the other end.
         value: 0 if None.
 
-    Raises ValueError for other modes, an odd number of paddings, and more places than the mode has values for.
+    Raises ValueError for other modes, an odd number of paddings, and more elements than the mode has values for.
 
     >>> x = genesis.tensor([1, 2, 3])
     >>> pad = genesis.nn.functional.pad
     >>> pad(x, (1, 2)).tolist(), pad(x, (2, 2), "reflect").tolist(), pad(x, (1, 0), "circular").tolist()
     ([0, 1, 2, 3, 0, 0], [3, 2, 1, 2, 3, 2, 1], [3, 1, 2, 3])
     """
-    places = tuple(pad)
-    if len(places) % 2 or len(places) > 2 * input.ndim:
-        raise ValueError(f"pad: {places} are {len(places)} paddings; want two for each of at most {input.ndim} axes")
-    before, after = places[-2::-2], places[-1::-2]
+    pads = tuple(pad)
+    if len(pads) % 2 or len(pads) > 2 * input.ndim:
+        raise ValueError(f"pad: {pads} are {len(pads)} paddings; want two for each of at most {input.ndim} axes")
+    before, after = pads[-2::-2], pads[-1::-2]
     if mode == "constant":
         return pad_value(input, before, after, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
@@ -111,7 +111,7 @@ def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
     front, back, extent = max(front, 0), max(back, 0), x.shape[axis]
     most = {"reflect": extent - 1, "circular": extent, "replicate": front + back if extent else 0}[mode]
     if max(front, back) > most:
-        raise ValueError(f"pad: {(front, back)} places along axis {axis} of extent {extent}; want {max(most, 0)} at most")
+        raise ValueError(f"pad: {(front, back)} elements along axis {axis} of extent {extent}; want {max(most, 0)} at most")
     if mode == "reflect":
         ends = [slice_value(x, axis, 1, front + 1), slice_value(x, axis, extent - 1 - back, extent - 1)]
         first, last = [flip_value(e, axis) for e in ends]
@@ -182,7 +182,7 @@ def _settings(name: str, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, pa
     )
 
 
-# ---- channels become places, and back ----
+# ---- channels become elements, and back ----
 def _image(name: str, input: Value, channels: int, rows: int, columns: int) -> tuple[int, int, int]:
     """The channels, rows and columns of images (.., c, h, w), which the numbers must divide."""
     wants = f"want (.., c, h, w) that {channels}, {rows} and {columns} divide"
@@ -196,7 +196,7 @@ def _image(name: str, input: Value, channels: int, rows: int, columns: int) -> t
 
 @composite("pixel_shuffle", method=False, namespace="nn.functional", takes_complex=True)
 def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
-    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of places (Shi et al., 2016).
+    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of elements (Shi et al., 2016).
 
     Raises ValueError unless r^2 divides the channels.
 

@@ -510,9 +510,9 @@ class Methods:
     def cuda(self, device: DeviceLike = None, non_blocking: Bool = False) -> Tensor:
         """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
     def cummax(self, dim: Int) -> Sorted:
-        """(values, indices) of the greatest element up to each place along `dim`: of equal ones the last; NaN wins."""
+        """(values, indices) of the greatest element up to each index of `dim`: of equal ones the last; NaN wins."""
     def cummin(self, dim: Int) -> Sorted:
-        """(values, indices) of the least element up to each place along `dim`: of equal ones the last; NaN wins."""
+        """(values, indices) of the least element up to each index of `dim`: of equal ones the last; NaN wins."""
     def cumprod(self, dim: Int, *, dtype: DType | None = None) -> Tensor:
         """The products of the elements up to each place along `dim`. Integers and bools multiply to int64."""
     def cumprod_(self, dim: Int, *, dtype: DType | None = None) -> Self:
@@ -929,7 +929,7 @@ class Methods:
     def logaddexp2(self, other: Operand) -> Tensor:
         """As `numpy.logaddexp2`."""
     def logcumsumexp(self, dim: Int) -> Tensor:
-        """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow."""
+        """The logarithms of the sums of exp(x) up to each index of `dim`, without overflow."""
     def logdet(self) -> Tensor:
         """The logarithms of the determinants of matrices (.., n, n): NaN where negative, unless they are complex."""
     def logical_and(self, other: Operand) -> Tensor:
@@ -1399,7 +1399,7 @@ class Methods:
         center: Bool = True, pad_mode: str = 'reflect', normalized: Bool = False, onesided: Bool | None = None,
         return_complex: Bool | None = None, align_to_window: Bool | None = None,
     ) -> Tensor:
-        """The Fourier transforms of windows of `n_fft` places along a signal: (.., frequencies, windows)."""
+        """The Fourier transforms of windows of `n_fft` samples along a signal: (.., frequencies, windows)."""
     def storage(self) -> TypedStorage:
         """The elements that this tensor and its views share."""
     def storage_offset(self) -> Int:

@@ -152,7 +152,7 @@ def test_refused():
         genesis.fft.rfft(z)
     with pytest.raises(ValueError, match="fft: norm is 'half'"):
         genesis.fft.fft(z, norm="half")
-    with pytest.raises(ValueError, match="an axis has 0 places"):
+    with pytest.raises(ValueError, match="an axis has 0 points"):
         genesis.fft.fft(z, n=0)
     with pytest.raises(ValueError, match="names an axis more than once"):
         genesis.fft.fftn(z, dim=(0, -1))
