@@ -138,7 +138,7 @@ def test_places_that_no_window_reaches_are_an_error(mode):
     back = genesis.compile(back) if mode == "compiled" else back
     with genesis.eager() if mode == "eager" else contextlib.nullcontext():
         for _ in range(3):
-            with pytest.raises(RuntimeError, match="istft: window overlap add min is 0 at place 0 of 14"):
+            with pytest.raises(RuntimeError, match="istft: window overlap add min is 0 at sample 0 of 14"):
                 back(z, window).numpy()
         assert back(z, window + 1).numpy().shape == (14,)
     assert genesis.istft(z, 8, window=window).shape == (6,)

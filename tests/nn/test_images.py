@@ -143,7 +143,7 @@ X, W = genesis.ones(1, 2, 5, 5), genesis.ones(3, 2, 3, 3)
     (lambda: F.avg_pool2d(X, 2, divisor_override=0), ValueError, "divisor_override must not be 0"),
     (lambda: F.adaptive_avg_pool2d(X, (1, 2, 3)), ValueError, "output_size is"),
     (lambda: F.pad(X, (1, 2, 3)), ValueError, "are 3 paddings; want two for each of at most 4 axes"),
-    (lambda: F.pad(X, (5, 5), "reflect"), ValueError, "5. places along axis 3 of extent 5; want 4 at most"),
+    (lambda: F.pad(X, (5, 5), "reflect"), ValueError, "5. elements along axis 3 of extent 5; want 4 at most"),
     (lambda: F.pad(X, (1, 1), "mirror"), ValueError, "mode must be 'constant', 'reflect'"),
     (lambda: F.fold(genesis.ones(1, 8, 3), (3, 3), 2), ValueError, r"want \(.., c \* 4, 4\) for output_size \(3, 3\)"),
     (lambda: genesis.ones(3).unfold(0, 4, 1), ValueError, "size 4, step 1; want 0 <= size <= 3"),
