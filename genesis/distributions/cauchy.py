@@ -56,7 +56,7 @@ class Cauchy(Distribution):
 def tangent(share: Tensor, rest: Tensor) -> Tensor:
     """tan(pi share), of shares of which `rest` is the distance of the size from 1/2; it has digits near infinity."""
     small = share.abs() < 0.25
-    far = share.sign() / (pi * where(small, 0.25, rest)).tan()
+    far = share.sign() / (pi * where(small, 0.25, rest + 0.0)).tan()  # a probability of -0.0 is one of 0.0
     return where(small, (pi * where(small, share, 0)).tan(), far)
 
 

@@ -5,6 +5,7 @@ Formulas and branch cuts are those of Kahan, "Branch cuts for complex elementary
 
 from __future__ import annotations
 
+from math import inf, nan
 from math import log as ln
 
 from genesis.ops.arithmetic import copysign, hypot
@@ -87,10 +88,12 @@ def _sqrt(z: Parts) -> Parts:
 
 
 def _pow(z: Parts, w: Parts) -> Parts:
-    """e^(w log z); of 0, 1 for a power of 0 and else 0."""
+    """e^(w log z); of 0, 1 for a power of 0, and else by w's real part: 0, infinite, or no number where it is 0."""
     zero, none = (z.x == 0) & (z.y == 0), (w.x == 0) & (w.y == 0)
     found = _exp(times(w, _log(Parts(where(zero, 1, z.x), z.y))))
-    return Parts(where(none, 1, where(zero, 0, found.x)), where(zero | none, 0, found.y))
+    nought = where(w.x > 0, 0, nan)
+    x, y = where(zero, where(w.x < 0, inf, nought), found.x), where(zero, nought, found.y)
+    return Parts(where(none, 1, x), where(none, 0, y))
 
 
 def _logaddexp(z: Parts, w: Parts) -> Parts:

@@ -198,3 +198,9 @@ def test_a_subclass_with_an_init_of_its_own_must_expand_itself():
 
     assert ours.Normal(0.0, 1.0).expand((2,)).loc.shape == (2,)
     assert Standard().log_prob(genesis.tensor(0.0)).item() == pytest.approx(-0.9189385)
+
+
+@pytest.mark.parametrize(("name", "settings"), [("Cauchy", (1.0, 2.0)), ("HalfCauchy", (2.0,))])
+def test_a_probability_of_negative_zero_is_one_of_zero(name, settings):
+    at, below = getattr(ours, name)(*settings).icdf(genesis.tensor([0.0, -0.0])).tolist()
+    assert at == below <= getattr(theirs, name)(*settings).icdf(torch.tensor(0.0)).item()

@@ -199,6 +199,14 @@ def test_view_as_complex_wants_pairs_of_neighbours():
         _ = genesis.ones(2).imag
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_powers_of_zero_are_torchs(dtype):
+    exponents = [2, 1 + 1j, -1, -1 + 1j, -0.5 - 2j, 1j, -3j]
+    ours, theirs = ((lib.zeros(len(exponents), dtype=getattr(lib, dtype)) ** lib.tensor(exponents, dtype=getattr(lib, dtype)))
+                    for lib in (genesis, torch))
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
 # ---- gradients ----
 DERIVED = {
     "mul": lambda x, y, r: x * y * r, "div": lambda x, y, r: x / y, "pow": lambda x, y, r: x**y,
