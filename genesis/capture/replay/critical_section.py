@@ -17,11 +17,13 @@ def has_come_between() -> bool:
 
 
 def run_critical(replay: Callable[..., Any], *arguments: Any) -> Any:
-    """What `replay` returns, run in that section by the holder of LOCK; MISSED where one `has_come_between`. An interrupt may
-    come at its end, too."""
-    opened = thread_state.trace
-    if critical.running or (opened is not None and opened.closed is BUSY):
+    """What `replay` returns, run in that section by the holder of LOCK; MISSED where the call `has_come_between`.
+
+    An interrupt may come at its end, too.
+    """
+    if has_come_between():
         return MISSED
+    opened = thread_state.trace
     if opened is not None and opened.closed:
         opened = None
     try:
