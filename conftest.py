@@ -1,6 +1,12 @@
 """Examples in docstrings take `genesis` as imported, and Python's own names where `genesis` has dtypes of the same names."""
 
+import os
+
 import pytest
+
+# What tests compare with computes on one thread, here and in the processes that they start. Threads of theirs wait by spinning:
+# on two processors, a test process on each, that took a fifth of all time, and nine tenths of it where other work ran beside.
+os.environ |= dict.fromkeys(["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
 
 collect_ignore = ["genesis/as_torch/children/torch.py"]  # which stands in PyTorch's place, wherever it is imported
 

@@ -76,4 +76,5 @@ def _shared(trace: Trace, index: int) -> Memory | None:
 def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:
     """A value in memory of its own."""
     node = trace.nodes[index]
-    return Memory.of(np.broadcast_to(value, node.shape), node.dtype, trace.device)
+    whole = value if value.shape == node.shape else np.broadcast_to(value, node.shape)
+    return Memory.of(whole, node.dtype, trace.device)
