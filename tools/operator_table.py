@@ -15,6 +15,7 @@ import genesis.ops.messages  # and collectives, whose rows come with genesis.dis
 import genesis.optim  # noqa: F401 - whose steps are rows too
 from genesis.ops import OPERATIONS, PRIMITIVES, Operation
 from genesis.ops.layout import LAYOUT_RULES
+from genesis.ops.registry import signature_of
 
 HEAD = """# Operations
 
@@ -30,7 +31,7 @@ HEAD = """# Operations
 def arguments(operation: Operation) -> str:
     """`input, dim=None, *, dtype=None`: the parameters without their types."""
     plain = [
-        parameter.replace(annotation=inspect.Parameter.empty) for parameter in operation.signature.parameters.values()
+        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature_of(operation).parameters.values()
     ]
     return str(inspect.Signature(plain))[1:-1]
 

@@ -29,7 +29,7 @@ import numpy.typing
 from genesis import ops
 from genesis.functions.public_names import function_names
 from genesis.ir.graph import Value
-from genesis.ops import OPERATIONS, Operation, layout
+from genesis.ops import OPERATIONS, Operation, layout, registry
 from genesis.tensor.handle import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -264,11 +264,11 @@ def row_signatures(row: Operation) -> list[Signature]:
     define = inspect.unwrap(row.define)
     scope = vars(layout) | define.__globals__  # rows of views have the parameters of their rules
     parameters = []
-    for p in row.signature.parameters.values():
+    for p in registry.signature_of(row).parameters.values():
         kind = Value if p.annotation is p.empty and p.default is p.empty else evaluated(p.annotation, scope)
         parameters.append(p.replace(annotation=kind))
-    operands = frozenset() if len(row.operand_names) == 1 else row.operand_names
-    result = evaluated(row.signature.return_annotation, scope)
+    operands = frozenset() if len(row.operands) == 1 else registry.operand_names(row)
+    result = evaluated(registry.signature_of(row).return_annotation, scope)
     result = Value if result is inspect.Signature.empty else result
     if row.name in CHOICES:
         return chosen(Signature(parameters, result, operands), CHOICES[row.name], scope)
@@ -302,15 +302,15 @@ def _settled(parameters: list[inspect.Parameter], name: str, given: bool) -> lis
 
 def row_of(name: str, function: Any) -> Operation | None:
     """The row that a function was made of."""
-    given = getattr(inspect.unwrap(function), "__signature__", None) if callable(function) else None
     row = OPERATIONS.get(getattr(function, "__name__", name))
-    return row if row is not None and given is row.signature else None
+    made = row is not None and callable(function) and inspect.unwrap(function) is inspect.unwrap(row.define)
+    return row if made else None
 
 
 def variants_of(row: Operation, function: Callable[..., Any]) -> list[Signature]:
     """The signatures of a function that is made of a row, with what it takes beside the row's parameters."""
     more = [p.replace(annotation=bool) for p in inspect.signature(function).parameters.values()]
-    more = [p for p in more if p.name not in row.signature.parameters]
+    more = [p for p in more if p.name not in registry.signature_of(row).parameters]
     return [v._replace(parameters=[*v.parameters, *more]) for v in row_signatures(row)]
 
 

@@ -10,7 +10,7 @@ import bisect
 from collections.abc import Collection, Iterable
 from operator import itemgetter
 
-from genesis.ops.registry import Operation
+from genesis.ops.registry import Operation, operand_names
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.token import arguments_in, is_number, members_in
@@ -71,7 +71,7 @@ def arguments_of(trace: Trace, index: int) -> list[int | None]:
         return list(trace.nodes[index].inputs)
     tokens, named = arguments_in(key)
     given = [(token, k in key[0].operands) for k, token in enumerate(tokens)]
-    given += [(token, name in key[0].operand_names) for name, token in named.items()]
+    given += [(token, name in operand_names(key[0])) for name, token in named.items()]
     return [p for token, operand in given for p in _positions(token, operand)]
 
 

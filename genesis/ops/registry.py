@@ -8,10 +8,10 @@ gradient follows from its parts.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, wraps
+from dataclasses import dataclass
+from functools import cache, lru_cache, wraps
+from inspect import Signature, signature
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
@@ -69,7 +69,7 @@ class Primitive:
 class Operation:
     """A function of tensors.
 
-    Parameters at the positions `operands` (named `operand_names`) may be Python scalars in place of tensors: these
+    Parameters at the positions `operands` may be Python scalars in place of tensors: these
     become arguments of the compiled program (static with `static_scalars`). With `variadic`, the first parameter is a
     sequence of tensors. Whatever else is not a tensor is static. `autocast` says what becomes of its arguments under
     `genesis.autocast`; see `genesis.ops.autocast`. The fields from `method` on say where users find it, as `Names` explains.
@@ -81,8 +81,6 @@ class Operation:
     reference: Reference | None = None
     variadic: bool = False
     static_scalars: bool = False
-    signature: inspect.Signature = field(default_factory=inspect.Signature)
-    operand_names: frozenset[str] = frozenset()
     autocast: Policy | None = None
     method: bool = True
     in_place: bool = False
@@ -140,11 +138,9 @@ def composite(
     def register(define: AnyFunction) -> Operation:
         if define.__doc__ is None:
             define.__doc__ = doc or (f"As `numpy.{ref.__name__}`." if isinstance(ref, np.ufunc) else None)
-        signature = inspect.signature(define)
-        places = frozenset(range(operands) if isinstance(operands, int) else operands)
-        operand_names = frozenset(p for place, p in enumerate(signature.parameters) if place in places)
+        positions = frozenset(range(operands) if isinstance(operands, int) else operands)
         OPERATIONS[name] = row = Operation(
-            name, define, places, ref, variadic, static_scalars, signature, operand_names, autocast, names.get("method", True),
+            name, define, positions, ref, variadic, static_scalars, autocast, names.get("method", True),
             names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
             (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
             tuple(names.get("keywords", {}).items()), names.get("takes_complex", False), names.get("numbers_between", ()),
@@ -161,12 +157,24 @@ _NUMBERS = {
 }
 
 
-@lru_cache(None)
+@cache
+def signature_of(operation: Operation) -> Signature:
+    """The signature of a row's definition, read when first asked for: most processes use few rows."""
+    return signature(operation.define)
+
+
+@cache
+def operand_names(operation: Operation) -> frozenset[str]:
+    """The names of the parameters at the positions `operands`."""
+    return frozenset(name for at, name in enumerate(signature_of(operation).parameters) if at in operation.operands)
+
+
+@cache
 def numbers_of(operation: Operation) -> frozenset[str]:
     """The parameters that take numbers, names, or lists of them, and no tensor."""
-    parameters = operation.signature.parameters.items()
-    return frozenset(name for name, parameter in parameters if name not in operation.operand_names
-                     and {*str(parameter.annotation).split(" | ")} <= _NUMBERS)
+    parameters, tensors = signature_of(operation).parameters.items(), operand_names(operation)
+    return frozenset(name for name, parameter in parameters
+                     if name not in tensors and {*str(parameter.annotation).split(" | ")} <= _NUMBERS)
 
 
 def row_at(path: str) -> Operation | None:

@@ -8,7 +8,6 @@ The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of
 from __future__ import annotations
 
 import importlib
-import inspect
 from functools import partial
 from typing import Unpack
 
@@ -138,10 +137,10 @@ def formula(
 
     Its parameters are operands, and settings with a default, of whose type they are.
     """
-    for position, parameter in enumerate(inspect.signature(expression).parameters.values()):
-        if parameter.default is not parameter.empty:
-            kind = "Value | float" if position < operands else type(parameter.default).__name__
-            expression.__annotations__[parameter.name] = kind
+    parameters = expression.__code__.co_varnames[: expression.__code__.co_argcount]
+    defaults = expression.__defaults__ or ()
+    for position, default in enumerate(defaults, len(parameters) - len(defaults)):
+        expression.__annotations__[parameters[position]] = "Value | float" if position < operands else type(default).__name__
     row = composite(name, operands, ref=ref, static_scalars=static_scalars, doc=doc, autocast=autocast, **names)
     return row(rounded_once(expression) if wide else expression)
 

@@ -25,8 +25,7 @@ from genesis.runtime.native import FAULT, BlockWord, Slot
 from genesis.runtime.system import available_processors, locked, make_condition, make_mutex, start_thread, wake_all
 from genesis.runtime.team import team
 
-SOURCE = KernelSource("genesis_collective", ir.collective_ir(), ir.collective_ir)
-ATTENDANT = KernelSource("genesis_attendant", ir.attendant_ir(), ir.attendant_ir)
+SYMBOL = "genesis_collective"
 PIECE = 1 << 21  # bytes: an all_reduce of 64 MB in pieces of this size takes half the time of one in a whole
 MOST_ELEMENTS = (1 << 31) - 1  # MPI counts in 32 bits
 Address = int | Slot
@@ -221,7 +220,7 @@ class Group:
         if not self._is_attended:
             self._is_attended = True
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # the thread outlives the interpreter
-            [body] = get_or_compile([ATTENDANT])
+            [body] = get_or_compile([KernelSource("genesis_attendant", ir.attendant_ir(), ir.attendant_ir)])
             start_thread(body, self._at(0))
 
     def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
@@ -345,8 +344,13 @@ _MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}  
 @functools.cache
 def _kernel() -> Callable[[int, int, int, int], None]:
     """The kernel, to be called while other threads have the interpreter."""
-    [address] = get_or_compile([SOURCE])
+    [address] = get_or_compile([collective_source()])
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)(address)
+
+
+def collective_source() -> KernelSource:
+    """The kernel of all collectives."""
+    return KernelSource(SYMBOL, ir.collective_ir(), ir.collective_ir)
 
 
 def digest(said: str) -> int:

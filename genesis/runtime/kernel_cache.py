@@ -328,9 +328,10 @@ def _toolchain() -> bytes:
 
 def digest_of(files: Iterable[Path]) -> str:
     """A digest of what files hold, such as the package's own code."""
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.read_bytes())
+    digest = hashlib.blake2b(digest_size=32)
+    for path in sorted(map(str, files)):
+        with open(path, "rb", buffering=0) as file:
+            digest.update(file.read())
     return digest.hexdigest()
 
 

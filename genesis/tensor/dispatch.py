@@ -16,7 +16,7 @@ from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype
 from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape
-from genesis.ops.registry import OPERATIONS, Operation
+from genesis.ops.registry import OPERATIONS, Operation, operand_names
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
@@ -285,7 +285,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                         if spreading:
                             kind = result_class(argument, kind)
                 if attributes:
-                    names = operation.operand_names
+                    names = operand_names(operation)
                     given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
                     tokens.append(tuple(given))
                     if spreading:

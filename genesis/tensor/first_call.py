@@ -13,7 +13,7 @@ from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
 from genesis.ops.complex_numbers import refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
-from genesis.ops.registry import Operation, numbers_of
+from genesis.ops.registry import Operation, numbers_of, signature_of
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tensor.return_types import named
 from genesis.tensor.size import Size
@@ -70,7 +70,7 @@ def _with_named_dtype(
     operation: Operation, arguments: CallArguments, attributes: Attributes | None
 ) -> tuple[CallArguments, Attributes | None]:
     """The arguments with the dtype that is asked for, by whatever name, as a DType."""
-    asked = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}.get("dtype")
+    asked = {**dict(zip(signature_of(operation).parameters, arguments, strict=False)), **(attributes or {})}.get("dtype")
     if asked is None:
         return arguments, attributes
     dtype = as_dtype(operation.name, asked)
@@ -120,7 +120,7 @@ def _apart(result: Any, values: list[Any]) -> Any:
 def reads_numbers(operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> bool:
     """Whether a tensor is among the arguments where the operation takes a number."""
     numbers = numbers_of(operation)
-    placed = zip(operation.signature.parameters, arguments, strict=False)
+    placed = zip(signature_of(operation).parameters, arguments, strict=False)
     return any(name in numbers and holds_tensor(argument) for name, argument in [*placed, *(attributes or {}).items()])
 
 
@@ -132,7 +132,7 @@ def with_numbers_read(
     Raises TypeError for a tensor of several elements there.
     """
     numbers = numbers_of(operation)
-    placed = list(zip(operation.signature.parameters, arguments, strict=False))
+    placed = list(zip(signature_of(operation).parameters, arguments, strict=False))
 
     def read(name: str, argument: Any) -> Any:
         return number_in(operation.name, name, argument) if name in numbers else argument
@@ -146,7 +146,7 @@ def refuse_elements(
     operation: Operation, names: tuple[str, ...], arguments: CallArguments, attributes: Attributes | None, dtype: DType
 ) -> None:
     """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result."""
-    placed = zip(operation.signature.parameters, arguments, strict=False)
+    placed = zip(signature_of(operation).parameters, arguments, strict=False)
     for name, argument in [*placed, *(attributes or {}).items()]:
         if name in names:
             refuse_number(operation.name, argument, dtype)

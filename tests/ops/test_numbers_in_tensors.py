@@ -5,7 +5,7 @@ import pytest
 
 import genesis
 from genesis.ops.layout import LAYOUT_RULES
-from genesis.ops.registry import OPERATIONS, numbers_of
+from genesis.ops.registry import OPERATIONS, numbers_of, signature_of
 from tests.ops.checks import convert
 from tests.ops.samples import INTERNAL, samples_of
 
@@ -37,7 +37,7 @@ NAMES = [name for name, row in sorted(OPERATIONS.items()) if (name in LAYOUT_RUL
 @pytest.mark.parametrize("name", [name for name in NAMES if function_named(name)])
 def test_a_number_may_be_a_tensor(name):
     function, row = function_named(name), OPERATIONS[name]
-    names = list(row.signature.parameters)
+    names = list(signature_of(row).parameters)
     for sample in samples_of(name, genesis.float32)[:4]:
         def is_number(place, argument):
             if any(isinstance(item, np.ndarray) for item in (argument if isinstance(argument, list) else [argument])):

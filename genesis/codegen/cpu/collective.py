@@ -8,14 +8,14 @@ from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
 from genesis.runtime.collective_ir import AWAITS, STARTS
-from genesis.runtime.collectives import GROUPS, SOURCE, Collective, Launched
+from genesis.runtime.collectives import GROUPS, SYMBOL, Collective, Launched, collective_source
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, NativeLaunch
 
 
 def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
     """The kernel of all collectives."""
-    return [SOURCE]
+    return [collective_source()]
 
 
 def launches(
@@ -26,7 +26,7 @@ def launches(
     how = {"start": STARTS, "wait": AWAITS, "": STARTS | AWAITS}[call.phase]
     if how == STARTS:
         GROUPS[nodes[call.node].attrs["group"]].attend()
-    return [NativeLaunch(addresses[SOURCE.symbol], [Block(block.block(how), 1)], 1) for block in blocks]
+    return [NativeLaunch(addresses[SYMBOL], [Block(block.block(how), 1)], 1) for block in blocks]
 
 
 def _blocks(node: Node, call: HostCall, slots: SlotMap) -> list[Launched]:

@@ -12,7 +12,7 @@ from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.ops.examples import documented
-from genesis.ops.registry import OPERATIONS, Operation
+from genesis.ops.registry import OPERATIONS, Operation, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -53,7 +53,7 @@ def function_of(operation: Operation) -> AnyFunction:
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
     public.__doc__ = documented(operation)
-    public.__signature__ = operation.signature
+    public.__wrapped__ = operation.define  # its signature
     return public  # type: ignore[no-any-return]
 
 
@@ -71,7 +71,7 @@ def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFun
     names = operation.numbers_between
     if not names:
         return function
-    most = len(operation.signature.parameters) - len(names)
+    most = len(signature_of(operation).parameters) - len(names)
 
     def older(*args: Any, **kwargs: Any) -> Any:
         if len(args) + len([name for name in kwargs if name in tensors]) <= most:
@@ -80,25 +80,29 @@ def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFun
         given = dict(zip(names, numbers, strict=False)) if len(numbers) <= len(names) else {}
         return function(*[argument for argument in args if isinstance(argument, Tensor)], **kwargs, **given)
 
-    tensors = [*operation.signature.parameters][:most]
+    tensors = [*signature_of(operation).parameters][:most]
     return older
 
 
 def _placing(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
     """What puts a call's arguments in their places: further names of them, `input`, and what `*dims` stands for, by name."""
     names = {**NUMPY_NAMES, **dict(operation.keywords)}
-    parameters = operation.signature.parameters.values()
-    spread = next((parameter.name for parameter in parameters if parameter.kind is parameter.VAR_POSITIONAL), None)
 
     def placed(args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
         kwargs = {names.get(name, name): value for name, value in kwargs.items()}
         if "input" in kwargs:
             args = (kwargs.pop("input"), *args)
-        if spread in kwargs:
+        if (spread := _spread(operation)) in kwargs:
             args = (*args, kwargs.pop(spread))
         return args, kwargs
 
     return placed
+
+
+@cache
+def _spread(operation: Operation) -> str | None:
+    """What a row calls its arguments after the others: "dims" of `*dims`."""
+    return next((name for name, one in signature_of(operation).parameters.items() if one.kind is one.VAR_POSITIONAL), None)
 
 
 def _with_out(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
