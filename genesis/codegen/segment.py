@@ -105,5 +105,5 @@ class SlotMap:
     def address(self, value: int, offset: int = 0) -> Slot:
         found: Location = self.schedule.locations[value]
         if found.kind == "arena":
-            return Slot(self.arena_slot, found.place + offset)
-        return Slot(found.place + (self.output_slot if found.kind == "output" else 0), offset)
+            return Slot(self.arena_slot, found.position + offset)
+        return Slot(found.position + (self.output_slot if found.kind == "output" else 0), offset)

@@ -44,15 +44,15 @@ class _Place:
 
     def __init__(self, plan: Caller, value: int, layout: Layout) -> None:
         lowered, outputs_at = plan.lowered, len(plan.inputs)
-        node, place = lowered.nodes[value], lowered.schedule.locations[value]
+        node, location = lowered.nodes[value], lowered.schedule.locations[value]
         size, self.dtype, self.layout = node.dtype.itemsize, node.dtype.numpy, layout
-        slots = {"input": place.place, "output": outputs_at + place.place, "arena": outputs_at + len(plan.sizes)}
-        self.slot = slots[place.kind]
+        slots = {"input": location.position, "output": outputs_at + location.position, "arena": outputs_at + len(plan.sizes)}
+        self.slot = slots[location.kind]
         self.strides = tuple([s * size for s in layout.strides])
         steps = [(e - 1) * s for e, s in zip(layout.shape, self.strides, strict=True)] if 0 not in layout.shape else []
         self.first = -sum([min(step, 0) for step in steps])  # in what lies between the lowest and the highest element
         self.memory = ctypes.c_char * (self.first + sum([max(step, 0) for step in steps]) + size)
-        self.lowest = layout.offset * size - self.first + (place.place if place.kind == "arena" else 0)
+        self.lowest = layout.offset * size - self.first + (location.position if location.kind == "arena" else 0)
 
     def array(self, slots: Sequence[Any]) -> np.ndarray:
         """The memory of the host in this run."""

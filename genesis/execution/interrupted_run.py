@@ -33,8 +33,8 @@ def has_overwritten(run: Run | None) -> bool:
     _, numbers = run.overwriting
     for stage in {*run.plan.segments[-1].stages[: run.completion.launches]}:
         for value in [value for call in schedule.stages[stage] for value in call.writes]:
-            place = schedule.locations.get(value)
-            if place is not None and place.kind == "output" and place.place in numbers:
+            location = schedule.locations.get(value)
+            if location is not None and location.kind == "output" and location.position in numbers:
                 return True
     return False
 

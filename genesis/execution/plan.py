@@ -62,7 +62,7 @@ class Plan:
         self.host_calls: dict[int, BoundCall] = {}
         self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
         self.outputs = [self._output(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
-        values = {place.place: value for value, place in locations.items() if place.kind == "output"}
+        values = {where.position: value for value, where in locations.items() if where.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
         self.pool = self._lay_out(SMALL if trace.device.memory.is_host else -1)
         outputs_at = len(self.inputs)
@@ -78,7 +78,7 @@ class Plan:
 
     def _output(self, found: Location, layout: Layout, dtype: DType) -> Output:
         is_input = found.kind == "input"
-        number = self.inputs[found.place] if is_input else found.place
+        number = self.inputs[found.position] if is_input else found.position
         return Output(is_input, number, layout, dtype, layout.offset * dtype.itemsize,
                       None if layout.is_contiguous else layout.strides)
 

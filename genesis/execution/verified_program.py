@@ -74,7 +74,7 @@ class _Slots:
 
     def __init__(self, lowered: Lowered, arena_bytes: int, device: Device) -> None:
         nodes, locations = lowered.nodes, lowered.schedule.locations
-        outputs = {place.place: nodes[value].nbytes for value, place in locations.items() if place.kind == "output"}
+        outputs = {where.position: nodes[value].nbytes for value, where in locations.items() if where.kind == "output"}
         self.inputs = [_bytes_of(nodes[value]) for value in lowered.inputs]
         self.outputs = [outputs[k] for k in range(len(outputs))]
         self.arena_bytes = arena_bytes

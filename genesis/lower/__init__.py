@@ -39,8 +39,8 @@ VERIFY = [False]  # check the graph between passes: on in tests
 
 
 class Lowered(NamedTuple):
-    """What lowering gives: the final nodes, where each came from in the trace, the schedule, the outputs' places, what fusion
-    decided, which inputs may give their memory to which outputs, and for which machine that is."""
+    """The result of lowering: the final nodes, the trace's node that each comes from, the schedule, the values and layouts of
+    the outputs, the decisions of fusion, the donations of inputs to outputs, and the target machine."""
 
     nodes: list[Node]
     origins: list[int]
@@ -95,9 +95,9 @@ def lower(
     inputs = [i for i, node in enumerate(nodes) if node.op == "input"]
     schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)
     layouts: list[Layout] = [layout_of(nodes, o) for o in graph.outputs]  # type: ignore[misc]
-    places = [*zip(values, layouts, strict=True)]
-    given = donations(nodes, schedule, values)
-    return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given, target)
+    located = [*zip(values, layouts, strict=True)]
+    donated = donations(nodes, schedule, values)
+    return Lowered(graph.nodes, graph.origins, inputs, located, schedule, partition.decisions, donated, target)
 
 
 def _check(graph: Simplified) -> None:

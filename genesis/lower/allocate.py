@@ -1,7 +1,7 @@
-"""Memory planning: a place for every value that a schedule writes, and the inputs that outputs may be written over.
+"""Memory planning: where each value of a schedule lies, and which inputs outputs may overwrite (donation).
 
-Before: stages in order. After: outputs have memory of their own, other values a piece of the arena from the stage that
-writes them first to the last that touches them. What is private to a loop has a tile for each worker, during the loop.
+Before: stages in order. After: outputs have buffers of their own; other values have a range of the arena from the first stage
+that writes them to the last that touches them. A value private to a loop has one tile per worker, during the loop.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ ALIGNMENT = 64  # bytes: a cache line, and a vector of 512 bits
 def allocate(
     nodes: Sequence[Node], stages: list[Stage], inputs: Sequence[int], outputs: Sequence[int], workers: int = 1
 ) -> Schedule:
-    """The schedule of `stages`, for so many workers."""
+    """The schedule of `stages`, for `workers` workers."""
     locations = {value: Location("input", k) for k, value in enumerate(inputs)}
-    # Outputs have no place in the arena: they outlive the run, and the next run writes the arena again.
+    # Outputs are not in the arena: they outlive the run, and the next run overwrites the arena.
     owned = dict.fromkeys(value for value in outputs if value not in locations)
     locations |= {value: Location("output", k) for k, value in enumerate(owned)}
     last = {value: number for number, stage in enumerate(stages) for call in stage for value in (*call.reads, *call.writes)}
@@ -45,16 +45,16 @@ def allocate(
                 offsets = arena.lend((*tiles.values(), *totals.values()))
                 locations |= {v: Location("arena", offset) for v, offset in zip(tiles, offsets, strict=False)}
                 sums |= zip(totals, offsets[len(tiles) :], strict=True)
-        # Given back after the whole stage, for its calls run side by side.
+        # Freed after the whole stage, as its calls run in parallel.
         for value in dying.get(number, ()):
-            place = locations.get(value)
-            if place is not None and place.kind == "arena":
-                arena.give(place.place, max(nodes[value].nbytes, 1))
+            location = locations.get(value)
+            if location is not None and location.kind == "arena":
+                arena.give(location.position, max(nodes[value].nbytes, 1))
     return Schedule(stages, locations, arena.size, sums)
 
 
 def _sum_bytes(node: Node, partials: int) -> int:
-    """The bytes of so many partial sums; a single one adds up in place, unless that is narrower than its sums."""
+    """The bytes of partial sums. A single one accumulates in the result, unless its dtype is narrower than the sums'."""
     if partials == 1 and node.dtype.compute is node.dtype:
         return 0
     return partials * -(-node.numel * node.dtype.compute.itemsize // ALIGNMENT) * ALIGNMENT
@@ -62,7 +62,7 @@ def _sum_bytes(node: Node, partials: int) -> int:
 
 # A smaller arena is a faster first step: a MiB takes 0.46 ms to touch in small pages, 0.12 in large ones.
 class _Arena:
-    """Offsets by best fit over the free pieces, which are kept sorted and merged: 5% above what lives at once in a GPT step."""
+    """Best-fit allocation over sorted, merged free ranges: 5% above the peak of live bytes in a GPT step."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -85,7 +85,7 @@ class _Arena:
         return offset
 
     def lend(self, sizes: Iterable[int]) -> list[int]:
-        """Offsets of pieces that do not overlap and are free again at once."""
+        """Offsets of disjoint pieces, which are free again at once."""
         lent = [(self.take(nbytes), nbytes) for nbytes in sizes]
         for offset, nbytes in lent:
             self.give(offset, nbytes)
@@ -93,23 +93,23 @@ class _Arena:
 
     def give(self, offset: int, nbytes: int) -> None:
         nbytes = -(-nbytes // ALIGNMENT) * ALIGNMENT
-        at = bisect.bisect(self.free, (offset, nbytes))
-        if at < len(self.free) and self.free[at][0] == offset + nbytes:
-            nbytes += self.free.pop(at)[1]
-        if at and sum(self.free[at - 1]) == offset:
-            offset, before = self.free.pop(at - 1)
+        index = bisect.bisect(self.free, (offset, nbytes))
+        if index < len(self.free) and self.free[index][0] == offset + nbytes:
+            nbytes += self.free.pop(index)[1]
+        if index and sum(self.free[index - 1]) == offset:
+            index -= 1
+            offset, before = self.free.pop(index)
             nbytes += before
-            at -= 1
-        self.free.insert(at, (offset, nbytes))
+        self.free.insert(index, (offset, nbytes))
 
 
-# ---- donation: nothing else decides what is written over what ----
+# ---- donation: the only place that decides what overwrites what ----
 
 
 def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int] = ()) -> list[tuple[int, int]]:
-    """(input, output) pairs, by their numbers, that may share memory if nobody outside holds the input.
+    """(input, output) pairs, by number, that may share memory if the program is the input's only owner.
 
-    Claim: the schedule gives the same values with each pair in one place, and a run that fails leaves all inputs as they were.
+    Claim: with each pair in one buffer the schedule computes the same values, and a run that fails leaves all inputs intact.
     Proof, for an input v that kernel K of stage s reads and an output w that it writes:
 
     1. Nothing reads v after K: s is the last stage that reads v, K its only reader there, and v holds none of the `results`.
@@ -123,7 +123,7 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
     first = {v: n for n, stage in reversed([*enumerate(schedule.stages)]) for call in stage for v in call.writes}
     last = {v: n for n, stage in enumerate(schedule.stages) for call in stage for v in call.reads}
     locations = schedule.locations
-    # Of the 25 buffers of an Adam step 18 are taken over.
+    # 18 of the 25 buffers of an Adam step are donated.
     pairs: list[tuple[int, int]] = []
     begin = last_failing_stage(schedule.stages) + 1
     for number, stage in enumerate(schedule.stages[begin:], begin):
@@ -135,7 +135,8 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
                       and v not in results]
             outputs = [v for v in call.writes if locations[v].kind == "output" and first[v] == number]
             if inputs and outputs and call.kernel.factors is None:
-                pairs += [(locations[v].place, locations[w].place) for v, w in _matched(nodes, call.kernel, inputs, outputs)]
+                matched = _matched(nodes, call.kernel, inputs, outputs)
+                pairs += [(locations[v].position, locations[w].position) for v, w in matched]
     return pairs
 
 
@@ -145,7 +146,7 @@ def last_failing_stage(stages: Sequence[Stage]) -> int:
 
 
 def _matched(nodes: Sequence[Node], kernel: Kernel, inputs: list[int], outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Pairs of an input and an output of one size that a kernel goes through in step."""
+    """Pairs of an input and an output of equal size that a kernel accesses in step."""
     touching: dict[int, list[int]] = {}  # value -> the instructions that touch its memory
     for number, i in enumerate(kernel.instructions):
         if i.access is not None and kernel.words[i.access.pointer].kind == "pointer":
@@ -159,28 +160,28 @@ def _matched(nodes: Sequence[Node], kernel: Kernel, inputs: list[int], outputs: 
 
 
 def _in_step(kernel: Kernel, reading: Sequence[int], writing: Sequence[int]) -> bool:
-    """Whether a kernel could write a value over another that it reads, given the instructions that touch each.
+    """Whether a kernel can write one value over another that it reads, given the instructions that touch each.
 
-    All of them go through memory alike. The stores are in the last pass and depend on a load: each element is read, in the
-    last pass, before it is written in its place, and read no more.
+    All of them must have equal strides, and the stores be in the last pass and depend on a load: then that pass reads each
+    element before it overwrites it, and never reads it again.
     """
     words, instructions = kernel.words, kernel.instructions
-    places = set()
+    accesses = set()
     for i in [instructions[n] for n in (*reading, *writing)]:
         assert i.access is not None
-        places.add((words[i.access.pointer].extra, kernel.strides(i.access), i.access.dtype.itemsize))
+        accesses.add((words[i.access.pointer].extra, kernel.strides(i.access), i.access.dtype.itemsize))
         if i.name not in ("load", "store"):
             return False
     last = max([i.step for i in instructions if i.level == "full" or i.name == "store"])
     stores = [n for n in writing if instructions[n].name == "store"]
-    if len(places) != 1 or any([instructions[n].step < last or not _depends(kernel, n, set(reading)) for n in stores]):
+    if len(accesses) != 1 or any([instructions[n].step < last or not _depends(kernel, n, set(reading)) for n in stores]):
         return False
-    # What a store is computed from by way of a reduction was loaded in an earlier pass, and may be loaded again after it.
+    # What reaches a store through a reduction was loaded in an earlier pass, and may be loaded again after the store.
     targets = kernel.targets(last)
-    for at in [targets.index(store) for store in stores if store in targets]:
-        if not {*kernel.needed(targets[at + 1 :])}.difference(kernel.needed(targets[: at + 1])).isdisjoint(reading):
+    for index in [targets.index(store) for store in stores if store in targets]:
+        if not {*kernel.needed(targets[index + 1 :])}.difference(kernel.needed(targets[: index + 1])).isdisjoint(reading):
             return False
-    # A value of a whole row is loaded where it is used, so a store that comes later must not be computed from it.
+    # A row's value is loaded at each use, so no later store may be computed from it.
     rows = [n for n in reading if instructions[n].level != "full"]
     return not rows or not any([
         later.name == "store" and _depends(kernel, n, {r for r in rows if r < store})

@@ -64,7 +64,7 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
         return [kernels.scan(index)]
     assert group.kind in WRITES, group.kind
     if all(nodes[write].attrs.get("rest") == "unread" for write in group.members):
-        return kernels.placed([nodes[write] for write in group.members], index)
+        return kernels.writing_parts([nodes[write] for write in group.members], index)
     # One after the other into a copy of the first base, which is the memory of the last.
     copy = kernels.copying(nodes[group.members[0]].inputs[0], index)
     return [copy, *(kernels.writing(write, index) for write in group.members)]
@@ -102,8 +102,8 @@ class _Kernels:
             start += shape[dim]
         return calls
 
-    def placed(self, puts: Sequence[Node], target: int) -> list[KernelCall]:
-        """The kernels that write parts of `target`, which do not overlap: one for all of a shape, which have much in common."""
+    def writing_parts(self, puts: Sequence[Node], target: int) -> list[KernelCall]:
+        """The kernels that write disjoint parts of `target`: one for all parts of a shape."""
         stores: dict[Shape, list[Store]] = {}
         for put in puts:
             layout = _layout_of(put)
@@ -138,10 +138,10 @@ class _Kernels:
         def emit(build: _Build) -> None:
             at = canonical_map(build.axes, FULL)
             args = build.value(where, at), build.value(source, at)
-            place = pull(at, build.extents, self.nodes[where].shape, _without(strides, dim), 0)
+            index_map = pull(at, build.extents, self.nodes[where].shape, _without(strides, dim), 0)
             build.writes[target] = None
             build.add(UnboundInstruction(
-                "scatter", args, node.dtype, FULL, build.level_and_step(args)[1], target, place, target,
+                "scatter", args, node.dtype, FULL, build.level_and_step(args)[1], target, index_map, target,
                 (("mode", node.attrs["mode"]),), (KernelArg("stride", strides[dim]),)))
 
         return self._built(pattern_of(self.nodes[where].shape, (dim,)), emit)
@@ -300,7 +300,7 @@ class _Build:
         return self.add(UnboundInstruction("load", (), node.dtype, self._level_of(at), 0, index, at, index))
 
     def _gather(self, index: int, node: Node, at: IndexMap) -> int:
-        """A load whose place along `dim` comes from another value. Along the other axes the source is read through its view."""
+        """A load whose index along `dim` comes from another value. Along the other axes the source is read through its view."""
         source, where = node.inputs
         position, dim, layout = self.value(where, at), node.attrs["dim"], self.nodes[source]
         strides, offset = contiguous_strides(layout.shape), 0
@@ -309,10 +309,10 @@ class _Build:
             source = layout.inputs[0]
         elif layout.op == "input" and layout.attrs.get("strides"):
             strides = layout.attrs["strides"]
-        place = pull(at, self.extents, node.shape, _without(strides, dim), offset)
+        index_map = pull(at, self.extents, node.shape, _without(strides, dim), offset)
         self.reads[source] = None
         other, step = self.level_and_step((position,))
-        level = max(self._level_of(place), other, key=("uniform", FINAL, ROW, FULL).index)
+        level = max(self._level_of(index_map), other, key=("uniform", FINAL, ROW, FULL).index)
         word = KernelArg("stride", strides[dim])
         return self.add(UnboundInstruction(
-            "load_at", (position,), node.dtype, level, step, index, place, source, words=(word,)))
+            "load_at", (position,), node.dtype, level, step, index, index_map, source, words=(word,)))

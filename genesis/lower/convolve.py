@@ -41,7 +41,7 @@ def convolve(graph: Simplified) -> Simplified:
         if index in totals.values():
             result.put(-1)  # its sum alone is read
         elif product in found:
-            a, b = (result.value(result.place[i]) for i in graph.nodes[product].inputs)
+            a, b = (result.value(result.new_index[i]) for i in graph.nodes[product].inputs)
             result.put(sum_of_products(result, a, b, node.shape, over, materialize=True).index)
         else:
             result.copy(node)

@@ -1,8 +1,8 @@
-"""Values that are put together of parts are not filled first.
+"""Values assembled from parts are not filled first.
 
-Before: a simplified graph. After: where parts that are put into a constant, one after the other, are all that is left of the
-value, the constant is not written: the `put`s have `rest="unread"`. A transposed convolution is such a value, of a product for
-each remainder of the places by the steps of its windows.
+Before: a simplified graph. After: where a chain of `put`s into a constant covers all of it, the constant is not written: the
+`put`s have `rest="unread"`. A strided transposed convolution is such a value: one product for each remainder of the indices
+modulo the stride.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from genesis.lower.rewriting import Simplified, base_of, readers_of
 
 MOST_PARTS = 27  # windows three steps apart along three axes
 
-Box = tuple[range, ...]  # the places of a part along each axis
+Box = tuple[range, ...]  # the indices of a part, along each axis
 
 
 def drop_bases(graph: Simplified) -> Simplified:
-    """The graph with `put`s that together write all of a value marked as such."""
+    """The graph, with `put`s that together write all of a value marked `rest="unread"`."""
     nodes = [*graph.nodes]
     if sum(node.op == "put" for node in nodes) < 2:
         return graph
@@ -38,7 +38,7 @@ def drop_bases(graph: Simplified) -> Simplified:
 
 
 def _chain(nodes: Sequence[Node], last: int, readers: dict[int, list[int]], outputs: set[int]) -> list[int]:
-    """The `put`s into a constant that `last` is the last of; none if something else reads what one of them gives."""
+    """The chain of `put`s into a constant that ends in `last`; empty if one of them has another reader."""
     chain = [last]
     while nodes[at := nodes[chain[-1]].inputs[0]].op == "put":
         if at in outputs or readers[at] != [chain[-1]] or len(chain) == MOST_PARTS:
@@ -48,7 +48,7 @@ def _chain(nodes: Sequence[Node], last: int, readers: dict[int, list[int]], outp
 
 
 def _box(put: Node) -> Box | None:
-    """The places along each axis that a `put` writes; None if these make up no box."""
+    """The indices along each axis that a `put` writes; None if they are not a box."""
     starts, strides, rest = [], contiguous_strides(put.shape), put.attrs["offset"]
     if len(put.attrs["shape"]) != len(put.shape):
         return None
@@ -61,19 +61,19 @@ def _box(put: Node) -> Box | None:
                 for start, step, extent in zip(starts, steps, put.attrs["shape"], strict=True) if step > 0)
     whole = all(extent == 1 or there == step * own for there, own, step, extent in zip(
         put.attrs["strides"], strides, steps, put.attrs["shape"], strict=True))
-    inside = len(box) == len(steps) and all(places and places[-1] < e for places, e in zip(box, put.shape, strict=True))
+    inside = len(box) == len(steps) and all(indices and indices[-1] < e for indices, e in zip(box, put.shape, strict=True))
     return box if whole and inside else None
 
 
 def _cover(boxes: Sequence[Box | None], size: int) -> bool:
-    """Whether each of `size` places is in one of the boxes."""
+    """Whether the boxes are disjoint and cover `size` elements."""
     found = [box for box in boxes if box is not None]
     return len(found) == len(boxes) and sum(numel(map(len, box)) for box in found) == size and all(
         any(map(_are_apart, one, other)) for one, other in combinations(found, 2))
 
 
 def _are_apart(one: range, other: range) -> bool:
-    """Whether two ranges of ascending places have none in common, as far as their ends and their steps tell."""
+    """Whether two ascending ranges are disjoint, judging by their ends and steps."""
     if len(one) == 1 or len(other) == 1:
         return one[0] not in other and other[0] not in one
     return one[-1] < other[0] or other[-1] < one[0] or (one[0] - other[0]) % gcd(one.step, other.step) != 0

@@ -1,4 +1,4 @@
-"""Footprints: which elements of which values a launch touches, for the verifier; read off what runs, not off its plan."""
+"""Footprints: which elements of which values a launch touches. For the verifier, derived from the code that runs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ Axes = tuple[tuple[int, int], ...]  # (extent, stride)
 
 
 class Footprint(NamedTuple):
-    """The elements of a value that a call reads or writes: `outer` are the axes that its items run through, `inner` the others;
-    where an index says which, `anywhere`. Of a kernel, the number of the `instruction`, and the value whose elements it stores,
-    the `source`.
+    """The elements of a value that a call reads or writes: `outer` are the axes of its items, `inner` the others; `anywhere` if
+    an index decides. For a kernel, `instruction` is the number of the access, and `source` the value that it stores.
     """
 
     value: int
@@ -44,10 +43,10 @@ class Footprint(NamedTuple):
         return (self.offset + low, self.offset + high + 1) if numel(extent for extent, _ in self.axes) else (0, 0)
 
     def of_items(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each item, in order, the first element and the last."""
-        at = _places(self.offset, self.outer)
+        """The first and the last element of each item, in order."""
+        starts = _offsets(self.offset, self.outer)
         low, high = reach(self.inner)
-        return at + low, at + high
+        return starts + low, starts + high
 
 
 def reach(axes: Axes) -> tuple[int, int]:
@@ -57,13 +56,13 @@ def reach(axes: Axes) -> tuple[int, int]:
 
 
 def footprints(nodes: Sequence[Node], call: Call) -> list[Footprint]:
-    """What a call touches; of a loop, or of a product with an epilogue, ask for each part."""
+    """What a call touches. Loops, and products with epilogues, are asked part by part."""
     if isinstance(call, KernelCall):
         return [*_of_kernel(call)]
     if isinstance(call, HostCall):
         reads = [Footprint(value, False, at.offset, (), tuple(zip(at.shape, at.strides, strict=True)))
                  for value, at in call.operands]
-        written = 0 if call.phase == "start" else nodes[call.node].numel  # the memory is the collective's from its start on
+        written = 0 if call.phase == "start" else nodes[call.node].numel  # the collective owns the memory from its start on
         return [*reads, Footprint(call.node, True, 0, (), ((written, 1),))]
     assert isinstance(call, Product)
     return [*_of_product(call)]
@@ -88,7 +87,7 @@ def _of_kernel(call: KernelCall) -> Iterator[Footprint]:
 
 
 def _axes_of(kernel: Kernel, i: Instruction) -> list[int]:
-    """The axes at whose points an instruction is run."""
+    """The axes that an instruction iterates over."""
     if i.level in ("final",):
         return []
     return [a for a, (_, reduced) in enumerate(kernel.axes) if i.level == "full" or reduced == (i.level == "column")]
@@ -124,10 +123,10 @@ def _digits(x: Matrix) -> tuple[Axes, Axes]:
 
 
 def each_once(writes: Sequence[Footprint], size: int) -> bool:
-    """Whether the footprints touch each of `size` elements once."""
+    """Whether the footprints touch each of `size` elements exactly once."""
     if sum([numel(extent for extent, _ in write.axes) for write in writes]) != size:
         return False
-    if len(writes) == 1:  # as many points as elements: strides that step over one another's reach touch each once
+    if len(writes) == 1:  # as many points as elements: nested strides touch each once
         step = 1
         for stride, extent in sorted((abs(stride), extent) for extent, stride in writes[0].axes if extent > 1):
             if stride != step:
@@ -140,22 +139,22 @@ def each_once(writes: Sequence[Footprint], size: int) -> bool:
         low, high = write.range
         if not 0 <= low <= high <= size:
             return False
-        times[_places(write.offset, write.axes)] += 1
+        times[_offsets(write.offset, write.axes)] += 1
     return bool((times == 1).all())
 
 
 def same_elements(write: Footprint, offset: int, axes: Axes) -> bool:
-    """Whether a footprint touches the elements at `offset` and along `axes`, and no others."""
+    """Whether a footprint touches exactly the elements at `offset` along `axes`."""
     if not numel(extent for extent, _ in write.axes):
         return not numel(extent for extent, _ in axes)
     if _merged(write.offset, write.axes) == _merged(offset, axes):
         return True
-    one, other = (_distinct(_places(*there)) for there in ((write.offset, write.axes), (offset, axes)))
+    one, other = (_distinct(_offsets(*there)) for there in ((write.offset, write.axes), (offset, axes)))
     return np.array_equal(one, other)  # some strides merge in several ways
 
 
 def _merged(offset: int, axes: Axes) -> tuple[int, Axes]:
-    """The first element, and the strides from there on, shortest first, of axes that are merged where they can be."""
+    """The first element, and (extent, stride) of merged axes, the shortest stride first."""
     low, _ = reach(axes)
     found: list[tuple[int, int]] = []
     for stride, extent in sorted([(abs(stride), extent) for extent, stride in axes if extent != 1 and stride]):
@@ -165,23 +164,23 @@ def _merged(offset: int, axes: Axes) -> tuple[int, Axes]:
     return offset + low, tuple(found)
 
 
-def _places(offset: int, axes: Axes) -> np.ndarray:
-    at = np.full((1,), offset, np.int64)
+def _offsets(offset: int, axes: Axes) -> np.ndarray:
+    offsets = np.full((1,), offset, np.int64)
     for extent, stride in axes:
-        at = (at[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
-    return at
+        offsets = (offsets[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+    return offsets
 
 
-def _distinct(places: np.ndarray) -> np.ndarray:
-    """The places in their order, each once. `numpy.unique` hashes them, which takes twenty times as long."""
-    ordered = np.sort(places)
+def _distinct(offsets: np.ndarray) -> np.ndarray:
+    """The offsets sorted and unique. `numpy.unique` hashes them, which takes twenty times as long."""
+    ordered = np.sort(offsets)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
 
 
 def writes_parts(nodes: Sequence[Node], value: int, writes: Sequence[Footprint]) -> bool:
-    """Whether a copy of the whole, and what is written into it, is what a chain of `put`s that ends in `value` says.
+    """Whether a copy of the base, and the writes into it, are those of the chain of `put`s that ends in `value`.
 
-    Of a `scatter`, which is one copy and one launch, that it goes through all its sources.
+    For a `scatter`, which is one copy and one launch, whether it goes through all of its source.
     """
     whole, *into = writes
     at = value
@@ -202,24 +201,24 @@ def writes_parts(nodes: Sequence[Node], value: int, writes: Sequence[Footprint])
 
 
 def writes_each_part(nodes: Sequence[Node], value: int, writes: Sequence[Footprint]) -> bool:
-    """Whether the writes are those of a chain of `put`s that ends in `value`, in any order, and no two of these meet.
+    """Whether the writes are those of a chain of disjoint `put`s that ends in `value`, in any order.
 
-    What none of them writes is not read.
+    Elements that none of them writes are never read.
     """
     parts: list[tuple[int, Axes]] = []
     while "rest" in nodes[value].attrs:
         attrs = nodes[value].attrs
         parts.append((attrs["offset"], tuple(zip(attrs["shape"], attrs["strides"], strict=True))))
         value = nodes[value].inputs[0]
-    places = [_places(*part) for part in parts]
-    if len(_distinct(np.concatenate(places))) != sum(map(len, places)):
+    offsets = [_offsets(*part) for part in parts]
+    if len(_distinct(np.concatenate(offsets))) != sum(map(len, offsets)):
         return False
-    wanted = {_distinct(part).tobytes() for part in places}
-    return len(parts) == len(writes) and wanted == {_distinct(_places(write.offset, write.axes)).tobytes() for write in writes}
+    wanted = {_distinct(part).tobytes() for part in offsets}
+    return len(parts) == len(writes) and wanted == {_distinct(_offsets(write.offset, write.axes)).tobytes() for write in writes}
 
 
 def has_all_terms(nodes: Sequence[Node], call: Call) -> bool:
-    """Whether reductions go through all elements of what they reduce, and products through all terms."""
+    """Whether reductions cover all elements of their inputs, and products all terms."""
     if isinstance(call, Product) and nodes[call.node].op == "matmul":
         return numel((*call.batch, *call.extents)) == numel(nodes[nodes[call.node].inputs[0]].shape) * call.extents[1]
     if not isinstance(call, KernelCall):
@@ -232,16 +231,16 @@ def has_all_terms(nodes: Sequence[Node], call: Call) -> bool:
 
 
 class Tiles(NamedTuple):
-    """The tiles of a loop: how many points it goes through, each point's tile, and the first point of each, and the end."""
+    """The tiles of a loop: its number of points, the tile of each point, and the first point of each tile, then the end."""
 
     points: int
     tile_of: np.ndarray
     first: np.ndarray
 
     def of_items(self, items: int) -> np.ndarray | None:
-        """The tile of each item of a footprint; None where items belong to no tile.
+        """The tile of each item of a footprint; None if items belong to no tile.
 
-        An item belongs to a point; or, where it takes all terms of a sum over a tile at once, to a tile.
+        An item belongs to a point or, if it sums all terms of a tile at once, to a tile.
         """
         if items % self.points == 0:
             return self.tile_of[np.arange(items) // (items // self.points)]
@@ -249,7 +248,7 @@ class Tiles(NamedTuple):
 
 
 def stays_in_tiles(touched: Footprint, size: int, tiles: Tiles) -> bool:
-    """Whether each item touches, of a value of `size` elements, nothing but those that belong to the points of its tile."""
+    """Whether each item touches only its own tile's elements of a value of `size` elements."""
     low, high = touched.of_items()
     if touched.anywhere or size % tiles.points or not len(low):
         return not size
@@ -259,42 +258,41 @@ def stays_in_tiles(touched: Footprint, size: int, tiles: Tiles) -> bool:
 
 
 def keeps_to_tiles(writes: Sequence[Footprint], touched: Sequence[Footprint], size: int, tiles: Tiles) -> bool:
-    """Whether no tile touches, of a value of `size` elements, one that another tile writes: element by element, for tiles
-    that interleave, as the heads of attention do in one row.
+    """Whether no tile touches an element, of a value of `size`, that another tile writes. Checks each element, for tiles that
+    interleave as attention's heads do in a row.
     """
     owner = np.full(size, -1)
-    for number, each in enumerate([*writes, *writes, *touched]):  # once to own, once to find what two tiles write
+    for number, each in enumerate([*writes, *writes, *touched]):  # once to own, once to find double writes
         items = numel(extent for extent, _ in each.outer)
         tile = tiles.of_items(items) if items and not each.anywhere else None
         low, high = each.range
         if tile is None or not 0 <= low <= high <= size:
             return False
-        places = _places(each.offset, each.axes).reshape(items, -1)
+        offsets = _offsets(each.offset, each.axes).reshape(items, -1)
         if number < len(writes):
-            owner[places] = tile[:, None]
-        elif not ((owner[places] == tile[:, None]) | (owner[places] < 0)).all():
+            owner[offsets] = tile[:, None]
+        elif not ((owner[offsets] == tile[:, None]) | (owner[offsets] < 0)).all():
             return False
     return True
 
 
 def goes_in_step(kernel: Kernel, read: Footprint, write: Footprint) -> bool:
-    """Whether a kernel that writes where it reads, in the same steps, has read each element before it writes there.
+    """Whether a kernel that overwrites what it reads, with equal strides, has read each element before it writes it.
 
-    A target is what the kernel stores or reduces. Each is computed at each point of its level from the values that it needs: in
-    one pass after another, then the values of rows, then those of all. In a pass a value is loaded once for a point; it is
-    loaded anew in the next one, and a row's value by any target.
+    A target is a store or a reduction. Targets are computed at each point of their level: pass by pass, then those of rows,
+    then those of the whole. A pass loads a value once a point; the next pass loads it again, as any target does a row's value.
     """
-    if kernel.factors is not None:  # some points are computed twice
+    if kernel.factors is not None:  # some points may be computed twice
         return False
     load, store = kernel.instructions[read.instruction], kernel.instructions[write.instruction]
     if load.name != "load" or store.name != "store":
         return False
     order = _targets(kernel)
     (phase,) = [phase for phase, n in order if n == write.instruction]
-    at = order.index((phase, write.instruction))
-    before = [p for p, n in order[: at + 1] if read.instruction in kernel.needed([n])]
-    after = [p for p, n in order[at + 1 :] if read.instruction in kernel.needed([n])]
-    if phase == _AT_THE_END:  # all reads come first
+    index = order.index((phase, write.instruction))
+    before = [p for p, n in order[: index + 1] if read.instruction in kernel.needed([n])]
+    after = [p for p, n in order[index + 1 :] if read.instruction in kernel.needed([n])]
+    if phase == _AT_THE_END:  # after all reads
         return True
     return not after or (load.level == "full" and {*after} == {phase} and phase in before)
 
@@ -303,7 +301,7 @@ _ROWS, _AT_THE_END = 1 << 20, 1 << 21
 
 
 def _targets(kernel: Kernel) -> list[tuple[int, int]]:
-    """(phase, number) of what a kernel stores or reduces, in order."""
+    """(phase, number) of a kernel's stores and reductions, in order."""
     found = [(step, n) for step in kernel.steps for n in kernel.targets(step)]
     there = {n for _, n in found}
     for n, i in enumerate(kernel.instructions):

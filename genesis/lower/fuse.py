@@ -68,7 +68,7 @@ class _Fusion:
                 self._join(group, index, FULL)
                 group.operations = OPERATION_LIMIT  # nothing joins it
             elif kind in ("elementwise", "gather", "reduce"):
-                self._place(index, node, kind)
+                self._assign(index, node, kind)
             else:
                 group = self._opened("scan" if node.op in SCANS and node.dtype.category < 3 else kind, ())
                 # The gradient by windows several steps apart is one `put` for each remainder of the positions.
@@ -114,7 +114,7 @@ class _Fusion:
         group.passes[index] = depth + (row.kind == "reduce")
         self.home[index] = group
 
-    def _place(self, index: int, node: Node, kind: str) -> None:
+    def _assign(self, index: int, node: Node, kind: str) -> None:
         """Join the latest group that can take a node in, or open one."""
         bases = [self.bases[i] for i in node.inputs]
         homes = [self.home[b] for b in bases if b in self.home]

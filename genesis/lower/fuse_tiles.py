@@ -1,6 +1,6 @@
 """Tile fusion: neighbouring calls that share leading axes become one loop over tiles, and values between them stay in cache.
 
-Before: stages in order. After: the same, with loops in place of chains of calls where a loop saves more than it costs.
+Before: stages in order. After: the same, with loops instead of chains of calls where a loop saves more than it costs.
 Attention's scores are such values: tiled, never fully materialized (Dao et al., 2022).
 
 A chain is followed as far as each call can run point by point after those before it (`tile_access.py`): then any tile of
@@ -33,7 +33,7 @@ TRAFFIC = 0.16  # cycles for each byte that stays in cache
 
 
 def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> list[Stage]:
-    """The stages, with loops in place of chains for which that pays."""
+    """The stages, with loops instead of chains where that pays."""
     search = _Search(nodes, stages, outputs, target)
     result: list[Stage] = []
     at = 0
@@ -142,9 +142,9 @@ class _Search:
         """
         if not later.isdisjoint(call.reads) or not later.isdisjoint(call.writes):
             return False
-        # A worker's first items write, so that a tile has all places.
+        # A worker's first items write instead of adding, so that a tile has all results.
         whole = self.target.sequential_tiles is not None or not isinstance(call, Product) or not call.summed
-        if not whole and numel(call.batch) // call.places % points:  # type: ignore[union-attr]
+        if not whole and numel(call.batch) // call.results % points:  # type: ignore[union-attr]
             return False
         return self._stays(call, (), written, points)
 
@@ -218,7 +218,7 @@ def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Produ
 
 def _alone(call: Product, threads: int) -> Loop:
     """The loop that adds up a batch."""
-    points = numel(call.batch) // call.places
+    points = numel(call.batch) // call.results
     return _divided(Loop((call,), points, -(-points // threads), (), points), threads)
 
 

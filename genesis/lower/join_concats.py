@@ -1,8 +1,8 @@
-"""Concatenations of concatenations are written once.
+"""Nested concatenations are flattened, so that each part is copied once.
 
-Before: a graph. After: no `cat` reads boxes of another one that nothing else reads. What the inner one is made of goes to its
-places in the outer one at once, as `put`s, the largest first. Pads by what lies across the edges of an image are boxes of it
-then: each is copied once, and those of one shape by one kernel.
+Before: a graph. After: no `cat` reads boxes of another one that nothing else reads. The inner one's parts are written to the
+outer one directly, as `put`s, the largest first. Circular and reflected pads become boxes of their image: each is copied once,
+those of one shape by one kernel.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
 from genesis.ops.views import view_node
 
-MOST_BOXES = 27  # those of a volume with all its edges
+MOST_BOXES = 27  # the faces, edges and corners of a volume, and itself
 
 
 class _Box(NamedTuple):
-    """A part of a concatenation, at `place`: its element k is that of `value` at `starts` + `steps` * k."""
+    """A part of a concatenation, at `position`: its element k is element `starts` + `steps` * k of `value`."""
 
     value: int
     starts: tuple[int, ...]
     steps: tuple[int, ...]
-    place: tuple[int, ...]
+    position: tuple[int, ...]
     shape: Shape
 
 
 def join_concats(graph: Simplified) -> Simplified:
-    """The graph with nested concatenations as one each."""
+    """The graph with nested concatenations flattened."""
     nodes = graph.nodes
     if sum(node.op == "cat" for node in nodes) < 2:
         return graph
@@ -64,11 +64,11 @@ def _readers(graph: Simplified) -> dict[int, set[int]]:
 def _boxes(
     nodes: Sequence[Node], index: int, boxes: dict[int, list[_Box]], readers: dict[int, set[int]]
 ) -> tuple[list[_Box], set[int]]:
-    """What a `cat` is made of, and the concatenations that it reads and nothing else does."""
+    """The parts of a `cat`, and the concatenations that it alone reads."""
     node, start = nodes[index], 0
     found: list[_Box] = []
     taken: set[int] = set()
-    kept: set[int] = set()  # what is read in some way that is no box stays
+    kept: set[int] = set()  # read other than by boxes
     for i in node.inputs:
         base, shape = base_of(nodes, i), nodes[i].shape
         parts = _through(nodes, i, boxes[base]) if base in boxes and readers[base] == {index} else None
@@ -78,14 +78,14 @@ def _boxes(
         else:
             taken.add(base)
         for part in parts:
-            place = tuple([p + start * (axis == node.attrs["dim"]) for axis, p in enumerate(part.place)])
-            found.append(part._replace(place=place))
+            position = tuple([p + start * (axis == node.attrs["dim"]) for axis, p in enumerate(part.position)])
+            found.append(part._replace(position=position))
         start += shape[node.attrs["dim"]]
     return found, taken - kept
 
 
 def _through(nodes: Sequence[Node], index: int, parts: list[_Box]) -> list[_Box] | None:
-    """The parts of a value as views of it show them; None where a view is no box of it, forwards or backwards."""
+    """The parts of a value through its views; None if a view is not a box, forwards or backwards, of what it views."""
     views = []
     while nodes[index].op == "view":
         views.append(nodes[index])
@@ -101,7 +101,7 @@ def _through(nodes: Sequence[Node], index: int, parts: list[_Box]) -> list[_Box]
 
 
 def _window(view: Node, shape: Shape) -> tuple[list[int], list[int]] | None:
-    """Where a view starts along each axis of `shape`, and its steps there: 1, -1 or 0."""
+    """A view's start and step (1, -1 or 0) along each axis of `shape`; None if it has none."""
     starts, steps, rest = [], [], view.attrs["offset"]
     if len(view.shape) != len(shape) or not view.numel:
         return None
@@ -116,11 +116,11 @@ def _window(view: Node, shape: Shape) -> tuple[list[int], list[int]] | None:
 
 
 def _seen(parts: Sequence[_Box], starts: Sequence[int], steps: Sequence[int], shape: Shape) -> Iterator[_Box]:
-    """What a window shows of each part."""
+    """The parts as seen through a window: clipped, shifted and perhaps reversed."""
     for part in parts:
         found = []
         for at, own, low, extent, start, step, count in zip(
-            part.starts, part.steps, part.place, part.shape, starts, steps, shape, strict=True
+            part.starts, part.steps, part.position, part.shape, starts, steps, shape, strict=True
         ):
             first, last = 0, count if low <= start < low + extent else 0
             if step:
@@ -132,9 +132,9 @@ def _seen(parts: Sequence[_Box], starts: Sequence[int], steps: Sequence[int], sh
 
 
 def _written(graph: Simplified, joined: dict[int, list[_Box]]) -> Simplified:
-    """The graph with the concatenations `joined` as boxes that are put to their places."""
+    """The graph with the concatenations `joined` as `put`s of their boxes."""
     read = [*graph.nodes]
-    for index, boxes in joined.items():  # read the boxes alone: what lies between is dead
+    for index, boxes in joined.items():  # reads its boxes directly: nodes between them die
         read[index] = Node("cat", tuple([box.value for box in boxes]), {}, read[index].shape, read[index].dtype)
     live = live_nodes(read, graph.outputs)
     result = Rewriting(graph)
@@ -143,9 +143,9 @@ def _written(graph: Simplified, joined: dict[int, list[_Box]]) -> Simplified:
             result.put(-1)
         elif index in joined:
             y = expand(result.constant(0, node.dtype), node.shape)
-            # The largest first: it reads and writes whole lines in order. Edges that were first waited for each line.
+            # The largest first: it streams whole cache lines. Edges that came first would wait for each line.
             for box in sorted(joined[index], key=lambda box: -numel(box.shape)):
-                y = result.add("put", (y, _shown(result, box)), node.shape, node.dtype, _place(node.shape, box))
+                y = result.add("put", (y, _shown(result, box)), node.shape, node.dtype, _put_attributes(node.shape, box))
             result.put(y.index)
         else:
             result.copy(node)
@@ -153,7 +153,7 @@ def _written(graph: Simplified, joined: dict[int, list[_Box]]) -> Simplified:
 
 
 def _shown(result: Rewriting, box: _Box) -> Value:
-    x = result.value(result.place[box.value])
+    x = result.value(result.new_index[box.value])
     own = contiguous_strides(x.shape)
     if box.shape == x.shape and all(step == 1 or extent == 1 for step, extent in zip(box.steps, box.shape, strict=True)):
         return x
@@ -162,7 +162,7 @@ def _shown(result: Rewriting, box: _Box) -> Value:
     return view_node(x, Layout(box.shape, strides, offset), "box")
 
 
-def _place(shape: Shape, box: _Box) -> dict[str, object]:
+def _put_attributes(shape: Shape, box: _Box) -> dict[str, object]:
     strides = contiguous_strides(shape)
-    offset = sum(place * stride for place, stride in zip(box.place, strides, strict=True))
+    offset = sum(position * stride for position, stride in zip(box.position, strides, strict=True))
     return {**Layout(box.shape, strides, offset)._asdict(), "rest": "unread"}

@@ -80,13 +80,13 @@ def _adds_up(nodes: Sequence[Node], total: int, part: int) -> bool:
 
 def _product_of(result: Rewriting, products: Sequence[Node]) -> Value:
     """The sum of products as one."""
-    left, right = ([result.value(result.place[node.inputs[side]]) for node in products] for side in (0, 1))
+    left, right = ([result.value(result.new_index[node.inputs[side]]) for node in products] for side in (0, 1))
     return product(swapped(cat([swapped(a) for a in left])), cat(right))
 
 
 def _columns_of(result: Rewriting, sums: Sequence[Node]) -> Value:
     """The sum of column sums as those of one matrix."""
-    whole = cat([result.value(result.place[node.inputs[0]]) for node in sums])
+    whole = cat([result.value(result.new_index[node.inputs[0]]) for node in sums])
     return result.add("sum", (whole,), sums[0].shape, sums[0].dtype, sums[0].attrs)
 
 
@@ -104,5 +104,5 @@ def _joined(
         if index == root or (node.op == "add" and index in parts and _adds_up(nodes, root, index)):
             waiting += reversed(node.inputs)
         elif index not in leaves:
-            total = result.add("add", (total, result.value(result.place[index])), total.shape, total.dtype)
+            total = result.add("add", (total, result.value(result.new_index[index])), total.shape, total.dtype)
     return total

@@ -77,7 +77,8 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
     taken: set[int] = set()
     for position, o in enumerate(graph.outputs):
         own = position < len(graph.outputs) - saved
-        outputs.append(_owned(result, result.place[o], taken) if own else _in_memory(result, result.place[o], spread=False))
+        moved = result.new_index[o]
+        outputs.append(_owned(result, moved, taken) if own else _in_memory(result, moved, spread=False))
         taken.add(base_of(result.nodes, outputs[-1]))
         result.came_from(o)
     return result.finished(outputs)
@@ -274,7 +275,7 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
 
 
 def result_layout(node: Node, left: Sequence[int]) -> Layout:
-    """Where a matmul's results lie, for each of the batch that its `left` shape tells: in one place along axes to be summed."""
+    """The layout of a matmul's results, over the batch of its `left` shape: stride 0 along axes to be summed."""
     summed = node.attrs.get("summed", 0)
     shape = (*left[:-1], node.shape[-1])
     return Layout(shape, (*(0,) * summed, *contiguous_strides(shape[summed:])), 0)

@@ -80,15 +80,15 @@ class _Listing:
             self._line(f"v{n} = {i.name}(v{n}, {self._operand(i.args[0])})", origin, depth)
         elif i.name == "scatter":
             sign = _SIGNS.get(i.attr("mode"), "=")
-            place = self._place(i.access, self._operand(i.args[0]), i)
-            self._line(f"{place} {sign} {self._operand(i.args[1])}", origin, depth)
+            element = self._element(i.access, self._operand(i.args[0]), i)
+            self._line(f"{element} {sign} {self._operand(i.args[1])}", origin, depth)
         elif i.name == "scan":
             *factors, last = map(self._operand, i.args)
             so_far = " * ".join([*factors, f"v{n}"])
             self._line(f"v{n} = {so_far} {'*' if i.attr('mode') == 'prod' else '+'} {last}", origin, depth)
-            self._line(f"{self._place(i.access)} = v{n}", -1, depth)
+            self._line(f"{self._element(i.access)} = v{n}", -1, depth)
         else:
-            self._line(f"{self._place(i.access)} = {self._operand(i.args[0])}", -1, depth)
+            self._line(f"{self._element(i.access)} = {self._operand(i.args[0])}", -1, depth)
 
     def _line(self, text: str, origin: int, depth: int) -> None:
         comment = self.note(origin) if origin >= 0 else ""
@@ -106,9 +106,9 @@ class _Listing:
     def _expression(self, i: Instruction) -> str:
         args = [self._operand(a) for a in i.args]
         if i.name == "load":
-            return self._place(i.access)
+            return self._element(i.access)
         if i.name == "load_at":
-            return self._place(i.access, args[0], i)
+            return self._element(i.access, args[0], i)
         if i.name == "index":
             assert i.access is not None
             return self._offset(i.access, self.kernel.words[i.access.pointer].value)
@@ -118,7 +118,7 @@ class _Listing:
             return f"{i.dtype.name}({args[0]})"
         return f"{i.name}({', '.join(args)})"
 
-    def _place(self, access: Access | None, indirect: str | None = None, i: Instruction | None = None) -> str:
+    def _element(self, access: Access | None, indirect: str | None = None, i: Instruction | None = None) -> str:
         assert access is not None
         pointer = self.kernel.words[access.pointer]
         offset = self._offset(access, pointer.extra // access.dtype.itemsize)

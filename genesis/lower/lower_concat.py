@@ -98,7 +98,7 @@ def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int])
             result.put(whole)
         else:
             if node.op == "cat":
-                there.setdefault((tuple([result.place[i] for i in node.inputs]), node.attrs["dim"]), len(result.nodes))
+                there.setdefault((tuple([result.new_index[i] for i in node.inputs]), node.attrs["dim"]), len(result.nodes))
             result.copy(node)
     return resimplified(result.finished()) if shared else result.finished()  # views of the shape that another one has
 
@@ -107,7 +107,7 @@ def _found_there(
     result: Rewriting, node: Node, slices: _Slices, there: dict[tuple[tuple[int, ...], int], int]
 ) -> int | None:
     """A concatenation that is `there` whose pieces lie in memory as the slices of `node` do, in its shape."""
-    bases = tuple([_as_it_lies(result.nodes, result.place[value]) for _, _, value in slices.parts])
+    bases = tuple([_as_it_lies(result.nodes, result.new_index[value]) for _, _, value in slices.parts])
     found = there.get((bases, 0)) if slices.rows == 1 else None
     if found is None or result.nodes[found].numel != node.numel:  # it has gaps
         return None
@@ -134,5 +134,5 @@ def _pieces(result: Rewriting, node: Node, axis: int, slices: _Slices) -> Iterat
             yield expand(zero, (*node.shape[:axis], (start - end) // inner, *node.shape[axis + 1 :])).index
         if columns:
             shape = (*node.shape[:axis], columns // inner, *node.shape[axis + 1 :])
-            yield reshape_value(result.value(result.place[value]), shape).index
+            yield reshape_value(result.value(result.new_index[value]), shape).index
         end = start + columns

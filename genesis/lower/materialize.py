@@ -1,7 +1,7 @@
 """Materialization: which of a partition's values get memory.
 
-Before: every node has a group. After: the values that have memory are known. The others live in registers, and are computed
-again by the other groups that read them.
+Before: every node has a group. After: the values that get memory are known. The others stay in registers, and other groups
+that read them recompute them.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from genesis.lower.group import Choice, Decisions, Group
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
-GENERATE_COST = 80  # of a value computed from nothing, such as a random number: it takes no memory traffic at all
-MOST_SINGLES = 8  # what a single number is computed from before each loop that reads it: each takes an address there
-# How much more an element costs that is computed alone for a row of others, which may be less than the row: attention of one
-# query takes 36 us with its weights in memory, and 75 with each exponential computed again beside 64 products.
+GENERATE_COST = 80  # of a value without inputs, such as a random number: recomputing it takes no memory traffic
+MOST_SINGLES = 8  # inputs of a single number recomputed before each loop that reads it: each takes an address there
+# How much more an element costs that is computed as a scalar, once for a row of products: attention of one query takes 36 us
+# with its weights in memory, and 75 with each exponential recomputed beside 64 products.
 LANES = 12
-Recipe = tuple[int, set[int]]  # of a value: the operations that it takes, and what it is computed from
-TRAFFIC = 8  # bytes that an element of float32 takes to be written and read again
+Recipe = tuple[int, set[int]]  # of a value: its operations, and the values it is computed from
+TRAFFIC = 8  # bytes to write and read an element of float32
 
 
 def materialize(
     nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int], target: Target,
     decisions: Decisions,
 ) -> set[int]:
-    """The values that get memory: those that must, and of what other groups read that which is expensive to compute again.
+    """The values that get memory: those that must, and those read by other groups that are expensive to recompute.
 
-    An elementwise value is computed again if that takes little and reads no more than it saves. What it is computed from is
-    then read by the other groups in its place, and needs memory in its turn.
+    An elementwise value is recomputed if that is cheap and reads no more than it saves. The other groups then read its inputs
+    instead, which need memory in turn.
     """
-    found, outside, alone, placed = _must(nodes, outputs, home, bases)
+    found, outside, alone, put_parts = _must(nodes, outputs, home, bases)
     recipe: dict[int, Recipe] = {}  # of elementwise values
     for index, node in enumerate(nodes):
         if index not in home:
@@ -43,15 +43,15 @@ def materialize(
             found |= {index} & outside.keys()
             continue
         recipe[index] = cost, sources = _recipe(nodes, index, found, recipe, home, bases)
-        if index in placed and index not in found:
+        if index in put_parts and index not in found:
             found |= {s for s in sources if s in home and PRIMITIVES[nodes[s].op].kind != "gather"}
         if index in outside and index not in found:
-            # A source that is broadcast is smaller at any batch size, so no choice depends on that size.
+            # A broadcast source is smaller at any batch size, so no choice depends on that size.
             size = node.numel
             large = sum([nodes[s].numel >= size for s in sources])
             each = cost * LANES if cost * LANES >= alone.get(index, inf) else cost
-            # A single number is computed once before a loop, which takes less than a launch; not a draw or a sum of many.
-            # What may fail is computed once: behind it nothing fails any more, and updates may follow products, in place.
+            # A single number is recomputed before a loop, which takes less than a launch; not a draw or a sum of many.
+            # What may fail is computed once: after it nothing fails, so updates may follow in place.
             kept = (row.fault is not None and len(outside[index]) > 1) or (
                 cost > GENERATE_COST or len(sources) > MOST_SINGLES if node.numel == 1 else
                 is_worth_keeping(each, node.nbytes, target, len(sources), large))
@@ -64,7 +64,7 @@ def _recipe(
     nodes: Sequence[Node], index: int, found: Collection[int], recipe: Mapping[int, Recipe], home: Mapping[int, Group],
     bases: Sequence[int],
 ) -> Recipe:
-    """How an elementwise value is computed from what has memory."""
+    """The cost of an elementwise value, and the values with memory that it is computed from."""
     cost, sources = PRIMITIVES[nodes[index].op].cost, set[int]()
     for i in nodes[index].inputs:
         base = bases[i]
@@ -82,13 +82,13 @@ def _recipe(
 def _must(
     nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int]
 ) -> tuple[set[int], dict[int, set[int]], dict[int, int], set[int]]:
-    """The values that must have memory (outputs, and what products, host calls and gathers read), all that is read by groups
-    other than its own, with these, of what is read there once for a row, how many elements the shortest has, and the values
-    that the kernel computes which writes them into a part of another."""
+    """Four results: the values that must have memory (outputs, and what products, host calls and gathers read); values that
+    groups other than their own read, with these groups; for those read once a row, the shortest row's length; and values
+    that the kernel computes which puts them into a part of another."""
     found = {bases[o] for o in outputs if bases[o] in home}
     outside: dict[int, set[int]] = {}
     alone: dict[int, int] = {}
-    placed: set[int] = set()
+    put_parts: set[int] = set()
     counts = Counter(bases[i] for node in nodes if node.op != "view" for i in node.inputs)
     for index, node in enumerate(nodes):
         op = node.op
@@ -103,7 +103,7 @@ def _must(
             there = home.get(base)
             if there is not None:
                 if "rest" in attrs and counts[base] == 1 and _is_elementwise(nodes[base]):
-                    placed.add(base)
+                    put_parts.add(base)
                 elif in_memory:
                     found.add(base)
                 elif there is not here:
@@ -112,23 +112,23 @@ def _must(
                         alone[base] = min(row, alone.get(base, row))
         if kind == "gather" and bases[node.inputs[0]] in home:
             found.add(bases[node.inputs[0]])
-    return found, outside, alone, placed
+    return found, outside, alone, put_parts
 
 
 def _is_elementwise(node: Node) -> bool:
-    """Whether one kernel computes and writes all parts of a value like this one."""
+    """Whether the kernel that puts a value into another can compute it."""
     return PRIMITIVES[node.op].kind == "elementwise"
 
 
 def _spread(node: Node) -> int:
-    """For how many elements of a row a node shows each element of another one."""
+    """How many elements of a row a node broadcasts each element to."""
     return node.shape[-1] if node.op == "view" and node.shape and not node.attrs["strides"][-1] else 1
 
 
 def is_worth_keeping(cost: int, nbytes: int, target: Target, sources: int, large: int) -> bool:
-    """Whether to write a value and read it again, rather than compute it again.
+    """Whether to store a value rather than recompute it.
 
-    It takes `cost` simple operations an element, from `sources` values in memory, `large` of them as large as itself.
+    Recomputing takes `cost` simple operations an element from `sources` values in memory, `large` of them as large as itself.
     """
     if not sources:
         return cost > GENERATE_COST

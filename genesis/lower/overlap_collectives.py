@@ -7,7 +7,7 @@ Collectives start in the order of the program, which is the same on all ranks, a
 
 A transient collective waits besides for those that read what earlier ones have left, so that few results are in memory.
 
-A stage that may fail keeps its place, and nothing is under way there: other ranks would wait for what is given up.
+A stage that may fail is not moved, and nothing is in flight there: other ranks would wait for what is given up.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class _Overlap:
 
     def _ordered(self) -> Iterator[Stage]:
         order = [*self.collectives]
-        for place, number in enumerate(order):
+        for position, number in enumerate(order):
             if not self._is_ready(number):  # what a later one needs is computed before this one waits
-                ahead = next((later for later in order[place + 1 : place + 1 + AHEAD] if self._is_ready(later)), number)
+                ahead = next((later for later in order[position + 1 : position + 1 + AHEAD] if self._is_ready(later)), number)
                 for need in sorted(self.needs[ahead]) if ahead != number else ():
                     yield from self._with_needs(need)
             yield from self._with_needs(number)

@@ -97,10 +97,10 @@ def _sunk(graph: Simplified) -> Simplified:
     for index, node in enumerate(nodes):
         if is_quick_product(nodes, node):
             moving.update(_region(nodes, readers, index)[0])
-    place = [*range(len(nodes))]  # that of the node in front of which each is to be
+    before = [*range(len(nodes))]  # the node in front of which each is to be
     for index in sorted(moving - outputs, reverse=True):
-        place[index] = min([place[reader] for reader in readers.get(index, ())], default=index)
-    order = sorted(range(len(nodes)), key=lambda index: (place[index], index))
+        before[index] = min([before[reader] for reader in readers.get(index, ())], default=index)
+    order = sorted(range(len(nodes)), key=lambda index: (before[index], index))
     if order == [*range(len(nodes))]:
         return graph
     number = {index: position for position, index in enumerate(order)}
@@ -118,12 +118,12 @@ def _copied(graph: Simplified, copies: dict[int, list[int]]) -> Simplified:
             for value in region:
                 old = graph.nodes[value]
                 if _is_large(graph.nodes, value, region[0]):
-                    again[value] = result.append(old.renumbered(tuple([again.get(i, result.place[i]) for i in old.inputs])))
+                    again[value] = result.append(old.renumbered(tuple([again.get(i, result.new_index[i]) for i in old.inputs])))
                     result.came_from(value)
             for value, number in again.items():
-                original[value], result.place[value] = result.place[value], number
+                original[value], result.new_index[value] = result.new_index[value], number
         result.copy(node)
-    return without_dead(result.finished([original.get(o, result.place[o]) for o in graph.outputs]))
+    return without_dead(result.finished([original.get(o, result.new_index[o]) for o in graph.outputs]))
 
 
 def _is_large(nodes: Sequence[Node], value: int, product: int) -> bool:

@@ -18,45 +18,45 @@ class Simplified(NamedTuple):
 
 
 class Rewriting(Graph):
-    """A graph made of another: `place` is where the value of each source node is now, in the order of the source's nodes."""
+    """A graph made of another. `new_index` maps each source node, in order, to the node that has its value now."""
 
-    __slots__ = ("origins", "place", "source")
+    __slots__ = ("new_index", "origins", "source")
 
     def __init__(self, source: Simplified) -> None:
         super().__init__()
         self.source = source
         self.origins: list[int] = []
-        self.place: list[int] = []
+        self.new_index: list[int] = []
 
     def copy(self, node: Node) -> None:
-        """The next source node is the next node: most are, so this is `put(append(moved(node)))` in a single call."""
-        nodes, place = self.nodes, self.place
-        self.origins.append(self.source.origins[len(place)])
-        inputs = tuple(map(place.__getitem__, node.inputs))
-        place.append(len(nodes))
+        """Copy the next source node: `put(append(moved(node)))` in one call, as most nodes are copied."""
+        nodes, new_index = self.nodes, self.new_index
+        self.origins.append(self.source.origins[len(new_index)])
+        inputs = tuple(map(new_index.__getitem__, node.inputs))
+        new_index.append(len(nodes))
         nodes.append(node.renumbered(inputs))
 
     def moved(self, node: Node) -> Node:
-        """A source node that reads its inputs where they are now."""
-        return node.renumbered(tuple(map(self.place.__getitem__, node.inputs)))
+        """A source node with its inputs renumbered."""
+        return node.renumbered(tuple(map(self.new_index.__getitem__, node.inputs)))
 
     def append(self, node: Node) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
     def put(self, position: int) -> None:
-        """The next source node's value is at `position`. What was added since the last one comes from it."""
-        self.came_from(len(self.place))
-        self.place.append(position)
+        """Map the next source node to node `position`. Nodes that were added since the last one originate from it."""
+        self.came_from(len(self.new_index))
+        self.new_index.append(position)
 
     def came_from(self, index: int) -> None:
-        """Nodes without an origin come from source node `index`."""
+        """Nodes without an origin originate from source node `index`."""
         self.origins += [self.source.origins[index]] * (len(self.nodes) - len(self.origins))
 
     def finished(self, outputs: list[int] | None = None) -> Simplified:
-        """The new graph; its outputs are where the source's are now, if nothing else is given."""
+        """The new graph; by default its outputs are the source's, renumbered."""
         if outputs is None:
-            outputs = [self.place[o] for o in self.source.outputs]
+            outputs = [self.new_index[o] for o in self.source.outputs]
         return Simplified(self.nodes, outputs, self.origins)
 
 
@@ -81,14 +81,14 @@ def only_live(graph: Simplified, live: bytearray) -> Simplified:
     """The nodes that are `live`."""
     if all(live):
         return graph
-    place = [-1] * len(live)
-    moved = place.__getitem__
+    new_index = [-1] * len(live)
+    moved = new_index.__getitem__
     nodes: list[Node] = []
     for index, node in enumerate(graph.nodes):
         if live[index]:
-            place[index] = len(nodes)
+            new_index[index] = len(nodes)
             nodes.append(node.renumbered(tuple(map(moved, node.inputs))))
-    return Simplified(nodes, [place[o] for o in graph.outputs], list(compress(graph.origins, live)))
+    return Simplified(nodes, [new_index[o] for o in graph.outputs], list(compress(graph.origins, live)))
 
 
 def base_of(nodes: Sequence[Node], index: int) -> int:

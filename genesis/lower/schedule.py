@@ -1,6 +1,6 @@
-"""The schedule: kernels in order, side by side where they do not depend on each other, and a place for each value.
+"""The schedule: calls in order, in parallel where they are independent, and the location of each value.
 
-A schedule names storage and words, no addresses: a backend turns it into a program.
+A schedule names storage and kernel arguments, not addresses: a backend turns it into a program.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from genesis.ops.registry import PRIMITIVES
 
 
 class Location(NamedTuple):
-    """Where a value lies: the k-th input or output, or a byte offset in the arena."""
+    """Where a value lies: its position among the inputs or outputs, or its byte offset in the arena."""
 
     kind: str
-    place: int
+    position: int
 
 
 class Schedule(NamedTuple):
-    """Stages in order, the place of every value in memory, the arena's size in bytes, and, for what loops add up, where in
-    the arena each worker has its own sum, one after the other."""
+    """Stages in order, the location of each value, the arena's size in bytes; and for values that loops accumulate, the offset
+    in the arena of the workers' partial sums, which lie one after the other."""
 
     stages: list[Stage]
     locations: dict[int, Location]

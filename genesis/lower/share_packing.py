@@ -36,8 +36,8 @@ def share_packing(graph: Simplified, strip: int) -> Simplified:
             continue
         right = node.inputs[1]
         if right not in packed:
-            packed[right] = _in_strips(result.value(result.place[right]), strip // node.dtype.itemsize)
-        left = result.place[node.inputs[0]]
+            packed[right] = _in_strips(result.value(result.new_index[right]), strip // node.dtype.itemsize)
+        left = result.new_index[node.inputs[0]]
         result.put(result.append(node.renumbered((left, packed[right].index))))
     return result.finished()
 

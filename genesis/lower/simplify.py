@@ -24,10 +24,10 @@ from genesis.ops.layout import Layout
 from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
 
-# Which of its inputs an operation is, of those that compute nothing.
+# Operations that compute nothing: which of its inputs each one is.
 FORWARDED = {
     "custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "kept_in_parts": 0, "rewritten": 1, "with_value": 1}
-# The operand that changes nothing, and where it stands. x + 0 is not among them, for -0.0 + 0 is 0.0; nor is x * 0 a zero, for
+# The neutral operand and its argument position (2: either). x + 0 is not among them, as -0.0 + 0 is 0.0; nor is x * 0 zero, as
 # x may be NaN.
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
 
@@ -41,21 +41,21 @@ def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
 
 
 def resimplified(graph: Simplified) -> Simplified:
-    """A graph that was rewritten since, in the form stated above."""
+    """A graph that a pass has rewritten, simplified again."""
     again = simplify(graph.nodes, graph.outputs)
     return again._replace(origins=[graph.origins[i] for i in again.origins])
 
 
 @dataclass(slots=True)
 class _Kept:
-    """The nodes of a graph under construction, of equal ones the first, and where each came from."""
+    """The nodes of a graph under construction, without duplicates, and the origin of each."""
 
     nodes: list[Node] = field(default_factory=list)
     origins: list[int] = field(default_factory=list)
     seen: dict[Key, int] = field(default_factory=dict)
 
     def add(self, node: Node, origin: int) -> int:
-        """The position of `node`, or of the one that is equal to it; inputs and collectives are equal to none."""
+        """The position of `node` or of an equal one (value numbering); inputs and collectives are equal to none."""
         nodes = self.nodes
         alone = node.op == "input" or PRIMITIVES[node.op].kind == "collective"
         found = self.seen.setdefault(("alone", origin) if alone else node.key(), len(nodes))
@@ -65,7 +65,7 @@ class _Kept:
         return found
 
     def add_view(self, view: Node, origin: int) -> int:
-        """The position of what `view` shows: of its input, if that is all of it in row-major order."""
+        """The position of a view: that of its input if it is the identity."""
         view = _seen_through(view, self.nodes)
         (source,) = view.inputs
         if self.nodes[source].shape == view.shape and _is_identity(view):
@@ -74,27 +74,27 @@ class _Kept:
 
 
 def _rewritten(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
-    """One walk over the graph, each node rewritten by what its inputs have become. What loses its readers stays."""
-    live = live_nodes(nodes, outputs)  # a quarter of a training step's nodes are dead: they are not looked at
+    """One forward walk that rewrites each node by its rewritten inputs. Nodes that lose their readers stay."""
+    live = live_nodes(nodes, outputs)  # a quarter of a training step's nodes are dead
     kept = _Kept()
-    place = [-1] * len(nodes)
-    moved = place.__getitem__
+    new_index = [-1] * len(nodes)
+    moved = new_index.__getitem__
     for index, node in enumerate(nodes):
         if not live[index]:
             continue
         if 0 in node.shape:
             zero = kept.add(Node("constant", (), {"value": 0, "weak": False}, (), node.dtype), index)
-            place[index] = kept.add(_view(node, zero, node.shape, (0,) * len(node.shape), "expand"), index)
+            new_index[index] = kept.add(_view(node, zero, node.shape, (0,) * len(node.shape), "expand"), index)
             continue
         node = node.renumbered(tuple(map(moved, node.inputs)))
         if node.op == "view":
-            place[index] = kept.add_view(node, index)
+            new_index[index] = kept.add_view(node, index)
             continue
         if "axes" in node.attrs:
             node = _over_one_axis(node, kept.nodes)
         same = _forwarded(node, kept.nodes)
-        place[index] = kept.add(node if node.shape else _constant_folded(node, kept.nodes), index) if same is None else same
-    return Simplified(kept.nodes, [place[o] for o in outputs], kept.origins)
+        new_index[index] = kept.add(node if node.shape else _constant_folded(node, kept.nodes), index) if same is None else same
+    return Simplified(kept.nodes, [new_index[o] for o in outputs], kept.origins)
 
 
 def _view(like: Node, source: int, shape: Shape, strides: Shape, label: str) -> Node:
@@ -109,7 +109,7 @@ def _view(like: Node, source: int, shape: Shape, strides: Shape, label: str) -> 
 def _only_read_transposed(graph: Simplified, live: bytearray) -> set[int]:
     """The matrix products that are live, and that no live node reads in their own layout.
 
-    Last product first: the operands of a product computed transposed are read transposed in their turn.
+    Walks backwards: the operands of a transposed product are read transposed in turn.
     """
     nodes = graph.nodes
     products = [index for index, node in enumerate(nodes) if node.op == "matmul" and live[index]]
@@ -135,13 +135,13 @@ def _only_read_transposed(graph: Simplified, live: bytearray) -> set[int]:
 
 
 def _products_transposed(graph: Simplified, products: Collection[int], live: bytearray) -> Simplified:
-    """What is live, with `products` computed transposed, (A B)^T = B^T A^T, and each read through a transposing view.
+    """The live nodes, with `products` computed as (A B)^T = B^T A^T and read through a transposing view.
 
-    Gradients of weights are such products: they come out in the layout of the weight, and the copy is gone.
+    Weight gradients are such products: they then come out in the weight's layout, without a copy.
     """
     kept = _Kept()
-    place = [-1] * len(live)
-    moved = place.__getitem__
+    new_index = [-1] * len(live)
+    moved = new_index.__getitem__
     for index, node in enumerate(graph.nodes):
         if not live[index]:
             continue
@@ -153,11 +153,11 @@ def _products_transposed(graph: Simplified, products: Collection[int], live: byt
             if "only" in attrs:
                 attrs["only"] = exchanged(attrs["only"], "mn")
             product = kept.add(Node("matmul", swapped, attrs, shape, node.dtype, node.differentiable), origin)
-            place[index] = kept.add_view(_swapped(kept.nodes[product], product), origin)
+            new_index[index] = kept.add_view(_swapped(kept.nodes[product], product), origin)
         else:
             node = node.renumbered(inputs)
-            place[index] = kept.add_view(node, origin) if node.op == "view" else kept.add(node, origin)
-    return Simplified(kept.nodes, [place[o] for o in graph.outputs], kept.origins)
+            new_index[index] = kept.add_view(node, origin) if node.op == "view" else kept.add(node, origin)
+    return Simplified(kept.nodes, [new_index[o] for o in graph.outputs], kept.origins)
 
 
 def _swaps(view: Node, product: Node) -> bool:
@@ -166,7 +166,7 @@ def _swaps(view: Node, product: Node) -> bool:
 
 
 def _goes_down(view: Node, product: Node) -> bool:
-    """Whether a node views all of `product`, and its last axis goes down the columns, of one matrix or several."""
+    """Whether a node views all of `product` with its last axis along the columns, of one matrix or several."""
     return view.op == "view" and view.shape[-1:] > (1,) and view.numel == product.numel and (
         view.shape[-1] % product.shape[-2], view.attrs["strides"][-1], view.attrs["offset"]) == (0, product.shape[-1], 0)
 
@@ -185,7 +185,7 @@ def _swapped(node: Node, index: int) -> Node:
 
 
 def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
-    """A view of a view as a view of what that one views, where there is such a view."""
+    """A view of a view as one view, where strides can express it."""
     inner = kept[view.inputs[0]]
     if inner.op != "view":
         return view
@@ -200,13 +200,13 @@ def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
 
 
 def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
-    """The value that `node` equals, if it computes nothing."""
+    """The value that `node` forwards, if it computes nothing."""
     op, inputs = node.op, node.inputs
     if op in FORWARDED and "materialize" not in node.attrs:
         return inputs[FORWARDED[op]]
     if op == "cast" and kept[inputs[0]].dtype is node.dtype:
         return inputs[0]
-    if op == "put" and _shows(kept[inputs[1]], inputs[0], node.attrs):  # `x[0] += 1` is told twice
+    if op == "put" and _shows(kept[inputs[1]], inputs[0], node.attrs):  # `x[0] += 1` puts twice
         return inputs[0]
     if op in _UNIT_OPERAND:
         last, unit = _UNIT_OPERAND[op]
@@ -218,7 +218,7 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
 
 
 def _over_one_axis(node: Node, kept: Sequence[Node]) -> Node:
-    """A reduction over leading axes that are one axis of the value that its input shows: equal ones are then one."""
+    """A reduction over leading axes that its input view splits from one axis, as a reduction over that axis."""
     axes, view = node.attrs["axes"], kept[node.inputs[0]]
     if len(axes) < 2 or axes != tuple(range(len(axes))) or view.op != "view" or not _is_identity(view):
         return node
@@ -229,26 +229,26 @@ def _over_one_axis(node: Node, kept: Sequence[Node]) -> Node:
 
 
 def _shows(node: Node, base: int, at: Mapping[str, Any]) -> bool:
-    """Whether a node is what lies at a layout of `base`."""
+    """Whether a node is the view of `base` with this layout."""
     return node.op == "view" and node.inputs == (base,) and all(node.attrs[name] == at[name] for name in Layout._fields)
 
 
 def _is_identity(node: Node) -> bool:
-    """Whether a view of a value of its own shape shows that value. A barrier is one that must not be seen through."""
+    """Whether a view of a value of its own shape is the identity. A barrier must not be seen through."""
     at = node.attrs
     return "barrier" not in at and tuple(at["strides"]) == contiguous_strides(node.shape) and not at["offset"]
 
 
 def _constant(kept: Sequence[Node], index: int) -> Scalar | None:
-    """The number that a value has everywhere, if it is a literal or a view of one."""
+    """The number that all elements of a value have, if it is a literal or a view of one."""
     node = kept[base_of(kept, index)]
     return node.attrs["value"] if node.op == "constant" else None
 
 
 def _constant_folded(node: Node, kept: Sequence[Node]) -> Node:
-    """A 0-d `node`, or the literal that it is if its inputs are literals: its NumPy reference computes it."""
+    """Fold a 0-d `node` whose inputs are literals into a literal, by its NumPy reference."""
     row = PRIMITIVES[node.op]
-    # An index that is out of range fails when the program runs, with the user's line, and so does a division by 0.
+    # An index out of range and a division by 0 fail when the program runs, with the user's line.
     if not node.inputs or row.kind != "elementwise" or row.fault is not None or node.dtype.is_complex:
         return node
     values = [_constant(kept, i) for i in node.inputs]

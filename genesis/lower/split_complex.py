@@ -33,7 +33,7 @@ def split_complex(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
 
 
 class _Split(Rewriting):
-    """The graph under construction. A complex value of the source is in memory, at its `place`, or has `parts`, or both."""
+    """The graph under construction. A complex value of the source has a node (in `new_index`), or `parts`, or both."""
 
     __slots__ = ("parts",)
 
@@ -42,36 +42,36 @@ class _Split(Rewriting):
         self.parts: dict[int, Parts] = {}
 
     def whole(self, index: int) -> int:
-        """Where source value `index` is, as one value."""
-        if self.place[index] < 0:
-            self.place[index] = complex_value(*self.parts[index]).index
+        """The node of source value `index` as one value."""
+        if self.new_index[index] < 0:
+            self.new_index[index] = complex_value(*self.parts[index]).index
             self.came_from(index)
-        return self.place[index]
+        return self.new_index[index]
 
     def split(self, index: int) -> Value | Parts:
         """Source value `index`; of a complex one, the parts."""
         if not self.source.nodes[index].dtype.is_complex:
-            return self.value(self.place[index])
+            return self.value(self.new_index[index])
         if index not in self.parts:
-            z = self.value(self.place[index])
+            z = self.value(self.new_index[index])
             self.parts[index] = Parts(real_value(z), imag_value(z))
         return self.parts[index]
 
     def added(self, node: Node) -> int:
         """The position of the next source node's value; -1 if it has parts alone."""
-        here = len(self.place)
+        here = len(self.new_index)
         if not (node.dtype.is_complex or any([self.source.nodes[i].dtype.is_complex for i in node.inputs])):
             return self.append(self.moved(node))
         if node.op in FORWARDED:
             same = node.inputs[FORWARDED[node.op]]
             if same in self.parts:
                 self.parts[here] = self.parts[same]
-            return self.place[same]
+            return self.new_index[same]
         kind = PRIMITIVES[node.op].kind
         if node.op in ("constant", "scalar"):
             self.parts[here] = self._number(node)
             return -1
-        if node.op == "view" and self.place[node.inputs[0]] < 0:
+        if node.op == "view" and self.new_index[node.inputs[0]] < 0:
             self.parts[here] = Parts(*[
                 self.add("view", (part,), node.shape, part.dtype, node.attrs) for part in self.parts[node.inputs[0]]])
             return -1

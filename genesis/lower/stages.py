@@ -66,12 +66,12 @@ class Product(NamedTuple):
 
     @property
     def summed(self) -> bool:
-        """Whether matrices along an axis of the batch are added up in one place."""
+        """Whether matrices along an axis of the batch accumulate into one result."""
         return any(extent > 1 and not step for extent, step in zip(self.batch, self.c.steps, strict=True))
 
     @property
-    def places(self) -> int:
-        """How many matrices of the batch have a place each; all others are added to these."""
+    def results(self) -> int:
+        """How many result matrices the batch has; it accumulates into these."""
         return numel(extent for extent, step in zip(self.batch, self.c.steps, strict=True) if step)
 
     def resized(self, axis: str, extent: int) -> Product:
@@ -213,10 +213,10 @@ def estimate(nodes: Sequence[Node], stage: Stage, target: Target) -> Estimate:
 def _bytes_of(call: KernelCall, private: Sequence[int]) -> int:
     """Each element that a kernel reads or writes in memory, once: a second access to it is served by the cache."""
     accesses = [(call.kernel.words[i.access.pointer], i.access) for i in call.kernel.instructions if i.access is not None]
-    places = {(word, access.strides): access.dtype.itemsize for word, access in accesses
+    accesses = {(word, access.strides): access.dtype.itemsize for word, access in accesses
               if word.kind == "pointer" and word.value not in private}
     return sum(size * numel(call.extents[axis] for axis, stride in enumerate(strides) if stride)
-               for (_, strides), size in places.items())
+               for (_, strides), size in accesses.items())
 
 
 def _operations_of(call: KernelCall) -> int:

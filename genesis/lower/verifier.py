@@ -1,22 +1,21 @@
-"""The verifier: proves of a finished program that each launch finds in memory the values that it is to read.
+"""The verifier proves that each launch of a finished program finds the values it reads in memory.
 
-It takes what lowering made (the nodes, the launches, where values lie, which inputs may give their memory to outputs) and runs
-the launches in order over a model of memory, in which each range of bytes has the value that was last written there. It shares
-no code with the passes that plan programs, and takes every donation as made: memory overlaps nowhere else where some are not.
-What it proves:
+It takes the result of lowering (nodes, launches, locations, donations) and runs the launches in order over a model of memory,
+which maps each range of bytes to the value last written there. It shares no code with the passes that plan programs. It assumes
+that every donation happens: without some of them memory overlaps less. It proves:
 
 1. Each access lies within its value, and each value within its memory.
-2. A launch reads a value where it is whole: all of it has been written, and nothing over it since.
-3. Each element of a value is written once, but where a copy is written into (`put`, `scatter`) and where terms are added up.
-4. Calls that run side by side, and tiles of a loop or of an epilogue, touch nothing that another one writes; calls may write
+2. A launch reads a value only when all of it has been written and nothing has overwritten it.
+3. Each element of a value is written once, except where a copy is written into (`put`, `scatter`) and where terms accumulate.
+4. Calls that run in parallel, and tiles of a loop or of an epilogue, touch nothing that another one writes; calls may write
    parts of one concatenation.
-5. A kernel that writes over what it reads goes through both in step: it has read an element before, and never reads it again.
-6. Nothing can fail any more once an input may have been written over.
-7. In the end all results are there, whole, and no memory of theirs is the arena's, an input's or another result's; but what is
+5. A kernel that overwrites what it reads does so in step: it reads an element before it writes it, and never again.
+6. Nothing can fail once an input may have been overwritten.
+7. In the end all results are complete, and lie neither in the arena nor in the memory of an input or of another result; values
    saved for backward may share the memory of an input or a result.
-8. Reductions and products go through as many elements as there are to reduce.
+8. Reductions and products cover as many elements as there are to reduce.
 
-It does not prove that a kernel reads the right elements of a value, nor that it computes the right things of them.
+It does not prove that a kernel reads the right elements of a value, nor that it computes the right function of them.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ LINE = 64  # bytes: two partial sums share no cache line
 
 
 class MemoryPlanError(AssertionError):
-    """A program that would compute something else than its graph says: the launch, the value, the bytes."""
+    """A program would not compute what its graph says; names the launch, the value and the bytes."""
 
 
 class Span(NamedTuple):
@@ -68,7 +67,7 @@ class Span(NamedTuple):
 
 
 def verify(lowered: Lowered, saved: int = 0) -> None:
-    """Raise MemoryPlanError unless all of the above holds; the last `saved` results are for backward alone."""
+    """Raise MemoryPlanError unless all of the above holds; the last `saved` results are only for backward."""
     program = _Program(lowered)
     for number, stage in enumerate(lowered.schedule.stages):
         program.run(number, stage)
@@ -76,66 +75,67 @@ def verify(lowered: Lowered, saved: int = 0) -> None:
 
 
 class _Program:
-    """A program under way: what memory holds."""
+    """A program being run: the contents of memory."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.nodes, self.schedule = lowered, lowered.nodes, lowered.schedule
         self.workers = 1 if lowered.target.sequential_tiles else lowered.target.threads
         self.launch = "before the first launch"
         self.spans: dict[int, Span] = {}
-        self.holds: dict[tuple[str, int], dict[int, Span]] = {}  # memory -> the values that are there now
+        self.holds: dict[tuple[str, int], dict[int, Span]] = {}  # memory -> the values in it
         self.lost: dict[int, str] = {}  # value -> what has been written over it
         self.written: dict[int, list[Footprint]] = {}
-        self.overwritten: int | None = None  # the first input that may have been
+        self.overwritten: int | None = None  # the first input that may have been overwritten
         calls = [call for stage in self.schedule.stages for call in stage]
         self.tiled = {value: call for call in calls if isinstance(call, Loop) for value in call.private}
         self.inside = {id(call): [(part, footprints(self.nodes, part)) for part in parts(call)] for call in calls}
         self.to_come: Counter[int] = Counter()  # value -> how many calls have yet to write to it
         for found in [found for inside in self.inside.values() for _, found in inside]:
             self.to_come.update({each.value for each in found if each.writes})
-        self._place_values()
+        self._locate_values()
 
     def fail(self, value: int, problem: str) -> MemoryPlanError:
         node = self.nodes[value]
         where = f", {self.spans[value]}," if value in self.spans else ""
         return MemoryPlanError(f"{self.launch}: %{value} = {node.op}(), {node.dtype.name}{list(node.shape)}{where} {problem}")
 
-    # ---- places ----
+    # ---- locations ----
 
-    def _place_values(self) -> None:
-        """Where values lie: an output that may lie in an input does."""
+    def _locate_values(self) -> None:
+        """The span of each value, with every donation taken."""
         donors = {output: k for k, output in self.lowered.donations}
-        for value, (kind, place) in self.schedule.locations.items():
+        for value, (kind, position) in self.schedule.locations.items():
             node = self.nodes[value]
             size = node.dtype.itemsize
             if (kind == "input") is not (node.op == "input"):
-                raise self.fail(value, f"is to lie in {kind} {place}")
+                raise self.fail(value, f"is to lie in {kind} {position}")
             if kind == "input":
                 low, high = self._whole(value).range
-                self.spans[value] = Span((kind, place), low * size, high * size)
+                self.spans[value] = Span((kind, position), low * size, high * size)
             elif kind == "output":
-                self.spans[value] = Span(("input", donors[place]) if place in donors else (kind, place), 0, node.nbytes)
+                memory = ("input", donors[position]) if position in donors else (kind, position)
+                self.spans[value] = Span(memory, 0, node.nbytes)
             else:
                 loop = self.tiled.get(value)
                 nbytes = node.nbytes if loop is None else (loop.partials or self.workers) * loop.tile_bytes(node.nbytes)
-                self.spans[value] = self._in_arena(value, place, nbytes)
+                self.spans[value] = self._in_arena(value, position, nbytes)
         for value in self.lowered.inputs:
             self.holds.setdefault(self.spans[value].memory, {})[value] = self.spans[value]
-        inputs = {self.schedule.locations[value].place: value for value in self.lowered.inputs}
-        for value, (kind, place) in self.schedule.locations.items():
-            if kind == "output" and place in donors:
-                given = inputs[donors[place]]
-                dense = each_once([self._whole(given)], self.nodes[given].numel)
-                if len(donors) < len(self.lowered.donations) or not dense or self.spans[given] != self.spans[value]:
-                    raise self.fail(value, f"does not fill input %{given}, {self.spans[given]}")
+        inputs = {self.schedule.locations[value].position: value for value in self.lowered.inputs}
+        for value, (kind, position) in self.schedule.locations.items():
+            if kind == "output" and position in donors:
+                donor = inputs[donors[position]]
+                dense = each_once([self._whole(donor)], self.nodes[donor].numel)
+                if len(donors) < len(self.lowered.donations) or not dense or self.spans[donor] != self.spans[value]:
+                    raise self.fail(value, f"does not fill input %{donor}, {self.spans[donor]}")
 
-    def _in_arena(self, value: int, place: int, nbytes: int) -> Span:
-        if place < 0 or place + nbytes > self.schedule.arena_bytes or place % self.nodes[value].dtype.itemsize:
-            raise self.fail(value, f"takes {nbytes} bytes from {place} on of an arena of {self.schedule.arena_bytes}")
-        return Span(("arena", 0), place, place + nbytes)
+    def _in_arena(self, value: int, offset: int, nbytes: int) -> Span:
+        if offset < 0 or offset + nbytes > self.schedule.arena_bytes or offset % self.nodes[value].dtype.itemsize:
+            raise self.fail(value, f"takes {nbytes} bytes from {offset} on of an arena of {self.schedule.arena_bytes}")
+        return Span(("arena", 0), offset, offset + nbytes)
 
     def _whole(self, value: int) -> Footprint:
-        """All elements of a value, as they lie."""
+        """All elements of a value, in its layout."""
         node = self.nodes[value]
         strides = node.attrs.get("strides") if node.op == "input" else None
         axes = ((node.numel, 1),) if strides is None else tuple(zip(node.shape, strides, strict=True))
@@ -144,7 +144,7 @@ class _Program:
     # ---- launches ----
 
     def run(self, number: int, stage: Stage) -> None:
-        """A stage: its calls run side by side."""
+        """Run a stage, whose calls run in parallel."""
         beside: dict[tuple[str, int], list[tuple[Span, bool, int]]] = {}  # by their memory: a step writes to hundreds
         for call in stage:
             self.launch = f"stage {number}, {_name(self.nodes, call)}"
@@ -154,7 +154,7 @@ class _Program:
             found = [each for _, touched in inside for each in touched]
             missing = [each.value for each in found if each.value not in self.spans]
             if missing:
-                raise self.fail(missing[0], "has no place in memory")
+                raise self.fail(missing[0], "has no location in memory")
             own = [(self.spans[value], writes, value) for value, writes in {(each.value, each.writes) for each in found}]
             for span, writes, value in own:
                 joins = writes and self.nodes[value].op == "cat"  # its parts do not overlap, or some element is written twice
@@ -170,9 +170,9 @@ class _Program:
                 self._run_part(part, touched, isinstance(call, Loop))
             for span, value in scratch:
                 self._displace(span, value)
-        given = [value for value in self.lowered.inputs if any(
+        donor = [value for value in self.lowered.inputs if any(
             wrote and span == self.spans[value] for span, wrote, _ in beside.get(self.spans[value].memory, ()))]
-        self.overwritten = given[0] if given else self.overwritten
+        self.overwritten = donor[0] if donor else self.overwritten
 
     def _run_part(self, part: Call, touched: Sequence[Footprint], in_loop: bool) -> None:
         """One call: it finds what it reads; what it writes is there from now on."""
@@ -212,7 +212,7 @@ class _Program:
             raise self.fail(value, "is read, and nothing has written it")
 
     def _write(self, value: int, writes: Sequence[Footprint]) -> None:
-        """`value` is in its place from now on, in place of what was there."""
+        """`value` is in memory from now on; what was there is lost."""
         if self.nodes[value].op == "input":
             raise self.fail(value, "is written to, and is an input")
         if value in self.lost:
@@ -228,16 +228,16 @@ class _Program:
             elif PRIMITIVES[node.op].kind in ("put", "scatter"):
                 is_right = writes_parts(self.nodes, value, made)
             else:
-                if node.op == "matmul":  # what is added up lies in one place
+                if node.op == "matmul":  # terms accumulate into one result
                     made = [each._replace(outer=tuple([(e, s) for e, s in each.outer if s or not e])) for each in made]
                 is_right = each_once(made, node.numel)
             if not is_right:
                 raise self.fail(value, "is not written as it is defined: each element once, or all and then its parts in order")
 
     def _displace(self, span: Span, value: int) -> None:
-        """What lay in `span` is lost."""
+        """Values that overlap `span` are lost."""
         here = self.holds.get(span.memory, {})
-        for other in [other for other, place in here.items() if place.overlaps(span) and other != value]:
+        for other in [other for other, own in here.items() if own.overlaps(span) and other != value]:
             del here[other]
             self.lost[other] = f"{self.launch} has written to {span} for %{value}"
 
@@ -258,7 +258,7 @@ class _Program:
         return scratch
 
     def _check_tiles(self, call: Call, scratch: Sequence[tuple[Span, int]]) -> None:
-        """Tiles run in any order, side by side: what one part writes and another touches belongs to one tile."""
+        """Tiles run in any order and in parallel: what one part writes and another touches must belong to one tile."""
         inside = [(part, each) for part, touched in self.inside[id(call)] for each in touched]
         for number, (span, value) in enumerate(scratch):
             others = [self.spans[each.value] for _, each in inside if each.value != value or self.spans[value] != span]
@@ -297,7 +297,7 @@ class _Program:
 
 
 def _tiles(call: Call) -> Tiles:
-    """The tiles that the calls of a loop or an epilogue go through."""
+    """The tiles of a loop or of a product with an epilogue."""
     if isinstance(call, Product):  # blocks of rows, of any height
         points, first = call.extents[0], np.arange(call.extents[0] + 1)
     else:

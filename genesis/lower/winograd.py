@@ -1,7 +1,7 @@
 """Convolutions with kernels of 3 x 3 in four ninths of the multiplications (Winograd's minimal filtering; Lavin & Gray, 2015).
 
 Before: a simplified graph. After: products with windows of 3 x 3, each a step from the next, are sixteen products of as many
-transformed tiles. Two by two results take 16 multiplications in place of 36, and so do the sums of a weight gradient. All
+transformed tiles. Two by two results take 16 multiplications instead of 36, and so do the sums of a weight gradient. All
 factors of the transforms are 1, -1, 1/2 and 1/4, so that sums of small integers stay exact.
 
 Of volumes, planes are transformed each on its own, and the products sum over the taps along the first axis, too.
@@ -44,9 +44,9 @@ Row = Sequence[Value]
 
 
 class _Windows(NamedTuple):
-    """All windows of 3 x 3 of images: how far images, channels, rows and columns are apart in the value `source`.
+    """All windows of 3 x 3 of images: the strides of images, channels, rows and columns in the value `source`.
 
-    Of volumes, windows have so many `taps` along a first axis, whose planes are `plane` apart, and are at `depth` places there.
+    Windows of volumes have `taps` along a first axis with stride `plane`, and `depth` positions there.
     """
 
     source: int
@@ -65,7 +65,7 @@ class _Windows(NamedTuple):
         return 9 * self.channels * self.taps
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         return self.depth * self.height * self.width
 
 
@@ -98,19 +98,19 @@ def winograd(graph: Simplified) -> Simplified:
         if index in forms:
             form = forms[index]
             moved = result.moved(nodes[form.product])
-            source = result.value(result.place[form.windows.source])
+            source = result.value(result.new_index[form.windows.source])
             left = result.value(moved.inputs[0])
             replace = _weights if form.summed else _convolved if form.windows.depth == 1 else _convolved_volumes
             y = replace(left, source, form.windows, node)
             result.put(y.index)
         elif index in replaced:
-            result.put(-1)  # its sum alone is read
+            result.put(-1)  # only its sum is read
         else:
             result.copy(node)
     return result.finished()
 
 
-# ---- what is found ----
+# ---- matching ----
 
 
 def _form(nodes: Sequence[Node], index: int) -> _Form | None:
@@ -123,23 +123,23 @@ def _form(nodes: Sequence[Node], index: int) -> _Form | None:
     windows = _windows(nodes, right.inputs[0])
     if windows is None or min(windows.channels, node.shape[-2]) < LEAST_CHANNELS:
         return None
-    images, terms, places = windows.images, windows.terms, windows.places
-    if right.attrs["offset"] or right.shape[0] != images or images * places < 4 * LEAST_TILES:
+    images, terms, positions = windows.images, windows.terms, windows.positions
+    if right.attrs["offset"] or right.shape[0] != images or images * positions < 4 * LEAST_TILES:
         return None
-    if windows.depth > 1 and 4 * places * images * max(windows.channels, node.shape[-2]) > MOST_PLANES:
+    if windows.depth > 1 and 4 * positions * images * max(windows.channels, node.shape[-2]) > MOST_PLANES:
         return None
-    if (*right.shape[2:], *right.attrs["strides"][2:]) == (terms, places, places, 1):
+    if (*right.shape[2:], *right.attrs["strides"][2:]) == (terms, positions, positions, 1):
         weights = grouped_layout(nodes, node.inputs[0])
         same = images == 1 or (weights is not None and not weights[0].strides[0])
         return _Form(index, windows, False) if same else None
-    if (*right.shape[2:], *right.attrs["strides"][2:]) == (places, terms, 1, places) and windows.depth == 1:
+    if (*right.shape[2:], *right.attrs["strides"][2:]) == (positions, terms, 1, positions) and windows.depth == 1:
         return _Form(index, windows, True)
     return None
 
 
 def _windows(nodes: Sequence[Node], index: int) -> _Windows | None:
-    """The windows that a value is, if it is (images, channels, 3, 3, height, width) of them, of even height and width; or with
-    axes for the taps and the places along a first axis of volumes."""
+    """The windows that a value views, if it is (images, channels, 3, 3, height, width) with even height and width; for volumes,
+    with axes for the taps and the positions along a first axis."""
     node = nodes[index]
     axes = 3 if len(node.shape) > 7 else 2
     if node.op != "view" or len(node.shape) - 2 * axes not in (2, 3) or (len(node.shape) % 2 and node.shape[1] != 1):
@@ -158,17 +158,17 @@ def _windows(nodes: Sequence[Node], index: int) -> _Windows | None:
 
 
 def _total(nodes: Sequence[Node], readers: Sequence[int]) -> int | None:
-    """The sum over images that alone reads a product."""
+    """The sum over images that is a product's only reader."""
     [first, *others] = readers
     node = nodes[first]
     return first if not others and node.op == "sum" and node.attrs["axes"] == (0,) and len(node.shape) == 3 else None
 
 
-# ---- what takes its place ----
+# ---- replacement ----
 
 
 class _Groups(NamedTuple):
-    """Tiles in groups of so many images, and so many rows of tiles of each."""
+    """Tiles in groups: `images` images, and `rows` rows of tiles of each."""
 
     windows: _Windows
     images: int
@@ -189,7 +189,7 @@ class _Groups(NamedTuple):
         return self.windows.width // 2 >= LANES
 
     def inner(self, more: int = 0) -> Shape:
-        """The extents of a group in its order, with so many rows and columns more."""
+        """The extents of a group, in memory order, with `more` rows and columns."""
         return self._ordered((self.images, self.rows + more, self.windows.width // 2 + more))
 
     @property
@@ -197,17 +197,17 @@ class _Groups(NamedTuple):
         return numel(self.inner())
 
     def strides(self, image: int, row: int, column: int) -> tuple[Shape, Shape]:
-        """The strides between groups and within one, of what has images, rows and columns of tiles so far apart."""
+        """The strides between groups and within a group, from those of images, rows and columns of tiles."""
         return (self.images * image, self.rows * row), self._ordered((image, row, column))
 
     def _ordered(self, axes: tuple[int, int, int]) -> Shape:
-        """Images, rows and columns such that vectors are full."""
+        """Images, rows and columns in the order that fills vectors."""
         image, row, column = axes
         return (image, row, column) if self.is_wide else (row, column, image)
 
 
 def _groups(windows: _Windows, least: int) -> _Groups:
-    """The groups of `least` tiles or a few more, of which vectors are full; one where images do not divide into such."""
+    """Groups of `least` tiles or slightly more, with full vectors; a single group if images do not divide into such."""
     rows, columns = windows.height // 2, windows.width // 2
     if rows * columns >= least:
         return _Groups(windows, 1, next(r for r in range(1, rows + 1) if rows % r == 0 and r * columns >= least))
@@ -218,14 +218,14 @@ def _groups(windows: _Windows, least: int) -> _Groups:
 
 def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
     """The product of weights (.., out, channels * 9) with windows, as `node` is."""
-    out, channels, places = node.shape[-2], windows.channels, windows.height * windows.width
+    out, channels, positions = node.shape[-2], windows.channels, windows.height * windows.width
     groups = _groups(windows, GROUP)
     kernel = [[_part(weights, (out, channels), (9 * channels, 9), 3 * i + j) for j in range(3)] for i in range(3)]
     left, right = _stacked(_both(kernel, _of_kernel), 0, times=groups.number), _tiles(source, groups, "result")
     y = _product(left, right)
-    outer, inner = groups.strides(places * out, 2 * windows.width, 2)
+    outer, inner = groups.strides(positions * out, 2 * windows.width, 2)
     rows = _results(y, (*groups.outer, out, *groups.inner()))
-    return _laid([(row, Layout(row.shape, (*outer, places, *inner, 1), p * windows.width)) for p, row in enumerate(rows)],
+    return _laid([(row, Layout(row.shape, (*outer, positions, *inner, 1), p * windows.width)) for p, row in enumerate(rows)],
                  node.shape)
 
 
@@ -241,22 +241,22 @@ def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: N
     left = _stacked(_both(kernel, _of_kernel), 0, times=images)
     image, channel, row, column = windows.strides
     shape = (images, depth + taps - 1, channels, rows, columns)
-    here = _Places(_in_memory(source), windows.offset, (image, windows.plane, channel, 2 * row, 2 * column), row, column)
+    here = _TileOrigins(_in_memory(source), windows.offset, (image, windows.plane, channel, 2 * row, 2 * column), row, column)
     planes = _stacked(_both(here.parts(shape, 4), _of_tile), 2)
     image, plane, part, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
     right = _part(planes, (images, 16, taps, channels, depth, rows * columns), (image, part, plane, channel, plane, tile), 0)
     y = _product(left, reshape_value(right, (images, 16, taps * channels, depth * rows * columns)))
-    places = windows.places
-    strides = (places * out, 0, places, places // depth, 2 * windows.width, 2, 1)
+    positions = windows.positions
+    strides = (positions * out, 0, positions, positions // depth, 2 * windows.width, 2, 1)
     found = _results(y, (images, 1, out, depth, rows, columns))
     return _laid([(x, Layout(x.shape, strides, p * windows.width)) for p, x in enumerate(found)], node.shape)
 
 
 def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> Value:
-    """The sum over images of gradient (images, 1, out, places) @ windows (images, 1, places, channels * 9), as `node` is."""
-    out, channels, places = node.shape[-2], windows.channels, windows.height * windows.width
+    """The sum over images of gradient (images, 1, out, positions) @ windows (images, 1, positions, channels * 9)."""
+    out, channels, positions = node.shape[-2], windows.channels, windows.height * windows.width
     groups = _groups(windows, FEW_TERMS if 16 * 4 * (out + channels) * FEW_TERMS <= 2 * CACHE else TERMS)
-    here = _places(gradient, groups, out, (places * out, places, windows.width, 1), 0, "gradient", 0)
+    here = _tile_origins(gradient, groups, out, (positions * out, positions, windows.width, 1), 0, "gradient", 0)
     given = here.parts((*groups.outer, out, *groups.inner()), 2)
     left, right = _stacked(_both(given, _of_gradient), 2), _tiles(source, groups, "gradient", turned=True)
     y = _product(left, right)
@@ -268,20 +268,20 @@ def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> V
 
 
 def _product(left: Value, right: Value) -> Value:
-    """The sixteen products of each group, which stay apart."""
+    """The sixteen products of each group, kept in separate matrices."""
     shape = (*left.shape[:-1], right.shape[-1])
     return left.graph.add("matmul", (left, right), shape, left.dtype, {"apart": True})
 
 
 def _tiles(source: Value, groups: _Groups, reader: str, *, turned: bool = False) -> Value:
-    """B' x B of all tiles: (groups, 16, channels, tiles), or with the last two turned. Each reader has its own."""
+    """B' x B of all tiles: (groups, 16, channels, tiles), or the last two axes swapped if `turned`."""
     windows = groups.windows
-    here = _places(source, groups, windows.channels, windows.strides, windows.offset, reader, 1)
+    here = _tile_origins(source, groups, windows.channels, windows.strides, windows.offset, reader, 1)
     return _stacked(_both(here.parts((*groups.outer, windows.channels, *groups.inner()), 4), _of_tile), 2, turned=turned)
 
 
-class _Places(NamedTuple):
-    """Where tiles begin in a value: by `strides` from an `offset` on. Their rows and columns are `row` and `column` apart."""
+class _TileOrigins(NamedTuple):
+    """The offsets at which tiles begin in a value, by `offset` and `strides`; `row` and `column` are a tile's strides."""
 
     value: Value
     offset: int
@@ -290,30 +290,30 @@ class _Places(NamedTuple):
     column: int
 
     def parts(self, shape: Shape, side: int) -> list[Row]:
-        """Of `side` rows and columns of tiles, the elements there: each those of all tiles, which have a shape."""
+        """[i][j]: element (i, j) of all tiles, as a view of `shape`, for `side` rows and columns."""
         return [[_part(self.value, shape, self.strides, self.offset + i * self.row + j * self.column) for j in range(side)]
                 for i in range(side)]
 
 
-def _places(
+def _tile_origins(
     x: Value, groups: _Groups, channels: int, strides: Shape, offset: int, reader: str, beyond: int
-) -> _Places:
-    """The places of the tiles of `x`, whose images, channels, rows and columns are `strides` apart; the last ones reach
-    `beyond` the tile of two rows and columns by so many tiles. Of narrow images, which vectors go across, it is a copy."""
+) -> _TileOrigins:
+    """The origins of the tiles of `x`, given the strides of images, channels, rows and columns; the last tiles reach `beyond`
+    more tiles of two rows and columns. Narrow images, across which vectors go, are copied first."""
     image, channel, row, column = strides
     outer, inner = groups.strides(image, 2 * row, 2 * column)
     if groups.is_wide:
-        return _Places(_in_memory(x), offset, (*outer, channel, *inner), row, column)
+        return _TileOrigins(_in_memory(x), offset, (*outer, channel, *inner), row, column)
     rows, columns, images = groups.inner(beyond)
     shape = (*groups.outer, channels, 2 * rows, 2 * columns, images)
     apart = _part(x, shape, (*outer, channel, row, column, image), offset)
     apart = x.graph.add("clone", (apart,), shape, x.dtype, {"materialize": True, "reader": reader})
     *lie, row, column, image = contiguous_strides(shape)
-    return _Places(apart, 0, (*lie, 2 * row, 2 * column, image), row, column)
+    return _TileOrigins(apart, 0, (*lie, 2 * row, 2 * column, image), row, column)
 
 
 def _in_memory(x: Value) -> Value:
-    """`x`, which is not computed again for each place that reads it."""
+    """`x` in memory, so that readers do not recompute it."""
     return x.graph.add("clone", (x,), x.shape, x.dtype, {"operands": "materialize"})
 
 
@@ -322,7 +322,7 @@ def _part(x: Value, shape: Shape, strides: Shape, offset: int) -> Value:
 
 
 def _both(matrix: Sequence[Row], transform: Callable[[Row], Row]) -> list[Row]:
-    """T X T' for the transform T of a column."""
+    """T X T', for a `transform` T of a column."""
     columns = [transform(column) for column in zip(*matrix, strict=True)]  # columns[j][i] = (T X)[i, j]
     return [transform(row) for row in zip(*columns, strict=True)]
 
@@ -337,9 +337,9 @@ def _of_kernel(w: Row) -> Row:
 
 
 def _results(x: Value, shape: Shape) -> Row:
-    """A' M A for products M (groups, 16, ..), each of a shape: two rows, in which a last axis goes through the two columns.
+    """A' M A for products M (groups, 16, ..), each of `shape`: two rows, whose last axis is the two columns.
 
-    A vector of tiles then has all columns at hand, and writes neighbours.
+    A vector of tiles then holds both columns, and stores adjacent elements.
     """
     y, strides, pitch = _unstacked(x, shape)
 
@@ -348,7 +348,7 @@ def _results(x: Value, shape: Shape) -> Row:
 
     ramp = iota(x.graph, 2, x.dtype)
     sign = expand(expand(x.graph.constant(1, x.dtype), (2,)) - (ramp + ramp), (*shape, 2))
-    # A second column's terms are those of the first, moved by one: m0 + (m1 + m2), and m1 - (m2 + m3).
+    # The second column's terms are the first's, shifted by one: m0 + (m1 + m2), and m1 - (m2 + m3).
     m = [column(4 * i) + sign * (column(4 * i + 1) + column(4 * i + 2)) for i in range(4)]
     return m[0] + (m[1] + m[2]), (m[1] - m[2]) - m[3]
 
@@ -367,7 +367,7 @@ def _half(x: Value) -> Value:
 
 
 def _stacked(matrix: Sequence[Row], lead: int, *, times: int = 1, turned: bool = False) -> Value:
-    """(all leading axes, 16, next axis, all others), so many `times`, or with the last two turned."""
+    """(leading axes, 16, next axis, others), repeated `times`, or the last two axes swapped if `turned`."""
     parts = [x for row in matrix for x in row]
     x = parts[0]
     groups, first, rest = (numel(extents) for extents in (x.shape[:lead], x.shape[lead : lead + 1], x.shape[lead + 1 :]))
@@ -379,7 +379,7 @@ def _stacked(matrix: Sequence[Row], lead: int, *, times: int = 1, turned: bool =
 
 
 def _unstacked(x: Value, shape: Shape) -> tuple[Value, Shape, int]:
-    """A value that holds (groups, 16, ..): the strides of a part of a shape there, and how far parts are apart."""
+    """A value with x (groups, 16, ..) in memory; the strides of one of the 16 parts, of `shape`, and the distance of parts."""
     groups = x.shape[0]
     size = numel(shape) // groups
     pitch, lead = size + GAP, 2 if len(shape) > 2 else 0
@@ -390,13 +390,13 @@ def _unstacked(x: Value, shape: Shape) -> tuple[Value, Shape, int]:
 
 
 def _put_together(pieces: Sequence[Row], strides: Shape, row: int, shape: Shape) -> Value:
-    """The pieces, each with its elements so far apart, `row` apart and next to each other."""
+    """The pieces interleaved: each with `strides`, pieces of a row adjacent, rows of pieces `row` apart."""
     return _laid([(piece, Layout(piece.shape, strides, i * row + j))
                   for i, pieces_of_row in enumerate(pieces) for j, piece in enumerate(pieces_of_row)], shape)
 
 
 def _laid(parts: Sequence[tuple[Value, Layout]], shape: Shape) -> Value:
-    """A value of `shape` with parts at their places; nothing else of it is read."""
+    """A value of `shape` with parts at their layouts; the rest is never read."""
     first = parts[0][0]
     y = expand(first.graph.constant(0, first.dtype), shape)
     for part, at in parts:

@@ -69,17 +69,17 @@ def _set_apart(graph: Simplified, apart: set[int]) -> Simplified:
     result, copies = Rewriting(graph), dict[int, int]()
 
     def ready(index: int) -> int:
-        """Where the value is that a write reads in place of `index`."""
+        """The node that a write reads instead of `index`."""
         node = graph.nodes[index]
         if index in copies:
             return copies[index]
         if index in apart:
-            clone = Node("clone", (result.place[index],), {"materialize": True}, node.shape, node.dtype)
+            clone = Node("clone", (result.new_index[index],), {"materialize": True}, node.shape, node.dtype)
             copies[index] = result.append(clone)
             return copies[index]
         if node.op == "view" and not apart.isdisjoint(_views(graph.nodes, index)):
             return result.append(node.renumbered((ready(node.inputs[0]),)))
-        return result.place[index]
+        return result.new_index[index]
 
     for index, node in enumerate(graph.nodes):
         kind, moved = PRIMITIVES[node.op].kind, result.moved(node)

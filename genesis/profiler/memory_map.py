@@ -99,13 +99,13 @@ def _values(program: ProgramRuns) -> list[Held]:
     over = {output for _, output in lowered.donations}
     last = len(schedule.stages) - 1
     found = []
-    for value, place in schedule.locations.items():
+    for value, location in schedule.locations.items():
         stages = touched.get(value)
-        if stages is None or (place.kind == "output" and place.place in over):
+        if stages is None or (location.kind == "output" and location.position in over):
             continue
         first, until, kind = {
             "input": (0, last, "input"), "output": (stages[0], last, "result"), "arena": (stages[0], stages[-1], "temporary"),
-        }[place.kind]
+        }[location.kind]
         site, node = program.sites.get(value), nodes[value]
         line = line_name(site.line, short=True) if site and site.line else ""
         found.append(Held(first, until, node.nbytes, kind, f"{node.dtype.name}{list(node.shape)}", line,

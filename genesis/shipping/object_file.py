@@ -128,18 +128,18 @@ def _interface(
         is_given = one.kind == "argument"
         inputs.append(int(one.name) if is_given else None)
         starts.append(0 if is_given else weights.add(state[one.name]))
-    sizes = {place.place: nodes[value].nbytes for value, place in locations.items() if place.kind == "output"}
+    sizes = {location.position: nodes[value].nbytes for value, location in locations.items() if location.kind == "output"}
     outputs: list[int | None] = [None] * len(sizes)
     copies: list[Copy | None] = []
     for result, node in enumerate(graph.outputs):
         base, layout = lowered.outputs[variant.values.index(node)]
-        place, size = locations[base], nodes[base].dtype.itemsize
-        direct = place.kind == "output" and outputs[place.place] is None and layout.is_contiguous and not layout.offset
-        if direct and numel(layout.shape) * size == sizes[place.place]:
-            outputs[place.place] = result
+        location, size = locations[base], nodes[base].dtype.itemsize
+        direct = location.kind == "output" and outputs[location.position] is None and layout.is_contiguous and not layout.offset
+        if direct and numel(layout.shape) * size == sizes[location.position]:
+            outputs[location.position] = result
             copies.append(None)
         else:
-            slot = place.place + (len(inputs) if place.kind == "output" else 0)
+            slot = location.position + (len(inputs) if location.kind == "output" else 0)
             copies.append(Copy(slot, layout.offset, layout.shape, layout.strides, size))
     buffers, working = [], 0
     for number, given in enumerate(outputs):

@@ -89,7 +89,7 @@ def outcome(program: Recorded, lowered: Lowered, fill: int, given: Collection[in
     nodes, locations = lowered.nodes, lowered.schedule.locations
     spans = [_bytes_of(nodes[value]) for value in lowered.inputs]
     inputs = [_Block(high - low, fill, content) for (low, high), content in zip(spans, program.inputs, strict=True)]
-    sizes = {place.place: nodes[value].nbytes for value, place in program.lowered.schedule.locations.items()
+    sizes = {place.position: nodes[value].nbytes for value, place in program.lowered.schedule.locations.items()
              if place.kind == "output"}
     outputs = [_Block(sizes[k], fill) for k in range(len(sizes))]
     donated = {output: k for k, output in lowered.donations}
@@ -155,7 +155,7 @@ def _placed(lowered: Lowered, places: dict[int, Location]) -> Lowered:
 def a_donation(choose: Chooser, lowered: Lowered) -> Lowered | None:
     """An input gives its memory to some output of its size."""
     nodes, places = lowered.nodes, lowered.schedule.locations
-    pairs = [(places[v].place, places[w].place) for v in lowered.inputs for w in places
+    pairs = [(places[v].position, places[w].position) for v in lowered.inputs for w in places
              if places[w].kind == "output" and nodes[v].nbytes == nodes[w].nbytes > 0 and not nodes[v].attrs.get("strides")]
     pair = _one_of(choose, [pair for pair in pairs if pair not in lowered.donations])
     if pair is None:
@@ -169,8 +169,8 @@ def an_offset(choose: Chooser, lowered: Lowered) -> Lowered | None:
     value = _one_of(choose, [*places])
     if value is None:
         return None
-    moved = places[value].place + int(_one_of(choose, [-128, -64, -8, 8, 32, 64, 256]))
-    other = _one_of(choose, [place.place for place in places.values() if place != places[value]] or [moved])
+    moved = places[value].position + int(_one_of(choose, [-128, -64, -8, 8, 32, 64, 256]))
+    other = _one_of(choose, [place.position for place in places.values() if place != places[value]] or [moved])
     return _placed(lowered, {value: Location("arena", int(_one_of(choose, [moved, other])))})
 
 

@@ -47,7 +47,7 @@ def test_values_that_live_at_once_do_not_overlap(program):
     for a in range(len(nodes)):
         for b in range(a):
             if set(lives[a]) & set(lives[b]):
-                first, second = schedule.locations[a].place, schedule.locations[b].place
+                first, second = schedule.locations[a].position, schedule.locations[b].position
                 apart = first + nodes[a].nbytes <= second or second + nodes[b].nbytes <= first
                 assert apart or not nodes[a].nbytes or not nodes[b].nbytes
                 assert first != second
@@ -56,7 +56,7 @@ def test_values_that_live_at_once_do_not_overlap(program):
 @given(programs())
 def test_every_value_lies_within_the_arena(program):
     nodes, schedule = scheduled(*program)
-    assert all(schedule.locations[k].place + node.nbytes <= schedule.arena_bytes for k, node in enumerate(nodes))
+    assert all(schedule.locations[k].position + node.nbytes <= schedule.arena_bytes for k, node in enumerate(nodes))
 
 
 def test_a_long_chain_takes_the_memory_of_two_values():

@@ -14,7 +14,7 @@ def offered(text):
     graph = parsed(text)
     lowered = lower(graph.nodes, graph.outputs, Target(threads=1))
     number = [k for k, node in enumerate(graph.nodes) if node.op == "input"].index
-    position = {lowered.schedule.locations[base].place: k for k, (base, _) in enumerate(lowered.outputs)}
+    position = {lowered.schedule.locations[base].position: k for k, (base, _) in enumerate(lowered.outputs)}
     return [(number(lowered.origins[lowered.inputs[i]]), position[o]) for i, o in lowered.donations]
 
 

@@ -262,7 +262,7 @@ def test_no_index_is_looked_at_once_an_input_may_be_written_over():
     lowered = lower(graph.nodes, graph.outputs, Target(1))
     stages = lowered.schedule.stages
     assert len(stages) == 2 and lowered.donations == []
-    early = lowered._replace(donations=[(0, lowered.schedule.locations[lowered.outputs[0][0]].place)])
+    early = lowered._replace(donations=[(0, lowered.schedule.locations[lowered.outputs[0][0]].position)])
     assert "this call may fail" in refusal(early)
 
 

@@ -94,7 +94,7 @@ def test_gradients_by_weights_are_added_up_group_by_group():
     F.conv2d(x, w, padding=1).sum().backward()
     stages = plan_for(current_trace()).lowered.schedule.stages
     products = [part for stage in stages for call in stage for part in parts(call) if isinstance(part, Product)]
-    assert [(part.batch, part.places) for part in products if part.summed] == [((32, 16), 16)]
+    assert [(part.batch, part.results) for part in products if part.summed] == [((32, 16), 16)]
     assert w.grad[0, 0, 1, 1].item() == 16 * 32 * 32
 
 

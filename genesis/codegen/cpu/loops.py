@@ -122,7 +122,7 @@ def _call(
         if call.summed:
             if copies > 1:
                 c = slots.partial_sum(call.node, copy, nodes[call.node].nbytes)
-            begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + call.places
+            begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + call.results
         block = product.block(
             call, dtype.name, cut, (a, b, c), slots.workspace(copies * share), share, partial(product.offsets, slots),
             adds_from=begins)

@@ -1,11 +1,11 @@
-"""The kernel of stages of matrices' functions, one for each dtype: it runs a table of steps for each matrix.
+"""The kernel of matrix functions, one for each dtype: it interprets a table of steps for each matrix of a batch.
 
     words       {steps, their number, threads, get, set, {lock, users, threads before}, fault, site}
     step        {kind, its words ..}
-    place       {base, bytes to the next matrix's, bytes to the next worker's}: three words of a step
+    pointer     {base, bytes to the next matrix's, bytes to the next worker's}: three words of a step
 
-A routine's arguments are places. Copies take rows and columns with the bytes between them on both sides, and write zeros where
-a triangle is not to be kept. While a launch runs, BLAS uses as many threads as `threads` says.
+A routine's arguments are pointers. Copies take the byte strides of rows and columns on both sides, and write zeros outside of
+a triangle that is kept. While a launch runs, BLAS is limited to `threads` threads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART,
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.runtime.kernel_cache import KernelSource
 
-PLACE = 3  # words
+POINTER_WORDS = 3
 STEPS = ("call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize", "end_below",
          "panel", "exchange", "substitute", "permute", "transpose", "roots")
 OF_TILES = STEPS[-6:]
@@ -41,7 +41,7 @@ def source(dtype: str, *, eliminates: bool = False) -> KernelSource:
 
 
 class _Kernel(Code):
-    """Emits the kernel: a method `_STEP` emits a step of that name."""
+    """Emits the kernel; the method `_NAME` emits the step called NAME."""
 
     def __init__(self, name: str, dtype: str, eliminates: bool) -> None:
         self.module = ir.Module(name)
@@ -53,17 +53,17 @@ class _Kernel(Code):
         self.steps = STEPS if eliminates else STEPS[: -len(OF_TILES)]
         self.tiles, self.rows = Tiles(self.module, self.part), Rows(self.module, self.part)
         self.first, self.end, block, self.worker = self.args
-        self.given = {word: self.get(block, n) for n, word in enumerate(WORDS)}
+        self.words = {word: self.get(block, n) for n, word in enumerate(WORDS)}
 
     def text(self) -> str:
         """The module's text."""
-        builder, given = self.builder, self.given
-        steps = self._pointer(given["steps"])
+        builder, words = self.builder, self.words
+        steps = self._pointer(words["steps"])
         self._limit(I64(1))
         with self.count(self.first, self.end) as item:
             self.item, self.goes_on = item, self.variable(I1(1))
             number = self.variable(0)
-            with self.loop(lambda: builder.and_(builder.icmp_signed("<", number.get(), given["count"]), self.goes_on.get())):
+            with self.loop(lambda: builder.and_(builder.icmp_signed("<", number.get(), words["count"]), self.goes_on.get())):
                 self._step(self.get(steps, number.get(), POINTER))
                 number.set(builder.add(number.get(), I64(1)))
         self._limit(I64(-1))
@@ -73,33 +73,32 @@ class _Kernel(Code):
     def _pointer(self, word: ir.Value) -> ir.Value:
         return self.builder.inttoptr(word, POINTER)
 
-    def _place(self, step: ir.Value, at: int | ir.Value) -> ir.Value:
-        """The address that a place at word `at` of a step stands for."""
-        at = I64(at) if isinstance(at, int) else at
-        base, by_item, by_worker = (self.get(step, self.builder.add(at, I64(n))) for n in range(PLACE))
-        moved = self.builder.add(self.builder.mul(by_item, self.item), self.builder.mul(by_worker, self.worker))
-        return self._pointer(self.builder.add(base, moved))
+    def _address(self, step: ir.Value, word: int) -> ir.Value:
+        """The present matrix's and worker's address, from the pointer at a word of a step."""
+        base, by_item, by_worker = (self.get(step, word + n) for n in range(POINTER_WORDS))
+        offset = self.builder.add(self.builder.mul(by_item, self.item), self.builder.mul(by_worker, self.worker))
+        return self._pointer(self.builder.add(base, offset))
 
     # ---- the threads of BLAS ----
 
     def _limit(self, change: ir.Constant) -> None:
-        """Begin or end the limit on them: the first user sets it, the last one what was before."""
-        builder, given = self.builder, self.given
+        """Begin or end the limit on them: the first user sets it, the last one restores what was before."""
+        builder, words = self.builder, self.words
         begins = change.constant > 0
-        state = self._pointer(given["state"])
-        with builder.if_then(builder.icmp_signed("!=", given["set"], I64(0))):
+        state = self._pointer(words["state"])
+        with builder.if_then(builder.icmp_signed("!=", words["set"], I64(0))):
             with self.loop(lambda: builder.icmp_signed("!=", builder.atomic_rmw("xchg", state, I64(1), "acquire"), I64(0))):
                 pass
             users = builder.add(self.get(state, 1), change)
             self.put(users, state, 1)
             with builder.if_then(builder.icmp_signed("==", users, I64(1 if begins else 0))):
                 if begins:
-                    asks = builder.inttoptr(given["get"], FunctionPointer(ir.FunctionType(I32, [])))
+                    asks = builder.inttoptr(words["get"], FunctionPointer(ir.FunctionType(I32, [])))
                     self.put(builder.sext(builder.call(asks, []), I64), state, 2)
                 before = self.get(state, 2)
-                wanted = given["threads"] if begins else before
-                with builder.if_then(builder.icmp_signed(">", before, I64(1))):  # where somebody has chosen one, it stays one
-                    sets = builder.inttoptr(given["set"], FunctionPointer(ir.FunctionType(ir.VoidType(), [I32])))
+                wanted = words["threads"] if begins else before
+                with builder.if_then(builder.icmp_signed(">", before, I64(1))):  # a user's choice of one thread is kept
+                    sets = builder.inttoptr(words["set"], FunctionPointer(ir.FunctionType(ir.VoidType(), [I32])))
                     builder.call(sets, [builder.trunc(wanted, I32)])
             builder.atomic_rmw("xchg", state, I64(0), "release")
 
@@ -118,38 +117,38 @@ class _Kernel(Code):
         builder.position_at_end(done)
 
     def _call(self, step: ir.Value) -> None:
-        """{function, places}"""
+        """{function, pointers}"""
         type_ = ir.FunctionType(ir.VoidType(), [POINTER] * ARGUMENTS)
         function = self.builder.inttoptr(self.get(step, 1), FunctionPointer(type_))
-        self.builder.call(function, [self._place(step, 2 + PLACE * n) for n in range(ARGUMENTS)])
+        self.builder.call(function, [self._address(step, 2 + POINTER_WORDS * n) for n in range(ARGUMENTS)])
 
     def _check(self, step: ir.Value) -> None:
-        """{place of a code}: other codes than 0 end the work on the matrix, and are a fault."""
+        """{status code}: one that is not 0 ends the matrix's work and raises a fault."""
         builder = self.builder
-        code = builder.sext(self.get(self._place(step, 1), 0, I32), I64)
+        code = builder.sext(self.get(self._address(step, 1), 0, I32), I64)
         with builder.if_then(builder.icmp_signed("!=", code, I64(0))):
-            fault = self._pointer(self.given["fault"])
-            for n, word in enumerate((I64(SINGULAR), self.given["site"], code, self.item)):
+            fault = self._pointer(self.words["fault"])
+            for n, word in enumerate((I64(SINGULAR), self.words["site"], code, self.item)):
                 self.put(word, fault, n)
             self.goes_on.set(I1(0))
 
     def _zero(self, step: ir.Value) -> None:
-        """{place, bytes}"""
-        arguments = [self._place(step, 1), I8(0), self.get(step, 1 + PLACE), I1(0)]
+        """{target, bytes}"""
+        arguments = [self._address(step, 1), I8(0), self.get(step, 1 + POINTER_WORDS), I1(0)]
         self.intrinsic("memset", ir.VoidType(), arguments, overloads=(POINTER, I64))
 
     def _copy(self, step: ir.Value) -> None:
-        """{from, to, rows, columns, bytes from row to row and column to column of each, what is kept}"""
+        """{source, target, rows, columns, byte strides of rows and columns of each, what is kept}"""
         builder, size = self.builder, I64(self.bytes)
-        here, there = self._place(step, 1), self._place(step, 1 + PLACE)
-        rows, columns, *between, keep = (self.get(step, 1 + 2 * PLACE + n) for n in range(7))
+        here, there = self._address(step, 1), self._address(step, 1 + POINTER_WORDS)
+        rows, columns, *between, keep = (self.get(step, 1 + 2 * POINTER_WORDS + n) for n in range(7))
         (down, right), (to_down, to_right) = between[:2], between[2:]
         in_rows = builder.and_(builder.icmp_signed("==", right, size), builder.icmp_signed("==", to_right, size))
         with builder.if_else(in_rows) as (then, otherwise):
             with then, self.count(0, rows) as row:
                 self._row(row, self.at(here, builder.mul(row, down)), self.at(there, builder.mul(row, to_down)), columns, keep)
             with otherwise, self.count(0, rows, TILE) as top, self.count(0, columns, TILE) as left:
-                bottom, end = (self.least(builder.add(at, I64(TILE)), limit) for at, limit in ((top, rows), (left, columns)))
+                bottom, end = (self.least(builder.add(n, I64(TILE)), stop) for n, stop in ((top, rows), (left, columns)))
                 with self.count(top, bottom) as row, self.count(left, end) as column:
                     x = builder.add(builder.mul(row, down), builder.mul(column, right))
                     y = builder.add(builder.mul(row, to_down), builder.mul(column, to_right))
@@ -168,7 +167,7 @@ class _Kernel(Code):
         return builder.or_(builder.icmp_signed("==", keep, I64(ALL)), chosen)
 
     def _row(self, row: ir.Value, here: ir.Value, there: ir.Value, columns: ir.Value, keep: ir.Value) -> None:
-        """A row of neighbours: zeros, what is kept, and zeros."""
+        """Copy a contiguous row: zeros, what is kept, and zeros."""
         builder, size = self.builder, I64(self.bytes)
         is_lower, is_upper = (builder.icmp_signed("==", keep, I64(kind)) for kind in (LOWER, UPPER))
         start = self.least(builder.select(is_upper, row, I64(0)), columns)
@@ -179,62 +178,62 @@ class _Kernel(Code):
             self.intrinsic("memset", ir.VoidType(), [pointer, I8(0), nbytes, I1(0)], overloads=(POINTER, I64))
 
     def _numbers(self, step: ir.Value) -> None:
-        """{from, to, count}: int32 as numbers."""
+        """{source, target, count}: int32 to numbers."""
         self._converted(step, lambda here, i: self.builder.sitofp(self.get(here, i, I32), self.real))
 
     def _reals(self, step: ir.Value) -> None:
-        """{from, to, count}: real numbers as numbers of the dtype."""
+        """{source, target, count}: real numbers to numbers of the dtype."""
         self._converted(step, lambda here, i: self.builder.load(self.at(here, i, self.part_bytes), typ=self.real))
 
     def _converted(self, step: ir.Value, read: Callable[[ir.Value, ir.Value], ir.Value]) -> None:
-        here, there = self._place(step, 1), self._place(step, 1 + PLACE)
-        with self.count(0, self.get(step, 1 + 2 * PLACE)) as i:
+        here, there = self._address(step, 1), self._address(step, 1 + POINTER_WORDS)
+        with self.count(0, self.get(step, 1 + 2 * POINTER_WORDS)) as i:
             self._put_number(there, i, [read(here, i), *[self.real(0.0)] * self.is_complex])
 
     def _tidy(self, step: ir.Value) -> None:
-        """{place, count}: -0 becomes 0."""
-        place = self._place(step, 1)
-        with self.count(0, self.get(step, 1 + PLACE)) as i:
-            self._put_number(place, i, [self.builder.fadd(x, self.real(0.0)) for x in self._number(place, i)])
+        """{target, count}: -0 becomes 0."""
+        target = self._address(step, 1)
+        with self.count(0, self.get(step, 1 + POINTER_WORDS)) as i:
+            self._put_number(target, i, [self.builder.fadd(x, self.real(0.0)) for x in self._number(target, i)])
 
     def _normalize(self, step: ir.Value) -> None:
         """{vector, length, count of real numbers}: a vector is divided by its length."""
-        builder, vector, count = self.builder, self._place(step, 1), self.get(step, 1 + 2 * PLACE)
+        builder, vector, count = self.builder, self._address(step, 1), self.get(step, 1 + 2 * POINTER_WORDS)
         squares = self.variable(self.real(0.0))
         with self.count(0, count) as i:
             x = builder.load(self.at(vector, i, self.part_bytes), typ=self.real)
             squares.set(builder.fadd(squares.get(), builder.fmul(x, x)))
         length = self.intrinsic("sqrt", self.real, [squares.get()])
-        builder.store(length, self._place(step, 1 + PLACE))
+        builder.store(length, self._address(step, 1 + POINTER_WORDS))
         with self.count(0, count) as i:
-            place = self.at(vector, i, self.part_bytes)
-            builder.store(builder.fdiv(builder.load(place, typ=self.real), length), place)
+            element = self.at(vector, i, self.part_bytes)
+            builder.store(builder.fdiv(builder.load(element, typ=self.real), length), element)
 
     def _end_below(self, step: ir.Value) -> None:
-        """{four numbers, bound}: no more is done for a matrix where their product is less. NaN is not."""
+        """{four numbers, bound}: a matrix's work ends if their product is below the bound. NaN is not."""
         builder = self.builder
-        *factors, bound = (builder.load(self._place(step, 1 + PLACE * n), typ=self.real) for n in range(5))
+        *factors, bound = (builder.load(self._address(step, 1 + POINTER_WORDS * n), typ=self.real) for n in range(5))
         product = builder.fmul(builder.fmul(factors[0], factors[1]), builder.fmul(factors[2], factors[3]))
         with builder.if_then(builder.fcmp_ordered("<", product, bound)):
             self.goes_on.set(I1(0))
 
     def _number(self, pointer: ir.Value, index: ir.Value | int) -> list[ir.Value]:
         """The parts of a number."""
-        at = self.at(pointer, index, self.bytes)
-        return [self.builder.load(self._part(at, part), typ=self.real) for part in range(1 + self.is_complex)]
+        element = self.at(pointer, index, self.bytes)
+        return [self.builder.load(self._part(element, part), typ=self.real) for part in range(1 + self.is_complex)]
 
     def _put_number(self, pointer: ir.Value, index: ir.Value, parts: Sequence[ir.Value]) -> None:
-        at = self.at(pointer, index, self.bytes)
+        element = self.at(pointer, index, self.bytes)
         for part, value in enumerate(parts):
-            self.builder.store(value, self._part(at, part))
+            self.builder.store(value, self._part(element, part))
 
     # ---- elimination, see `tiles`, `panels` and `rows` ----
 
-    def _tiled(self, step: ir.Value, function: ir.Function, places: int, order: Sequence[int]) -> None:
-        """{places, numbers}: a function's arguments, each the place or number that `order` says."""
-        given = [self._place(step, 1 + PLACE * n) for n in range(places)]
-        given += [self.get(step, 1 + PLACE * places + n) for n in range(len(order) - places)]
-        arguments = [given[n] for n in order]
+    def _tiled(self, step: ir.Value, function: ir.Function, pointers: int, order: Sequence[int]) -> None:
+        """{pointers, numbers}: call a function; each of its arguments is the operand that `order` says."""
+        operands = [self._address(step, 1 + POINTER_WORDS * n) for n in range(pointers)]
+        operands += [self.get(step, 1 + POINTER_WORDS * pointers + n) for n in range(len(order) - pointers)]
+        arguments = [operands[n] for n in order]
         kinds = function.function_type.args
         self.builder.call(function, [
             self.builder.trunc(x, I1) if kind == I1 else x for x, kind in zip(arguments, kinds, strict=True)])
@@ -252,11 +251,11 @@ class _Kernel(Code):
         self._tiled(step, self.tiles.substitute, 3, (3, 0, 4, 5, 1, 6, 7, 2, 8, 9))
 
     def _permute(self, step: ir.Value) -> None:
-        """{from, to, pivots, order, columns, rows, row of each}"""
+        """{source, target, pivots, order, columns, rows, row of each}"""
         self._tiled(step, self.rows.permute, 4, (4, 5, 0, 6, 1, 7, 2, 3))
 
     def _transpose(self, step: ir.Value) -> None:
-        """{from, to, rows, columns, row of each}"""
+        """{source, target, rows, columns, row of each}"""
         self._tiled(step, self.rows.transpose, 2, (2, 3, 0, 4, 1, 5))
 
     def _roots(self, step: ir.Value) -> None:
@@ -266,12 +265,12 @@ class _Kernel(Code):
     # ---- determinants ----
 
     def _product(self, step: ir.Value) -> None:
-        """{diagonal, exchanges, to, count, bytes between}: the product of pivots, with the sign of their exchanges."""
+        """{diagonal, exchanges, target, count, byte stride}: the product of pivots, with the sign of their exchanges."""
         total = self._over_pivots(step, lambda x: x)
-        self._put_number(self._place(step, 1 + 2 * PLACE), I64(0), total)
+        self._put_number(self._address(step, 1 + 2 * POINTER_WORDS), I64(0), total)
 
     def _logarithm(self, step: ir.Value) -> None:
-        """The same with the pivots' directions, and behind it the sum of the logarithms of their sizes."""
+        """As `_product`, of the pivots' signs; after it, the sum of the logarithms of their absolute values."""
         builder = self.builder
         logs = self.variable(self.real(0.0))
 
@@ -281,12 +280,12 @@ class _Kernel(Code):
             is_zero = builder.fcmp_ordered("==", size, self.real(0.0))
             return [builder.select(is_zero, self.real(0.0), builder.fdiv(part, size)) for part in x]
 
-        total, there = self._over_pivots(step, direction), self._place(step, 1 + 2 * PLACE)
+        total, there = self._over_pivots(step, direction), self._address(step, 1 + 2 * POINTER_WORDS)
         self._put_number(there, I64(0), total)
         self._put_number(there, I64(1), [logs.get(), *[self.real(0.0)] * self.is_complex])
 
     def _size(self, x: Sequence[ir.Value]) -> ir.Value:
-        """The absolute value: by the larger part, whose square might overflow."""
+        """The absolute value, scaled by the larger part, whose square might overflow."""
         builder = self.builder
         parts = [self.intrinsic("fabs", self.real, [part]) for part in x]
         if not self.is_complex:
@@ -300,8 +299,8 @@ class _Kernel(Code):
 
     def _over_pivots(self, step: ir.Value, what: Callable[[list[ir.Value]], list[ir.Value]]) -> list[ir.Value]:
         builder = self.builder
-        diagonal, exchanges = self._place(step, 1), self._place(step, 1 + PLACE)
-        count, between = (self.get(step, 1 + 3 * PLACE + n) for n in range(2))
+        diagonal, exchanges = self._address(step, 1), self._address(step, 1 + POINTER_WORDS)
+        count, between = (self.get(step, 1 + 3 * POINTER_WORDS + n) for n in range(2))
         total = [self.variable(self.real(value)) for value in (1.0, 0.0)[: 1 + self.is_complex]]
         with self.count(0, count) as i:
             x = what(self._number(self.at(diagonal, builder.mul(i, between)), 0))

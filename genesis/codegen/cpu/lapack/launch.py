@@ -1,7 +1,7 @@
-"""The launches of operations on matrices: one for a call, whose items are the matrices of its batch.
+"""The launches of linear algebra: one for a call, whose items are the matrices of its batch.
 
-A matrix in row-major order is its transpose to LAPACK. Where a routine can work on that, nothing is copied but what it
-overwrites; elsewhere rows become columns on the way, and results rows again.
+LAPACK reads a row-major matrix as its transpose. Where a routine can work on that, only what it overwrites is copied;
+elsewhere matrices are transposed on the way in and results on the way out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from genesis.codegen.cpu.lapack import kernel
 from genesis.codegen.cpu.lapack.blocked import Reflections, is_blocked, least_squares
 from genesis.codegen.cpu.lapack.elimination import Factors, cholesky, is_eliminated, is_shared, solve_triangular
 from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
-from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, Place, Recipe
+from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, BatchPointer, Recipe
 from genesis.codegen.cpu.lapack.routines import LETTERS, blas_threads
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -22,9 +22,9 @@ from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.determinism import are_deterministic_algorithms_enabled
 from genesis.runtime.native import FAULT, Addresses, Block, NativeLaunch
 
-OVERHEAD = 4096  # operations: what calls cost beside the arithmetic
-BY_BLAS = 1 << 30  # from here on BLAS' own threads pay for one matrix: of 512 x 512 they gain nothing, and spin on
-FIXED = 2  # threads of BLAS while results may not depend on how many there are: it divides its sums among them
+OVERHEAD = 4096  # operations: the cost of calls beside the arithmetic
+BY_BLAS = 1 << 30  # from here on BLAS' own threads pay for one matrix; at 512 x 512 they gain nothing, and spin on
+FIXED = 2  # threads of BLAS in deterministic mode: it divides its sums among them
 
 
 def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
@@ -53,8 +53,8 @@ def launches(
     recipe = Recipe(nodes, call, slots, workers)
     RECIPES[node.op](recipe, rows, columns)
     limits = blas_threads()
-    several = FIXED if are_deterministic_algorithms_enabled() else threads
-    blas = several if workers == 1 and work >= BY_BLAS else 1
+    most = FIXED if are_deterministic_algorithms_enabled() else threads
+    blas = most if workers == 1 and work >= BY_BLAS else 1
     symbol = _source(nodes, call).symbol
     return [
         NativeLaunch(addresses[symbol], [
@@ -74,8 +74,8 @@ def _is_taken(nodes: Sequence[Node], call: HostCall) -> bool:
 # ---- elimination ----
 
 
-def _eliminated(r: Recipe, lu: Place, n: int) -> Place:
-    """The factors of the transpose of the first operand, in `lu`; the pivots."""
+def _eliminated(r: Recipe, lu: BatchPointer, n: int) -> BatchPointer:
+    """Factor the transpose of the first operand into `lu`; returns the pivots."""
     pivots = r.integers(n)
     r.copy(r.operands[0], lu, (n, n))
     info = r.call("getrf", n, n, lu, n, pivots)
@@ -150,7 +150,7 @@ def _lu_factor(r: Recipe, m: int, n: int) -> None:
 
 
 def _solve_triangular(r: Recipe, n: int, _: int) -> None:
-    """The transpose of b^T times the inverse of T^T."""
+    """Solve T x = b by BLAS, which sees the transposes: x^T T^T = b^T."""
     a, b = r.operands
     width, attrs = r.node.shape[-1], r.node.attrs
     if is_eliminated(r.dtype, "solve_triangular"):
@@ -184,7 +184,7 @@ def _qr(r: Recipe, m: int, n: int) -> None:
         factored.copy_rows(r.operands[0], n)
         factored.factor()
         factored.expand(inner)
-        r.part(beside=True)
+        r.part(concurrent=True)
         r.copy_columns(factored.data, r.out.at(m * inner * r.size), (inner, n), UPPER, column=m)
         return
     data, scales = r.scratch(m * max(n, inner)), r.scratch(k)
@@ -212,7 +212,7 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
     if rows > m:
         r.zero(right, rows * width * r.size)
     r.copy(b, right, (m, width), transposes=True, row=rows)
-    r.zero(order, 4 * n)  # a place of it that is not 0 keeps its column at the front
+    r.zero(order, 4 * n)  # an entry that is not 0 keeps its column at the front
     reals = [r.reals(2 * n)] if r.dtype.is_complex else []
     bound: float = r.node.attrs["rcond"]
     rank = r.integers()
@@ -224,9 +224,9 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
 # ---- eigenvalues, singular values ----
 
 
-def _values(r: Recipe, count: int, at: int = 0) -> tuple[Place, Callable[[], None]]:
-    """Where a routine may write real values that the result is to have from number `at` on; what moves them there."""
-    there = r.out.at(at * r.size)
+def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callable[[], None]]:
+    """Where a routine may write the result's real values from number `first` on; and a step that widens them into it."""
+    there = r.out.at(first * r.size)
     if not r.dtype.is_complex:
         return there, lambda: None
     reals = r.reals(count)
@@ -261,7 +261,7 @@ def _svd(r: Recipe, m: int, n: int) -> None:
 
 
 def _svdvals(r: Recipe, m: int, n: int) -> None:
-    """Those of the transpose."""
+    """The transpose has the same singular values."""
     data, none = r.scratch(m * n), r.scratch(1)
     values, move = _values(r, min(m, n))
     r.copy(r.operands[0], data, (m, n))
@@ -270,7 +270,8 @@ def _svdvals(r: Recipe, m: int, n: int) -> None:
 
 
 def _singular(
-    r: Recipe, job: str, shape: tuple[int, int], data: Place, values: Place, left: Place, right: Place, columns: int
+    r: Recipe, job: str, shape: tuple[int, int], data: BatchPointer, values: BatchPointer, left: BatchPointer,
+    right: BatchPointer, columns: int,
 ) -> None:
     (m, n), k = shape, min(shape)
     reals = [r.reals(max(5 * k * k + 7 * k, 2 * max(m, n) * k + 2 * k * k + k))] if r.dtype.is_complex else []

@@ -1,4 +1,4 @@
-"""Panels of columns, factored with pivots: their columns lie as lines, along which there are vectors."""
+"""LU factorization of a panel with partial pivoting. Panels are stored transposed, so that vectors go along their columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, 
 
 
 class Panels(Functions):
-    """Those of elimination in a panel."""
+    """The functions that factor a panel."""
 
     def __init__(self, tiles: Tiles, rows: Rows) -> None:
         super().__init__(tiles.module, tiles.tile.dtype)
@@ -20,14 +20,14 @@ class Panels(Functions):
 
     @cached_property
     def panel(self) -> ir.Function:
-        """`void (m, count, a, row, scratch, pivots, first, info)`: the factors of `count` columns of m rows, in place.
+        """`void (m, count, a, row, scratch, pivots, first, info)`: factor `count` columns of m rows in place.
 
-        Pivots are counted from number `first` on; where one is 0, it is told if none was before."""
+        Pivots count from `first`; `info` gets the first one that is 0, unless it has one already."""
         code = self.code("panel", [I64, I64, POINTER, I64, POINTER, POINTER, I64, POINTER])
         m, count, a, row, scratch, pivots, first, info = code.args
         builder, lanes = code.builder, self.tile.lanes
         line = builder.and_(builder.add(m, I64(lanes - 1)), I64(-lanes))
-        # An odd number of vectors: lines of a power of two would meet in the same few places of a cache.
+        # An odd number of vectors: lines of a power of two would collide in few sets of a cache.
         line = builder.or_(line, I64(lanes))
         with code.count(0, count) as n, code.count(m, line) as i:
             code.store_uniform(code.number(0.0), code.element(scratch, builder.add(builder.mul(n, line), i)), self.tile.dtype)
@@ -36,9 +36,9 @@ class Panels(Functions):
         failed = builder.call(self.factor, [m, count, scratch, line, pivots])
         builder.call(self.rows.transpose, [count, m, scratch, line, a, row])
         with code.count(0, count) as n:
-            place = code.at(pivots, n, 4)
-            moved = builder.add(builder.load(place, typ=I32), builder.trunc(first, I32))
-            builder.store(moved, place)
+            element = code.at(pivots, n, 4)
+            moved = builder.add(builder.load(element, typ=I32), builder.trunc(first, I32))
+            builder.store(moved, element)
         before = code.get(info, 0, I32)
         found = builder.trunc(builder.add(failed, first), I32)
         tells = builder.and_(builder.icmp_signed("==", before, I32(0)), builder.icmp_signed("!=", failed, I64(0)))
@@ -47,9 +47,9 @@ class Panels(Functions):
 
     @cached_property
     def factor(self) -> ir.Function:
-        """`i64 (m, count, panel, row, pivots)`: the factors of `count` columns of m numbers, or fewer, each a line of the panel
-        whose whole vectors end in zeros; rows are exchanged, with which ones is written, from 1 on. The first pivot that is 0,
-        from 1 on, or 0."""
+        """`i64 (m, count, panel, row, pivots)`: factor `count` columns of m numbers, each a line of the panel that is padded
+        with zeros to whole vectors. Writes with which row each was exchanged, counted from 1; returns the first pivot that is
+        0, counted from 1, or 0."""
         code = self.code("factor", [I64, I64, POINTER, I64, POINTER], I64)
         m, count, panel, row, pivots = code.args
         builder, tile = code.builder, self.tile
@@ -76,7 +76,7 @@ class Panels(Functions):
                     chosen.set(builder.call(function, [m, line, row, j, scale]))
                     builder.branch(done)
                 builder.position_at_end(done)
-            with builder.if_then(builder.icmp_signed("<", end, count)):  # `end` is a tile's rows behind `first`
+            with builder.if_then(builder.icmp_signed("<", end, count)):  # then `end` is `first` + a tile's rows
                 lines, behind = code.element(panel, builder.mul(first, row)), code.element(panel, builder.mul(end, row))
                 builder.call(self._solve_lines, [
                     code.element(lines, first), row, code.element(behind, first), builder.sub(count, end)])
@@ -87,13 +87,13 @@ class Panels(Functions):
         return code.finish(failed.get())
 
     def _exchange(self, code: ElementCode, line: ir.Value, i: ir.Value, j: ir.Value) -> None:
-        places = [code.element(line, n) for n in (i, j)]
-        values = [code.load_uniform(place, self.tile.dtype) for place in places]
-        for place, value in zip(places, reversed(values), strict=True):
-            code.store_uniform(value, place, self.tile.dtype)
+        elements = [code.element(line, n) for n in (i, j)]
+        values = [code.load_uniform(element, self.tile.dtype) for element in elements]
+        for element, value in zip(elements, reversed(values), strict=True):
+            code.store_uniform(value, element, self.tile.dtype)
 
     def _scale(self, code: ElementCode, line: ir.Value, j: ir.Value, m: ir.Value) -> ir.Value:
-        """The factor of what is below the pivot `j`. Where there is none, as the pivot is tiny, it is divided here; 0 stays."""
+        """The factor for what is below pivot `j`: 1 where 1 / pivot overflows, as it is divided here then; 0 stays."""
         builder, dtype = code.builder, self.tile.dtype
         pivot = code.load_uniform(code.element(line, j), dtype)
         inverse = code.variable(builder.fdiv(code.number(1.0), pivot))
@@ -102,32 +102,32 @@ class Panels(Functions):
             inverse.set(code.number(1.0))
             end = builder.select(builder.fcmp_ordered("!=", pivot, code.number(0.0)), m, I64(0))
             with code.count(builder.add(j, I64(1)), end) as i:
-                place = code.element(line, i)
-                code.store_uniform(builder.fdiv(code.load_uniform(place, dtype), pivot), place, dtype)
+                element = code.element(line, i)
+                code.store_uniform(builder.fdiv(code.load_uniform(element, dtype), pivot), element, dtype)
         return inverse.get()
 
     @cached_property
     def _search(self) -> ir.Function:
-        """`i64 (m, line, j)`: where the largest of the numbers from j on is, NaN above all; the first of several."""
+        """`i64 (m, line, j)`: the index of the largest magnitude from j on. NaN is the largest; the first of equals wins."""
         code = self.code("search", [I64, POINTER, I64], I64)
         m, line, j = code.args
         largest = _Largest(code)
         start = code.builder.and_(j, I64(-self.tile.lanes))
         with code.count(start, m, self.tile.lanes) as i:
             largest.see(code.load(code.element(line, i), self.tile.dtype), i, code.builder.sub(j, I64(1)))
-        return code.finish(largest.place(self._among, j))
+        return code.finish(largest.result(self._among, j))
 
     @cached_property
     def _among(self) -> ir.Function:
-        """`i64 (sizes, places, otherwise)`: the place of the largest size, the first of several; if all are 0, another."""
+        """`i64 (sizes, indices, otherwise)`: the index of the first largest size; `otherwise` if all are 0."""
         kind = I32 if self.tile.dtype == "float32" else I64
         vector = ir.VectorType(kind, self.tile.lanes)
         code = self.code("among", [vector, vector, I64], I64)
-        sizes, places, otherwise = code.args
+        sizes, indices, otherwise = code.args
         builder = code.builder
         most = code.horizontal_reduce(lambda a, b: code.intrinsic("umax", a.type, [a, b]), sizes)
         elsewhere = code.splat(kind((1 << (kind.width - 1)) - 1))
-        chosen = builder.select(builder.icmp_signed("==", sizes, code.splat(most)), places, elsewhere)
+        chosen = builder.select(builder.icmp_signed("==", sizes, code.splat(most)), indices, elsewhere)
         first = code.horizontal_reduce(lambda a, b: code.intrinsic("umin", a.type, [a, b]), chosen)
         first = builder.zext(first, I64) if kind == I32 else first
         return code.finish(builder.select(builder.icmp_signed("==", most, kind(0)), otherwise, first))
@@ -137,8 +137,8 @@ class Panels(Functions):
         return [self._elimination(others) for others in range(self.tile.rows)]
 
     def _elimination(self, others: int) -> ir.Function:
-        """`i64 (m, line, row, j, scale)`: what is below pivot j is scaled, and its products with number j of some lines behind
-        are subtracted from those. The place of the largest number of the next line."""
+        """`i64 (m, line, row, j, scale)`: scale what is below pivot j, and subtract its products with number j of the
+        `others` lines after it from these. Returns the index of the largest magnitude in the next line."""
         code = self.code(f"elimination_{others}", [I64, POINTER, I64, I64, REGISTER_TYPE[self.tile.dtype]], I64)
         m, line, row, j, scale = code.args
         builder, dtype = code.builder, self.tile.dtype
@@ -148,23 +148,23 @@ class Panels(Functions):
         largest, scale = _Largest(code), code.splat(scale)
         with code.count(builder.and_(next_, I64(-self.tile.lanes)), m, self.tile.lanes) as i:
             is_below = largest.is_behind(i, j)
-            place = code.element(lines[0], i)
-            x = code.load(place, dtype)
+            element = code.element(lines[0], i)
+            x = code.load(element, dtype)
             x = builder.select(is_below, builder.fmul(x, scale), x)
-            code.store(x, place, dtype)
+            code.store(x, element, dtype)
             for n in range(1, others + 1):
-                place = code.element(lines[n], i)
-                y = code.load(place, dtype)
+                element = code.element(lines[n], i)
+                y = code.load(element, dtype)
                 y = builder.select(is_below, code.fma(x, factors[n], y), y)
-                code.store(y, place, dtype)
+                code.store(y, element, dtype)
                 if n == 1:
                     largest.see(y, i, j)
-        return code.finish(largest.place(self._among, next_) if others else next_)
+        return code.finish(largest.result(self._among, next_) if others else next_)
 
     @cached_property
     def _solve_lines(self) -> ir.Function:
-        """`void (triangle, row, lines, count)`: each line's numbers, as many as a tile has rows, become the solution for a
-        lower triangle with a diagonal of ones, whose columns are lines."""
+        """`void (triangle, row, lines, count)`: solve each line, of as many numbers as a tile has rows, for a unit lower
+        triangle whose columns are lines."""
         code = self.code("solve_lines", [POINTER, I64, POINTER, I64])
         triangle, row, lines, count = code.args
         builder, size, dtype = code.builder, self.tile.rows, self.tile.dtype
@@ -176,40 +176,40 @@ class Panels(Functions):
                 below = constants(I1, [n > j for n in range(size)])
                 columns.append(builder.select(below, column, code.splat(zero)))
             with code.count(0, count) as n:
-                place = code.element(lines, builder.mul(n, row))
-                x = code.load(place, dtype)
+                element = code.element(lines, builder.mul(n, row))
+                x = code.load(element, dtype)
                 for j, column in enumerate(columns):
                     same = builder.shuffle_vector(x, x, constants(I32, [j] * size))
                     below = constants(I1, [n > j for n in range(size)])
                     x = builder.select(below, code.fma(column, same, x), x)
-                code.store(x, place, dtype)
+                code.store(x, element, dtype)
         return code.finish()
 
 
 class _Largest:
-    """Where the largest of some numbers is, by size: lanes keep theirs until the end."""
+    """The index of the largest magnitude; each lane keeps its own until the end."""
 
     def __init__(self, code: ElementCode) -> None:
         self.code, self.kind = code, I32 if code.dtype == "float32" else I64
-        self.size, self.at = (code.variable(code.splat(self.kind(0))) for _ in range(2))
+        self.size, self.index = (code.variable(code.splat(self.kind(0))) for _ in range(2))
 
-    def _places(self, i: ir.Value) -> ir.Value:
+    def _indices(self, i: ir.Value) -> ir.Value:
         first = self.code.builder.trunc(i, self.kind) if self.kind == I32 else i
         return self.code.builder.add(constants(self.kind, range(self.code.width)), self.code.splat(first))
 
     def is_behind(self, i: ir.Value, j: ir.Value) -> ir.Value:
-        """The lanes from place i on that are behind place j."""
+        """The lanes, of which the first has index i, whose index is above j."""
         j = self.code.builder.trunc(j, self.kind) if self.kind == I32 else j
-        return self.code.builder.icmp_signed(">", self._places(i), self.code.splat(j))
+        return self.code.builder.icmp_signed(">", self._indices(i), self.code.splat(j))
 
     def see(self, x: ir.Value, i: ir.Value, j: ir.Value) -> None:
-        """The numbers from place i on, of which those behind place j count. As integers, sizes are in order, NaN above all."""
+        """Take in numbers from index i on, of which those above j count. Magnitudes order as their bits do, NaN last."""
         builder = self.code.builder
         bits = builder.and_(self.code.bitcast_to_int(x), self.code.splat(self.kind((1 << (self.kind.width - 1)) - 1)))
         better = builder.and_(builder.icmp_signed(">", bits, self.size.get()), self.is_behind(i, j))
         self.size.set(builder.select(better, bits, self.size.get()))
-        self.at.set(builder.select(better, self._places(i), self.at.get()))
+        self.index.set(builder.select(better, self._indices(i), self.index.get()))
 
-    def place(self, function: ir.Function, otherwise: ir.Value) -> ir.Value:
-        """Where it is, the first of equal ones, which `function` finds; `otherwise` if all are 0."""
-        return self.code.builder.call(function, [self.size.get(), self.at.get(), otherwise])
+    def result(self, function: ir.Function, otherwise: ir.Value) -> ir.Value:
+        """The index of the first largest, by `function`; `otherwise` if all are 0."""
+        return self.code.builder.call(function, [self.size.get(), self.index.get(), otherwise])

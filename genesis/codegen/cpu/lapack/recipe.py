@@ -1,4 +1,4 @@
-"""The steps of a stage under construction: places in memory, copies, calls of routines, and what their codes are."""
+"""Builds the steps of a host call: pointers into memory, copies, and calls of LAPACK's routines."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ ALIGNED = 64  # bytes
 INT = 4
 
 
-class Place(NamedTuple):
-    """Memory of each matrix of a batch, or of each worker: the first one's, and the bytes from one to the next."""
+class BatchPointer(NamedTuple):
+    """The address of the first matrix's data, and the bytes to the next matrix's and to the next worker's."""
 
     base: BlockWord
-    by_item: int = 0
-    by_worker: int = 0
+    item_stride: int = 0
+    worker_stride: int = 0
 
-    def at(self, nbytes: int) -> Place:
+    def at(self, nbytes: int) -> BatchPointer:
         assert isinstance(self.base, Slot)
         return self._replace(base=self.base._replace(offset=self.base.offset + nbytes))
 
     @property
     def words(self) -> tuple[BlockWord, ...]:
-        return self.base, self.by_item, self.by_worker
+        return self.base, self.item_stride, self.worker_stride
 
 
-class Room(NamedTuple):
-    """Memory that a routine says how much it wants of: `reals`, `integers`, or the dtype's numbers; or its size."""
+class Workspace(NamedTuple):
+    """A workspace argument, sized by a query: `reals`, `integers` or the dtype's numbers; or the argument with its size."""
 
     kind: str
     is_size: bool = False
 
 
-WORK, LWORK = Room("numbers"), Room("numbers", True)
-RWORK, LRWORK = Room("reals"), Room("reals", True)
-IWORK, LIWORK = Room("integers"), Room("integers", True)
-Argument = Place | Room | int | float | str
+WORK, LWORK = Workspace("numbers"), Workspace("numbers", True)
+RWORK, LRWORK = Workspace("reals"), Workspace("reals", True)
+IWORK, LIWORK = Workspace("integers"), Workspace("integers", True)
+Argument = BatchPointer | Workspace | int | float | str
 
 
-Part = list[tuple[BlockWord, ...]]  # steps, one after the other
+Part = list[tuple[BlockWord, ...]]  # steps, in order
 
 
 class Recipe:
-    """What is done for each matrix of a call: stages, one after the other, of parts that threads share."""
+    """The program that runs on each matrix of a call: stages in order, each of parts that run in parallel."""
 
     def __init__(self, nodes: Sequence[Node], call: HostCall, slots: SlotMap, workers: int) -> None:
         self.node, self.slots, self.workers = nodes[call.node], slots, workers
@@ -61,47 +61,47 @@ class Recipe:
         self.dtype = nodes[call.operands[0][0]].dtype
         self.size = self.dtype.itemsize
         self.real_size = self.size // (1 + self.dtype.is_complex)
-        self.operands: list[Place] = []
+        self.operands: list[BatchPointer] = []
         for value, layout in call.operands:
             start = slots.address(value, layout.offset * self.size)
-            self.operands.append(Place(start, numel(layout.shape) // self.batch * self.size))
-        self.out = Place(slots.address(call.node), self.node.nbytes // self.batch)
+            self.operands.append(BatchPointer(start, numel(layout.shape) // self.batch * self.size))
+        self.out = BatchPointer(slots.address(call.node), self.node.nbytes // self.batch)
         self.stages: list[list[Part]] = [[[]]]
         self._taken = 0
 
-    def part(self, *, beside: bool = False) -> None:
-        """What follows begins when all before has ended; or runs `beside` the part before, on another thread."""
-        if not beside:
+    def part(self, *, concurrent: bool = False) -> None:
+        """Begin a part: of a new stage, behind a barrier; if `concurrent`, of the present stage, on another thread."""
+        if not concurrent:
             self.stages.append([])
         self.stages[-1].append([])
 
     # ---- memory ----
 
-    def scratch(self, count: int, size: int = 0) -> Place:
-        """Memory of each worker for so many of the dtype's numbers, or elements of another size."""
+    def scratch(self, count: int, size: int = 0) -> BatchPointer:
+        """Memory of each worker for `count` numbers of the dtype, or elements of `size` bytes."""
         share = -(-max(count, 1) * (size or self.size) // ALIGNED) * ALIGNED
         start, self._taken = self._taken, self._taken + share * self.workers
         whole = self.slots.workspace(self._taken)
-        return Place(whole._replace(offset=whole.offset + start), 0, share)
+        return BatchPointer(whole._replace(offset=whole.offset + start), 0, share)
 
-    def shared(self, count: int) -> Place:
-        """Memory for so many numbers that all workers see: of a call for one matrix."""
+    def shared(self, count: int) -> BatchPointer:
+        """Memory for `count` numbers that all workers share; only in a call for one matrix."""
         assert self.batch == 1
         start, self._taken = self._taken, self._taken + -(-count * self.size // ALIGNED) * ALIGNED
         whole = self.slots.workspace(self._taken)
-        return Place(whole._replace(offset=whole.offset + start))
+        return BatchPointer(whole._replace(offset=whole.offset + start))
 
-    def integers(self, count: int = 1) -> Place:
+    def integers(self, count: int = 1) -> BatchPointer:
         return self.scratch(count, INT)
 
-    def reals(self, count: int) -> Place:
+    def reals(self, count: int) -> BatchPointer:
         return self.scratch(count, self.real_size)
 
-    def constant(self, value: int | float | str) -> Place:
-        """A number of LAPACK's: an int32, a letter, or a number of the dtype."""
+    def constant(self, value: int | float | str) -> BatchPointer:
+        """A scalar argument in memory: an int32, a letter or a number of the dtype."""
         data = self._bytes(value)
         content = np.frombuffer(data.ljust(16, b"\0"), np.uint8)  # of a complex number, the imaginary part is 0
-        return Place(self.slots.once(("lapack", data), lambda: self.slots.table(content)))
+        return BatchPointer(self.slots.once(("lapack", data), lambda: self.slots.table(content)))
 
     def _bytes(self, value: int | float | str) -> bytes:
         if isinstance(value, str):
@@ -112,18 +112,18 @@ class Recipe:
 
     # ---- steps ----
 
-    def _step(self, kind: str, *words: Place | BlockWord) -> None:
+    def _step(self, kind: str, *words: BatchPointer | BlockWord) -> None:
         flat: list[BlockWord] = [STEPS.index(kind)]
         for word in words:
-            flat += word.words if isinstance(word, Place) else (word,)
+            flat += word.words if isinstance(word, BatchPointer) else (word,)
         self.stages[-1][-1].append(tuple(flat))
 
     def copy(
-        self, source: Place, target: Place, shape: tuple[int, int], keep: int = ALL, *, transposes: bool = False, row: int = 0,
-        from_row: int = 0,
+        self, source: BatchPointer, target: BatchPointer, shape: tuple[int, int], keep: int = ALL, *, transposes: bool = False,
+        row: int = 0, from_row: int = 0,
     ) -> None:
-        """Copy rows to rows, or to columns. `row`, `from_row`: the numbers from one of those to the next, and of these, if not
-        all lies one behind the other."""
+        """Copy a row-major matrix, transposed if `transposes`. `row` and `from_row` are the leading dimensions of the target
+        and of the source, 0 if dense."""
         rows, columns = shape
         size, down = self.size, (from_row or columns) * self.size
         between = (down, size, *((size, (row or rows) * size) if transposes else ((row or columns) * size, size)))
@@ -132,10 +132,11 @@ class Recipe:
         self._step("copy", source, target, rows, columns, *between, keep)
 
     def copy_columns(
-        self, source: Place, target: Place, shape: tuple[int, int], keep: int = ALL, *, column: int = 0, row: int = 0
+        self, source: BatchPointer, target: BatchPointer, shape: tuple[int, int], keep: int = ALL, *, column: int = 0,
+        row: int = 0,
     ) -> None:
-        """Copy a matrix whose columns are one after the other, `column` numbers from each to the next, to rows, which are
-        `row` numbers apart."""
+        """Copy a column-major matrix to rows. `column` and `row` are the leading dimensions of the source and of the target,
+        0 if dense."""
         rows, columns = shape
         size = self.size
         if keep == ALL and 1 in shape and (not column or columns == 1) and not row:
@@ -144,67 +145,67 @@ class Recipe:
             between = size, (column or rows) * size, (row or columns) * size, size
             self._step("copy", source, target, rows, columns, *between, keep)
 
-    def zero(self, place: Place, nbytes: int) -> None:
-        self._step("zero", place, nbytes)
+    def zero(self, target: BatchPointer, nbytes: int) -> None:
+        self._step("zero", target, nbytes)
 
-    def numbers(self, source: Place, target: Place, count: int) -> None:
-        """int32 as numbers of the dtype."""
+    def numbers(self, source: BatchPointer, target: BatchPointer, count: int) -> None:
+        """Convert int32 to the dtype."""
         self._step("numbers", source, target, count)
 
-    def widen(self, source: Place, target: Place, count: int) -> None:
-        """Real numbers as numbers of the dtype."""
+    def widen(self, source: BatchPointer, target: BatchPointer, count: int) -> None:
+        """Convert real numbers to the dtype."""
         self._step("reals", source, target, count)
 
-    def tidy(self, place: Place, count: int) -> None:
-        """-0 becomes 0."""
-        self._step("tidy", place, count)
+    def tidy(self, target: BatchPointer, count: int) -> None:
+        """Turn -0 into 0."""
+        self._step("tidy", target, count)
 
-    def determinant(self, factors: Place, pivots: Place, n: int, row: int, logarithm: bool) -> None:
+    def determinant(self, factors: BatchPointer, pivots: BatchPointer, n: int, row: int, logarithm: bool) -> None:
         self._step("logarithm" if logarithm else "product", factors, pivots, self.out, n, (row + 1) * self.size)
 
-    def normalize(self, vector: Place, count: int, length: Place) -> None:
+    def normalize(self, vector: BatchPointer, count: int, length: BatchPointer) -> None:
         """Divide a vector by its length, a real number which is stored."""
         self._step("normalize", vector, length, count * (1 + self.dtype.is_complex))
 
-    def end_below(self, numbers: Sequence[Place], bound: Place) -> None:
-        """End the work on the matrix if the product of four real numbers is less than the bound."""
+    def end_below(self, numbers: Sequence[BatchPointer], bound: BatchPointer) -> None:
+        """Skip the matrix's remaining steps if the product of four real numbers is below the bound."""
         self._step("end_below", *numbers, bound)
 
-    def tiled(self, name: str, *words: Place | BlockWord) -> None:
+    def tiled(self, name: str, *words: BatchPointer | BlockWord) -> None:
         """A step of elimination in rows; see `kernel`."""
         self._step(name, *words)
 
-    def check(self, info: Place) -> None:
-        """Fail where a routine has."""
+    def check(self, info: BatchPointer) -> None:
+        """Raise a fault if a routine's status code is not 0."""
         self._step("check", info)
 
-    def call(self, name: str, *arguments: Argument) -> Place:
-        """Call a routine, by its name without the letter of a dtype; where its code is, which is its last argument."""
+    def call(self, name: str, *arguments: Argument) -> BatchPointer:
+        """Call a routine, named without its dtype's letter; returns its status code, which is its last argument."""
         info = self.integers()
         self.blas(name, *arguments, info)
         return info
 
     def blas(self, name: str, *arguments: Argument) -> None:
-        """Call a routine that has no code."""
+        """Call a routine that has no status code."""
         name = LETTERS[self.dtype.name] + name
-        places = self._with_workspace(name, arguments)
-        words: list[Any] = [*places, *[Place(0)] * (ARGUMENTS - len(places))]
+        pointers = self._with_workspace(name, arguments)
+        words: list[Any] = [*pointers, *[BatchPointer(0)] * (ARGUMENTS - len(pointers))]
         self._step("call", address(name), *words)
 
-    def _with_workspace(self, name: str, arguments: Sequence[Argument]) -> list[Place]:
-        kinds = {at: a.kind for at, a in enumerate(arguments) if isinstance(a, Room) and not a.is_size}
-        sizes = workspace(name, [self._asking(a) for a in arguments], kinds) if kinds else {}
+    def _with_workspace(self, name: str, arguments: Sequence[Argument]) -> list[BatchPointer]:
+        kinds = {index: a.kind for index, a in enumerate(arguments) if isinstance(a, Workspace) and not a.is_size}
+        sizes = workspace(name, [self._query_argument(a) for a in arguments], kinds) if kinds else {}
         element = {"numbers": self.size, "reals": self.real_size, "integers": INT}
-        found: list[Place] = []
+        pointers: list[BatchPointer] = []
         for a in arguments:
-            if isinstance(a, Room):
-                found.append(self.constant(sizes[a.kind]) if a.is_size else self.scratch(sizes[a.kind], element[a.kind]))
+            if isinstance(a, Workspace):
+                pointers.append(self.constant(sizes[a.kind]) if a.is_size else self.scratch(sizes[a.kind], element[a.kind]))
             else:
-                found.append(a if isinstance(a, Place) else self.constant(a))
-        return found
+                pointers.append(a if isinstance(a, BatchPointer) else self.constant(a))
+        return pointers
 
-    def _asking(self, argument: Argument) -> bytes:
-        """An argument of a routine that is asked for workspace."""
-        if isinstance(argument, Room):
+    def _query_argument(self, argument: Argument) -> bytes:
+        """An argument of a workspace query."""
+        if isinstance(argument, Workspace):
             return self._bytes(-1) if argument.is_size else b""
-        return b"" if isinstance(argument, Place) else self._bytes(argument)
+        return b"" if isinstance(argument, BatchPointer) else self._bytes(argument)

@@ -1,4 +1,4 @@
-"""Rows of real matrices, exchanged, and put where columns were."""
+"""Transposes and row exchanges of real matrices."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from genesis.codegen.cpu.vectors import transposed
 
 
 class Rows(Functions):
-    """Those that move numbers."""
+    """The functions that move numbers."""
 
     @cached_property
     def transpose(self) -> ir.Function:
-        """`void (rows, columns, source, s_row, target, t_row)`: rows become columns."""
+        """`void (rows, columns, source, s_row, target, t_row)`: transpose."""
         code = self.code("transpose", [I64, I64, POINTER, I64, POINTER, I64])
         rows, columns, source, s_row, target, t_row = code.args
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
@@ -35,7 +35,7 @@ class Rows(Functions):
 
     @cached_property
     def exchange(self) -> ir.Function:
-        """`void (count, a, row, columns, pivots, first)`: rows from `first` on are exchanged with those that pivots tell."""
+        """`void (count, a, row, columns, pivots, first)`: exchange `count` rows from `first` on as pivots say."""
         code = self.code("exchange", [I64, POINTER, I64, I64, POINTER, I64])
         count, a, row, columns, pivots, first = code.args
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
@@ -45,26 +45,26 @@ class Rows(Functions):
                 lines = [code.element(a, builder.mul(n, row)) for n in (i, j)]
                 with code.count(0, columns, lanes) as column:
                     mask = code.first_lanes(builder.sub(columns, column))
-                    places = [code.element(line, column) for line in lines]
-                    values = [code.load(place, dtype, mask) for place in places]
-                    for place, value in zip(places, reversed(values), strict=True):
-                        code.store(value, place, dtype, mask)
+                    elements = [code.element(line, column) for line in lines]
+                    values = [code.load(element, dtype, mask) for element in elements]
+                    for element, value in zip(elements, reversed(values), strict=True):
+                        code.store(value, element, dtype, mask)
         return code.finish()
 
     @cached_property
     def permute(self) -> ir.Function:
-        """`void (n, rows, source, s_row, target, t_row, pivots, order)`: rows, whose n columns are exchanged as pivots tell,
-        from the last one to the first; `order` has room for their numbers."""
+        """`void (n, rows, source, s_row, target, t_row, pivots, order)`: copy rows with their n columns exchanged as pivots
+        say, from the last to the first; `order` is scratch for n indices."""
         code = self.code("permute", [I64, I64, POINTER, I64, POINTER, I64, POINTER, POINTER])
         n, rows, source, s_row, target, t_row, pivots, order = code.args
         builder, dtype = code.builder, self.tile.dtype
         with code.count(0, n) as i:
             code.put(i, order, i)
         with code.count(0, n) as i:
-            at = builder.sub(builder.sub(n, i), I64(1))
-            other = builder.sub(builder.sext(code.get(pivots, at, I32), I64), I64(1))
-            first, second = code.get(order, at), code.get(order, other)
-            code.put(second, order, at)
+            last = builder.sub(builder.sub(n, i), I64(1))
+            other = builder.sub(builder.sext(code.get(pivots, last, I32), I64), I64(1))
+            first, second = code.get(order, last), code.get(order, other)
+            code.put(second, order, last)
             code.put(first, order, other)
         with code.count(0, rows) as row:
             here, there = code.element(source, builder.mul(row, s_row)), code.element(target, builder.mul(row, t_row))

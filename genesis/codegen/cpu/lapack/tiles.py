@@ -1,8 +1,8 @@
-"""Register tiles of real matrices in rows: updates, and solutions for triangles, without packing.
+"""Register-tiled updates and triangular solves of row-major real matrices, without packing.
 
-A tile of sums is `rows` x `vectors` vectors of columns: elements of one factor are broadcast, those of the other one are a
-strip of columns. Strides are in elements, and may be negative: from its last row and column on, an upper triangle is a lower
-one.
+A tile has `rows` x `vectors` accumulators: elements of the left factor are broadcast, the right factor is read as a strip of
+columns. Strides are in elements and may be negative: read backwards from its last row and column, an upper triangle is a
+lower one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ElementCode(Code):
 
 
 class Functions:
-    """Functions of a module, each made where it is first asked for."""
+    """The generated functions of a module; each is emitted on first use."""
 
     def __init__(self, module: ir.Module, dtype: str) -> None:
         self.module, self.tile = module, Tile.of(dtype)
@@ -62,11 +62,11 @@ class Functions:
 
 
 class Tiles(Functions):
-    """Those of products."""
+    """Products and triangular solves."""
 
     @cached_property
     def updates(self) -> tuple[ir.Function, ir.Function]:
-        """A whole tile of `_tile`, and one vector of columns, of which some count."""
+        """`_tile` at full width, and at one masked vector of columns."""
         return self._tile(VECTORS), self._tile(1)
 
     @cached_property
@@ -74,29 +74,30 @@ class Tiles(Functions):
         return self._tile(VECTORS, solves=True), self._tile(1, solves=True)
 
     def _tile(self, vectors: int, *, solves: bool = False) -> ir.Function:
-        """`void (k, a, a_row, a_step, b, b_row, c, c_row, rows, columns, unit)`: c -= a @ b over k terms, of some rows.
+        """`void (k, a, a_row, a_step, b, b_row, c, c_row, rows, columns, unit)`: c -= a @ b over k terms, for the first `rows`
+        rows.
 
-        If it solves, the columns of `a` behind these are a lower triangle T, whose diagonal is 1 if `unit`, and
-        c = T^-1 (c - a @ b), which is written behind b's rows too.
+        With `solves`, the columns of `a` after those k are a lower triangle T (with a unit diagonal if `unit`), and
+        c = T^-1 (c - a @ b), which is also appended to b's rows.
         """
         kind = [I64, POINTER, I64, I64, POINTER, I64, POINTER, I64, I64, I64, I1]
         code = self.code(f"{'solution' if solves else 'update'}_{vectors}", kind)
         k, a, a_row, a_step, b, b_row, c, c_row, rows, columns, unit = code.args
         builder, tile = code.builder, self.tile
         mask = code.first_lanes(columns) if vectors == 1 else None
-        # Rows behind the last one are the last one again: it is stored after them.
+        # Rows past the end alias the last row. Rows are stored in reverse order, so its own result is written last.
         last = builder.sub(rows, I64(1))
         lines = [code.least(I64(row), last) for row in range(tile.rows)]
         starts = [code.element(a, builder.mul(line, a_row)) for line in lines]
         firsts = [code.element(c, builder.mul(line, c_row)) for line in lines]
-        places = [[code.element(first, I64(v * tile.lanes)) for v in range(vectors)] for first in firsts]
-        for line in places:
-            for place in line:
-                code.intrinsic("prefetch", ir.VoidType(), [place, I32(1), I32(3), I32(1)], overloads=(POINTER,))
+        pointers = [[code.element(first, I64(v * tile.lanes)) for v in range(vectors)] for first in firsts]
+        for line in pointers:
+            for pointer in line:
+                code.intrinsic("prefetch", ir.VoidType(), [pointer, I32(1), I32(3), I32(1)], overloads=(POINTER,))
         sums = self._sums(code, k, starts, a_step, (b, b_row), vectors)
-        found = [
-            [builder.fsub(code.load(place, tile.dtype, mask), total) for place, total in zip(line, totals, strict=True)]
-            for line, totals in zip(places, sums, strict=True)
+        results = [
+            [builder.fsub(code.load(pointer, tile.dtype, mask), total) for pointer, total in zip(line, totals, strict=True)]
+            for line, totals in zip(pointers, sums, strict=True)
         ]
         if solves:
             behind = builder.mul(k, a_step)
@@ -105,17 +106,17 @@ class Tiles(Functions):
             for j in range(tile.rows):
                 diagonal = code.load_uniform(code.element(triangle[j], steps[j]), tile.dtype)
                 inverse = code.splat(builder.select(unit, code.number(1.0), builder.fdiv(code.number(1.0), diagonal)))
-                found[j] = [builder.fmul(x, inverse) for x in found[j]]
+                results[j] = [builder.fmul(x, inverse) for x in results[j]]
                 for row in range(j + 1, tile.rows):
                     factor = code.splat(builder.fneg(code.load_uniform(code.element(triangle[row], steps[j]), tile.dtype)))
-                    found[row] = [code.fma(factor, x, y) for x, y in zip(found[j], found[row], strict=True)]
+                    results[row] = [code.fma(factor, x, y) for x, y in zip(results[j], results[row], strict=True)]
             strip = code.element(b, builder.mul(k, b_row))
         for row in reversed(range(tile.rows)):
             for v in range(vectors):
-                code.store(found[row][v], places[row][v], tile.dtype, mask)
+                code.store(results[row][v], pointers[row][v], tile.dtype, mask)
                 if solves:
                     there = builder.add(builder.mul(b_row, I64(row)), I64(v * tile.lanes))
-                    code.store(found[row][v], code.element(strip, there), tile.dtype)
+                    code.store(results[row][v], code.element(strip, there), tile.dtype)
         return code.finish()
 
     def _sums(
@@ -151,10 +152,10 @@ class Tiles(Functions):
 
     @cached_property
     def substitute(self) -> ir.Function:
-        """`void (n, t, t_row, t_step, b, b_row, columns, strip, unit, m)`: b = t^-1 b for a lower triangle t of n rows, whose
-        diagonal is 1 if `unit`; then the `m` rows of b below, less the products of the rows of t below and b.
+        """`void (n, t, t_row, t_step, b, b_row, columns, strip, unit, m)`: b = t^-1 b for a lower triangle t of n rows, with a
+        unit diagonal if `unit`; then the `m` rows of b below lose the products of t's rows below and b.
 
-        `strip` has room for a tile's columns of n rows and a tile's rows."""
+        `strip` is scratch for a tile's columns: n rows and a tile's rows more."""
         code = self.code("substitute", [I64, POINTER, I64, I64, POINTER, I64, I64, POINTER, I1, I64])
         n, t, t_row, t_step, b, b_row, columns, strip, unit, m = code.args
         builder, tile = code.builder, self.tile
@@ -166,13 +167,13 @@ class Tiles(Functions):
                 here, left = code.element(b, column), builder.sub(columns, column)
                 with code.count(0, n, tile.rows) as row:
                     first, rows = code.element(t, builder.mul(row, t_row)), code.least(builder.sub(n, row), I64(tile.rows))
-                    place = code.element(here, builder.mul(row, b_row))
+                    pointer = code.element(here, builder.mul(row, b_row))
                     builder.call(self.solutions[which], [
-                        row, first, t_row, t_step, strip, width, place, b_row, rows, left, unit])
+                        row, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit])
                 with code.count(0, m, tile.rows) as row:
                     first, rows = code.element(below, builder.mul(row, t_row)), code.least(builder.sub(m, row), I64(tile.rows))
-                    place = code.element(code.element(here, target), builder.mul(row, b_row))
-                    builder.call(self.updates[which], [n, first, t_row, t_step, strip, width, place, b_row, rows, left, unit])
+                    pointer = code.element(code.element(here, target), builder.mul(row, b_row))
+                    builder.call(self.updates[which], [n, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit])
 
         whole = builder.mul(builder.sdiv(columns, width), width)
         strips(0, whole, tile.columns, 0)
@@ -189,17 +190,17 @@ class Tiles(Functions):
         for which, (start, end, step) in enumerate(((I64(0), whole, tile.columns), (whole, n, tile.lanes))):
             with code.count(start, end, step) as column, code.count(0, m, tile.rows) as row:
                 rows, left = code.least(builder.sub(m, row), I64(tile.rows)), builder.sub(n, column)
-                first, place = (code.element(x, builder.mul(row, step)) for x, step in ((a, a_row), (c, c_row)))
+                first, pointer = (code.element(x, builder.mul(row, step)) for x, step in ((a, a_row), (c, c_row)))
                 builder.call(self.updates[which], [
-                    k, first, a_row, I64(1), code.element(b, column), b_row, code.element(place, column), c_row, rows, left,
+                    k, first, a_row, I64(1), code.element(b, column), b_row, code.element(pointer, column), c_row, rows, left,
                     I1(0)])
         return code.finish()
 
     @cached_property
     def roots(self) -> ir.Function:
-        """`void (n, a, row, first, info)`: the upper factor U of a = U^T U, a few rows, in place of a's upper triangle.
+        """`void (n, a, row, first, info)`: the upper factor U of a = U^T U, for few rows, over a's upper triangle.
 
-        Rows are counted from number `first` on; where one's pivot is not above 0, it is told if none was before."""
+        Rows count from `first`; `info` gets the first one whose pivot is not positive, unless it has one already."""
         code = self.code("roots", [I64, POINTER, I64, I64, POINTER])
         n, a, row, first, info = code.args
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
@@ -214,13 +215,13 @@ class Tiles(Functions):
             next_ = builder.add(j, I64(1))
             code.store_uniform(root, code.element(line, j), dtype)
             with code.count(next_, n, lanes) as i:
-                place, mask = code.element(line, i), code.first_lanes(builder.sub(n, i))
-                code.store(builder.fmul(code.load(place, dtype, mask), inverse), place, dtype, mask)
+                pointer, mask = code.element(line, i), code.first_lanes(builder.sub(n, i))
+                code.store(builder.fmul(code.load(pointer, dtype, mask), inverse), pointer, dtype, mask)
             with code.count(next_, n) as below:
                 factor = code.splat(builder.fneg(code.load_uniform(code.element(line, below), dtype)))
                 target = code.element(a, builder.mul(below, row))
                 with code.count(below, n, lanes) as i:
-                    place, mask = code.element(target, i), code.first_lanes(builder.sub(n, i))
+                    pointer, mask = code.element(target, i), code.first_lanes(builder.sub(n, i))
                     x = code.load(code.element(line, i), dtype, mask)
-                    code.store(code.fma(factor, x, code.load(place, dtype, mask)), place, dtype, mask)
+                    code.store(code.fma(factor, x, code.load(pointer, dtype, mask)), pointer, dtype, mask)
         return code.finish()
