@@ -22,11 +22,11 @@ from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
-__all__ = ["FAULT_WORDS", "MISSED", "Instructions", "Place", "are_possible"]
+__all__ = ["FAULT_WORDS", "MISSED", "Instructions", "Register", "are_possible"]
 
 
 class _Missed:
-    """What a function of instructions returns where one of its guards does not hold."""
+    """The result of a function of instructions if a guard fails."""
 
     def __repr__(self) -> str:
         return "MISSED"
@@ -34,24 +34,24 @@ class _Missed:
 
 MISSED = _Missed()
 
-class Place(NamedTuple):
-    """A register; of the constant number ~n if it is negative."""
+class Register(NamedTuple):
+    """The number of a register; ~n, which is negative, is that of constant n."""
 
     number: int
 
 
 class Instructions:
-    """Instructions to be run in order, and the objects that they name.
+    """A list of instructions under construction, and the objects that they name.
 
-    Objects among operands stand for their addresses, and live as long as the function does. Attributes that `slotted` classes
-    have slots for are read from these, if their owner is of that class.
+    An object as an operand stands for its address, and is kept alive by the function. Attributes that are slots of `slotted`
+    classes are read by their offset, if their owner is of that class.
     """
 
     def __init__(self, arguments: int = 0, slotted: Sequence[type] = ()) -> None:
-        self._words: list[int | Place] = []
+        self._words: list[int | Register] = []
         self._keep: list[object] = []
         self._registers = arguments
-        self._constants: dict[int, Place] = {}
+        self._constants: dict[int, Register] = {}
         self._slots: dict[str, array[int]] = {}
         for kind in reversed(slotted):
             offsets = {name: slot_offset(kind, name) for name in vars(kind)["__slots__"]}
@@ -61,13 +61,13 @@ class Instructions:
     def __len__(self) -> int:
         return len(self._words) // 5
 
-    def register(self) -> Place:
-        """A register of its own."""
+    def register(self) -> Register:
+        """A new register."""
         self._registers += 1
-        return Place(self._registers - 1)
+        return Register(self._registers - 1)
 
     def keep(self, thing: Any) -> Any:
-        """Have `thing` live as long as the function."""
+        """Keep `thing` alive as long as the function."""
         self._keep.append(thing)
         return thing
 
@@ -77,53 +77,53 @@ class Instructions:
         self._words += [NUMBER_OF[operation], *words, *[0] * (4 - len(words))]
         return len(self) - 1
 
-    def _word(self, operand: object) -> int | Place:
-        if operand.__class__ in (Place, int):
+    def _word(self, operand: object) -> int | Register:
+        if operand.__class__ in (Register, int):
             return operand  # type: ignore[return-value]
         self._keep.append(operand)
         return id(operand if operand.__class__ is not Constant else operand.value)  # type: ignore[attr-defined]
 
-    def _resolved(self, word: int | Place) -> int:
+    def _resolved(self, word: int | Register) -> int:
         if word.__class__ is int:
             return word % (1 << 64)  # type: ignore[operator]
         [number] = word  # type: ignore[misc]
         return number if number >= 0 else self._registers + ~number  # constants come behind the other registers
 
     def skip_from(self, index: int) -> None:
-        """Have the instruction at `index`, which skips, skip all that have come after it."""
+        """End the skip at `index` here: it jumps over all instructions that were added since."""
         self._words[5 * index + 3] = len(self) - 1 - index
 
-    def attribute(self, owner: Place, name: str, found: Place | None = None) -> Place:
-        """The register, a new one unless given, that gets `owner`'s attribute."""
-        found = found or self.register()
+    def attribute(self, owner: Register, name: str, target: Register | None = None) -> Register:
+        """Load `owner`'s attribute into `target`, by default a new register; returns it."""
+        target = target or self.register()
         slot = self._slots[name].buffer_info()[0] if name in self._slots else 0
-        self.emit("ATTRIBUTE", found, owner, sys.intern(name), slot)
-        return found
+        self.emit("ATTRIBUTE", target, owner, sys.intern(name), slot)
+        return target
 
-    def item(self, container: Place, key: object) -> Place:
-        """The register that gets the item at `key`."""
-        found = self.register()
-        self.emit("ITEM", found, container, Constant(key))
-        return found
+    def item(self, container: Register, key: object) -> Register:
+        """Load the item at `key` into a new register."""
+        target = self.register()
+        self.emit("ITEM", target, container, Constant(key))
+        return target
 
-    def constant(self, value: object) -> Place:
+    def constant(self, value: object) -> Register:
         """The register of `value`."""
-        found = self._constants.get(id(value))
-        if found is None:
+        register = self._constants.get(id(value))
+        if register is None:
             self.keep(value)
-            found = self._constants[id(value)] = Place(~len(self._constants))
-        return found
+            register = self._constants[id(value)] = Register(~len(self._constants))
+        return register
 
-    def call(self, function: Callable[..., object], *arguments: Place) -> Place:
-        """The register that gets the result of a call."""
-        neighbours = [self.register() for _ in arguments] or [Place(0)]
-        for place, argument in zip(neighbours, arguments, strict=False):
-            self.emit("MOVE", place, argument)
-        found = self.register()
-        self.emit("CALL", found, Constant(function), neighbours[0], len(arguments))
-        return found
+    def call(self, function: Callable[..., object], *arguments: Register) -> Register:
+        """Call a function; returns the register of its result. Arguments are moved to consecutive registers."""
+        consecutive = [self.register() for _ in arguments] or [Register(0)]
+        for register, argument in zip(consecutive, arguments, strict=False):
+            self.emit("MOVE", register, argument)
+        result = self.register()
+        self.emit("CALL", result, Constant(function), consecutive[0], len(arguments))
+        return result
 
-    # ---- guards of objects that are the same in all calls: of words where look-ups would be ----
+    # ---- guards of objects that are the same in all calls: they compare words instead of looking up ----
 
     def require_attribute(self, owner: object, name: str, value: object) -> None:
         """Go on if an attribute is `value`."""
@@ -136,7 +136,7 @@ class Instructions:
             self.emit("IS", self.attribute(self.constant(owner), name), Constant(value))
 
     def require_size(self, container: Any, size: int) -> None:
-        """Go on if a container holds so many."""
+        """Go on if a container has `size` items."""
         address = size_word(container)
         if address is None:
             self.emit("SIZE", self.constant(container), size)
@@ -145,7 +145,7 @@ class Instructions:
             self.keep(container)
 
     def skip_if_empty(self, container: Any) -> int:
-        """The instruction that skips if a container is empty."""
+        """Begin a skip, taken if a container is empty; returns its index."""
         address = size_word(container)
         if address is None:
             return self.emit("SKIP_IS", self.call(len, self.constant(container)), Constant(0), 0)
@@ -153,8 +153,8 @@ class Instructions:
         return self.emit("SKIP_HALF", address, 0, 0)
 
     @contextmanager
-    def unless_passed(self, names: Place) -> Iterator[None]:
-        """Guards that are skipped as long as the dict in a register is what it was when it last passed them."""
+    def unless_passed(self, names: Register) -> Iterator[None]:
+        """Guards of a dict in a register, skipped while its version is the one that last passed them."""
         if VERSION is None:
             yield
             return
@@ -165,7 +165,7 @@ class Instructions:
         self.skip_from(skip)
 
     def function(self) -> Callable[..., Any]:
-        """The function that runs them."""
+        """The function that runs the instructions."""
         table = array("Q", [self._registers, len(self._constants), 0, id(Exception), id(MISSED), 0, *self._constants])
         table[HEADER_WORDS - 1] = 8 * len(table)
         table.extend([self._resolved(word) for word in self._words])
@@ -175,18 +175,19 @@ class Instructions:
 
 
 class Constant(NamedTuple):
-    """An object as an operand, be it an int."""
+    """An object as an operand, even if it is an int."""
 
     value: object
 
 
 def are_possible() -> bool:
-    """Whether instructions work with this interpreter: CPython of 64 bits with a lock, whose objects begin with a count."""
+    """Whether instructions work with this interpreter: 64-bit CPython with a GIL, whose objects begin with a reference
+    count."""
     return _IS_KNOWN
 
 
 def interpret_source() -> KernelSource:
-    """What runs instructions."""
+    """The interpreter of instructions."""
     return KernelSource("genesis_interpret", interpret_ir(), interpret_ir)
 
 

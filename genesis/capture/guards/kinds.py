@@ -50,7 +50,7 @@ _KNOWN = frozenset({
     type(np.mean), array.array, memoryview, typing.Generic, TUPLE_FIELD, _ABSTRACT,
 } - {np.memmap, np.nditer, np.vectorize, np.flatiter})
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_places: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()  # of unknown bases among the bases of classes
+_positions: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()  # of unknown bases among the bases of classes
 _OWN = ("__dict__", "__weakref__")
 
 
@@ -61,11 +61,11 @@ def unknown_base(kind: type) -> type | None:
     >>> unknown_base(collections.Counter), unknown_base(pathlib.Path), unknown_base(contextvars.ContextVar)
     (None, None, <class '_contextvars.ContextVar'>)
     """
-    place = _places.get(kind)
-    if place is None:
+    position = _positions.get(kind)
+    if position is None:
         understood = [base in _KNOWN or is_of_python(base) for base in kind.__mro__]
-        place = _places[kind] = -1 if all(understood) else understood.index(False)
-    return None if place < 0 else kind.__mro__[place]
+        position = _positions[kind] = -1 if all(understood) else understood.index(False)
+    return None if position < 0 else kind.__mro__[position]
 
 
 def is_of_python(kind: type) -> bool:

@@ -1,8 +1,8 @@
 """Guards as instructions: the lines of a check, in machine code.
 
-A line such as `if (a0 := t0[0]).__class__ is not k0: return 2` becomes an ITEM and a CLASS. Where a line is none of the few
-forms that checks are made of, its condition stays a function of Python's, which an instruction calls. A call for which the
-instructions say MISSED goes to the check itself, which says what has failed, or that it is all the same.
+A line such as `if (a0 := t0[0]).__class__ is not k0: return 2` becomes an ITEM and a CLASS. The condition of a line of another
+form stays a Python function, which an instruction calls. If the instructions return MISSED, the check itself runs: it says
+which guard has failed, or that none has.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from typing import Any, cast
 from genesis.capture.guards.classes import NUMBERS_DIFFER
 from genesis.capture.guards.deciding_dict import dict_that_decides
 from genesis.capture.guards.tensor_guards import TensorGuard, TensorGuards, unlike
-from genesis.runtime.instructions import Constant, Instructions, Place
+from genesis.runtime.instructions import Constant, Instructions, Register
 from genesis.tensor.handle import Tensor
 
 
 class NativeCheck:
-    """Instructions that go on if none of the lines given to `add` would return.
+    """Instructions that go on if none of the lines passed to `add` would return.
 
     Attributes:
         code: the instructions; registers 0 and 1 are the call's `args` and `kwargs`.
-        names: the registers of what lines have named.
-        arrays: those of the arrays of tensors that TensorGuards guard.
+        names: the registers of the names that lines have assigned.
+        arrays: the registers of the arrays of tensors that TensorGuards guard.
     """
 
     def __init__(self, code: Instructions) -> None:
         self.code = code
-        self.names = {"args": Place(0), "kwargs": Place(1)}
-        self.arrays: dict[Tensor, Place] = {}
+        self.names = {"args": Register(0), "kwargs": Register(1)}
+        self.arrays: dict[Tensor, Register] = {}
         self._constants: Mapping[str, object] = {}
-        self._lists: dict[str, list[Place]] = {}
-        self._ids: dict[str, list[Place]] = {}  # of which objects a named set holds the ids
+        self._lists: dict[str, list[Register]] = {}
+        self._ids: dict[str, list[Register]] = {}  # the objects whose ids are in a named set
         self._looked_at = code.register()
 
     def add(self, lines: Sequence[str], constants: Mapping[str, object]) -> None:
-        """Add lines, whose names besides those of earlier lines are those of `constants`."""
+        """Add lines, whose names are those of earlier lines and of `constants`."""
         self._constants = constants
-        about: dict[str, list[ast.expr]] = {}  # conditions that nothing but what is in a dict decides, by the dict's name
+        about: dict[str, list[ast.expr]] = {}  # conditions that a dict alone decides, by the dict's name
         for statement in ast.parse("\n".join(lines)).body:
-            if isinstance(statement, ast.If):  # it returns, or realizes what is pending: the check's own business, too
+            if isinstance(statement, ast.If):  # it returns, or realizes a pending array, which is left to the check
                 name = dict_that_decides(statement.test, constants)
                 if name is None:
                     self._require_false(statement.test)
@@ -52,15 +52,15 @@ class NativeCheck:
                     about.setdefault(name, []).append(statement.test)
             else:
                 assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-                self.names[statement.targets[0].id] = self._place(statement.value)
+                self.names[statement.targets[0].id] = self._register(statement.value)
         for name, conditions in about.items():
             with self.code.unless_passed(self.code.constant(constants[name])):
                 for condition in conditions:
                     self._require_false(condition)
 
-    def evaluate(self, expression: str) -> Place:
-        """The register that gets the value of an expression in these names."""
-        return self._place(ast.parse(expression, mode="eval").body)
+    def evaluate(self, expression: str) -> Register:
+        """The register of an expression's value."""
+        return self._register(ast.parse(expression, mode="eval").body)
 
     # ---- conditions ----
 
@@ -73,26 +73,26 @@ class NativeCheck:
         elif isinstance(condition, ast.Compare) and len(condition.ops) == 1:
             self._require_other(condition, condition.left, condition.ops[0], condition.comparators[0])
         elif isinstance(condition, ast.Name | ast.Attribute):
-            self.code.emit("FALSE", self._place(condition))
-        elif isinstance(condition, ast.UnaryOp) and (places := self._ids_in(condition.operand)) is not None:
-            self._require_outside(places, condition.operand.args[0])  # type: ignore[attr-defined]
+            self.code.emit("FALSE", self._register(condition))
+        elif isinstance(condition, ast.UnaryOp) and (registers := self._ids_in(condition.operand)) is not None:
+            self._require_outside(registers, condition.operand.args[0])  # type: ignore[attr-defined]
         else:
             self.code.emit("FALSE", self._by_python(condition))
 
     def _require_not_all(self, condition: ast.BoolOp) -> None:
-        """`x is not k and f(x, k)`: an object that is the same needs no call."""
+        """`x is not k and f(x, k)`: no call if the object is the same."""
         first = condition.values[0]
         if ast.unparse(first) == NUMBERS_DIFFER and (known := cast("list[int | None]", self._constants["learned"])):
             numbers: Any = self._constants["numbers"]
             for address, number in zip([addressof(word) for word in numbers], known, strict=True):
-                if number is None:  # nothing tells whether it has changed but a comparison
+                if number is None:  # only a comparison tells whether it has changed
                     self.code.emit("FALSE", self._by_python(condition))
                     continue
                 skip = self.code.emit("SKIP_HALF", address, number, 0)
                 self.code.emit("FALSE", self._by_python(condition))
                 self.code.skip_from(skip)
         elif isinstance(first, ast.Compare) and isinstance(first.ops[0], ast.IsNot) and self._is_constant(first.comparators[0]):
-            skip = self.code.emit("SKIP_IS", self._place(first.left), Constant(self._value(first.comparators[0])), 0)
+            skip = self.code.emit("SKIP_IS", self._register(first.left), Constant(self._value(first.comparators[0])), 0)
             self.code.emit("FALSE", self._by_python(condition))
             self.code.skip_from(skip)
         else:
@@ -106,57 +106,57 @@ class NativeCheck:
         elif isinstance(how, ast.IsNot | ast.Is):
             holds = isinstance(how, ast.IsNot)
             if holds and isinstance(left, ast.Attribute) and left.attr == "__class__" and self._is_constant(right):
-                code.emit("CLASS", self._place(left.value), Constant(self._value(right)))
+                code.emit("CLASS", self._register(left.value), Constant(self._value(right)))
             elif holds and isinstance(left, ast.Attribute) and self._is_constant(left.value) and self._is_constant(right):
                 code.require_attribute(self._value(left.value), left.attr, self._value(right))
             elif self._is_constant(right):
-                code.emit("IS" if holds else "IS_NOT", self._place(left), Constant(self._value(right)))
+                code.emit("IS" if holds else "IS_NOT", self._register(left), Constant(self._value(right)))
             else:
-                code.emit("SAME" if holds else "APART", self._place(left), self._place(right))
+                code.emit("SAME" if holds else "APART", self._register(left), self._register(right))
         elif isinstance(how, ast.In) and _is_call(left, "id"):
-            self._require_outside([self._place(left.args[0])], right)  # type: ignore[attr-defined]
+            self._require_outside([self._register(left.args[0])], right)  # type: ignore[attr-defined]
         elif isinstance(how, ast.NotEq) and _is_call(left, "len"):
             self._require_length(left.args[0], right)  # type: ignore[attr-defined]
         elif isinstance(how, ast.NotEq) and self._is_constant(right) and not isinstance(left, ast.List):
-            code.emit("EQUAL", self._place(left), Constant(self._value(right)))
+            code.emit("EQUAL", self._register(left), Constant(self._value(right)))
         else:
             self.code.emit("FALSE", self._by_python(whole))
 
     def _require_length(self, things: ast.expr, length: ast.expr) -> None:
-        if isinstance(things, ast.NamedExpr) and isinstance(things.value, ast.Set):  # of ids of as many objects
-            places = [self._place(one.args[0]) for one in things.value.elts if isinstance(one, ast.Call)]
-            self._ids[things.target.id] = places
-            for k, place in enumerate(places):
-                for other in places[:k]:
-                    self.code.emit("APART", place, other)
+        if isinstance(things, ast.NamedExpr) and isinstance(things.value, ast.Set):  # ids of distinct objects
+            registers = [self._register(one.args[0]) for one in things.value.elts if isinstance(one, ast.Call)]
+            self._ids[things.target.id] = registers
+            for k, register in enumerate(registers):
+                for other in registers[:k]:
+                    self.code.emit("APART", register, other)
         else:
             if self._is_constant(things):
                 self.code.require_size(self._value(things), self._value(length))
             else:
-                self.code.emit("SIZE", self._place(things), self._value(length))
+                self.code.emit("SIZE", self._register(things), self._value(length))
 
-    def _ids_in(self, expression: ast.expr) -> list[Place] | None:
-        """The objects whose ids are in the set that `ids.isdisjoint(others)` asks, if it is one of those."""
+    def _ids_in(self, expression: ast.expr) -> list[Register] | None:
+        """The objects whose ids are in the set of `ids.isdisjoint(others)`, if that is the expression."""
         match expression:
             case ast.Call(ast.Attribute(ast.Name(name), "isdisjoint")):
                 return self._ids.get(name)
         return None
 
-    def _require_outside(self, places: Sequence[Place], ids: ast.expr) -> None:
-        """None of these objects is among those that have these ids, and live as long as the entry."""
-        for place in places:
+    def _require_outside(self, registers: Sequence[Register], ids: ast.expr) -> None:
+        """Require that no object has one of these ids, whose owners live as long as the entry."""
+        for register in registers:
             for address in self._value(ids):
-                self.code.emit("IS_NOT", place, address)
+                self.code.emit("IS_NOT", register, address)
 
-    def _by_python(self, expression: ast.expr) -> Place:
-        """The register that gets what Python makes of an expression."""
+    def _by_python(self, expression: ast.expr) -> Register:
+        """The register of an expression's value, computed by Python."""
         named = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         known = sorted(named & self.names.keys())
         function = eval(f"lambda {', '.join(known)}: {ast.unparse(expression)}", {**self._constants})
         return self.code.call(function, *[self.names[name] for name in known])
 
     def _tensor_guards(self, expression: ast.expr) -> TensorGuards | None:
-        """The guards that `(h := guards.arrays()).__class__` asks."""
+        """The guards in `(h := guards.arrays()).__class__`, if that is the expression."""
         match expression:
             case ast.Attribute(ast.NamedExpr(ast.Name(name), ast.Call(ast.Attribute(ast.Name(constant), "arrays")))):
                 guards = self._constants[constant]
@@ -166,7 +166,7 @@ class NativeCheck:
         return None
 
     def _require_tensors(self, guards: TensorGuards) -> None:
-        """As `TensorGuards.arrays`, whose arrays stay in registers of their own; nothing else that is looked at does."""
+        """As `TensorGuards.arrays`. Arrays stay in registers; all else goes through one scratch register."""
         code, looked = self.code, self._looked_at
         [arrays] = [arrays for arrays in self._lists.values() if not arrays]
         for row, node in guards.rows():
@@ -188,7 +188,7 @@ class NativeCheck:
                 self._require_memory(array, row)
         code.emit("MOVE", looked, code.constant(None))
 
-    def _require_memory(self, array: Place, row: TensorGuard) -> None:
+    def _require_memory(self, array: Register, row: TensorGuard) -> None:
         code, looked = self.code, self._looked_at
         code.attribute(array, "memory", looked)
         code.attribute(looked, "strides", looked)
@@ -201,7 +201,7 @@ class NativeCheck:
             if name == "_owner":
                 code.emit("IS", looked, None)
         skip = code.emit("SKIP_IS", looked, None, 0)
-        code.emit("FALSE", code.call(_is_alive, looked))  # what NumPy saw of it once may be gone
+        code.emit("FALSE", code.call(_is_alive, looked))  # a NumPy view of it may be gone
         code.skip_from(skip)
 
     # ---- values ----
@@ -216,28 +216,28 @@ class NativeCheck:
         assert isinstance(expression, ast.Name)
         return self._constants[expression.id] if expression.id in self._constants else getattr(builtins, expression.id)
 
-    def _place(self, expression: ast.expr) -> Place:
-        """The register that gets the value of an expression."""
+    def _register(self, expression: ast.expr) -> Register:
+        """The register of an expression's value."""
         code = self.code
         if isinstance(expression, ast.NamedExpr):
-            place = self.names[expression.target.id] = self._place(expression.value)
-            return place
+            register = self.names[expression.target.id] = self._register(expression.value)
+            return register
         if isinstance(expression, ast.Name | ast.Constant):
             if isinstance(expression, ast.Name) and expression.id in self.names:
                 return self.names[expression.id]
             return code.constant(self._value(expression))
         if isinstance(expression, ast.Attribute):
-            return code.attribute(self._place(expression.value), expression.attr)
+            return code.attribute(self._register(expression.value), expression.attr)
         if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Name) and (
             expression.value.id in self._lists
         ):
             return self._lists[expression.value.id][self._value(expression.slice)]
         if isinstance(expression, ast.Subscript) and self._is_constant(expression.slice):
-            return code.item(self._place(expression.value), self._value(expression.slice))
-        if isinstance(expression, ast.BoolOp):  # `array.memory or realize(array)`: what is pending is left to the check
-            place = self._place(expression.values[0])
-            code.emit("IS_NOT", place, None)
-            return place
+            return code.item(self._register(expression.value), self._value(expression.slice))
+        if isinstance(expression, ast.BoolOp):  # `array.memory or realize(array)`: a pending array is left to the check
+            register = self._register(expression.values[0])
+            code.emit("IS_NOT", register, None)
+            return register
         return self._by_python(expression)
 
 

@@ -104,7 +104,7 @@ def names_in(code: CodeType) -> CodeNames:
     caught = 0
     owner = code.co_varnames[0] if code.co_argcount else None
     line = code.co_firstlineno
-    for place, instruction in enumerate(instructions):
+    for index, instruction in enumerate(instructions):
         name, value = instruction.opname, instruction.argval
         line = getattr(instruction, "line_number", None) or instruction.starts_line or line
         if name not in UNDERSTOOD:
@@ -112,22 +112,22 @@ def names_in(code: CodeType) -> CodeNames:
         elif name in _OF_GLOBALS or name in _OF_ATTRIBUTES:
             (found.globals if name in _OF_GLOBALS else found.attributes).add(value)
             called = _is_called(name, instruction.arg or 0) or instruction.offset in nulled
-            searched = place + 1 < len(instructions) and instructions[place + 1].opname == "CONTAINS_OP"
+            searched = index + 1 < len(instructions) and instructions[index + 1].opname == "CONTAINS_OP"
             (found.called if called else found.searched if searched else kept).add(value)
             if name in _CHANGES:
                 found.absent.add(value)
-            if name in _OF_ATTRIBUTES and (place == 0 or instructions[place - 1].argval != owner):
+            if name in _OF_ATTRIBUTES and (index == 0 or instructions[index - 1].argval != owner):
                 found.foreign.add(value)
             if value in DYNAMIC:
-                _asked(instructions, place, found, owner)
+                _asked(instructions, index, found, owner)
         elif name == "IMPORT_NAME":
-            level = instructions[place - 2].argval
+            level = instructions[index - 2].argval
             found.imports.add((value, level if isinstance(level, int) else 0))
         elif name == "MATCH_CLASS":  # attributes by the names in `__match_args__`, and by names on the stack
             found.attributes.add("__match_args__")
             found.dynamic, found.of_self = True, False
         elif name == "POP_EXCEPT":  # not in a handler that ends by raising
-            caught += place + 1 == len(instructions) or instructions[place + 1].opname != "RERAISE"
+            caught += index + 1 == len(instructions) or instructions[index + 1].opname != "RERAISE"
         elif name == "WITH_EXCEPT_START":  # goes on if `__exit__` says so, which is seen as it is called
             caught -= 1
     found.catches = caught > 0
@@ -145,24 +145,24 @@ def _is_called(opname: str, argument: int) -> bool:
 _LOADS_METHODS = "LOAD_METHOD" not in dis.opmap  # since Python 3.12 LOAD_ATTR does, and a bit tells
 
 
-def _asked(instructions: Sequence[dis.Instruction], place: int, found: CodeNames, first: str | None) -> None:
+def _asked(instructions: Sequence[dis.Instruction], index: int, found: CodeNames, first: str | None) -> None:
     """Note which attribute `getattr(x, "name")` asks for; `found.dynamic` where that is not to be seen."""
-    following = [*instructions[place + 1 : place + 12], *[_END] * 5]
+    following = [*instructions[index + 1 : index + 12], *[_END] * 5]
     owner = following.pop(0)
     name, *others = itertools.dropwhile(lambda i: i.opname == "LOAD_ATTR", following)
     called = next((k for k, i in enumerate(others[:2]) if i.opname == "CALL" and i.arg == k + 2), None)
-    if instructions[place].argval in _ASKING and owner.opname in _NAMED and called is not None and (
+    if instructions[index].argval in _ASKING and owner.opname in _NAMED and called is not None and (
         name.opname == "LOAD_CONST" and isinstance(name.argval, str)
     ):
         found.attributes.add(name.argval)
         found.absent.add(name.argval)
         found.foreign.add(name.argval)
     else:
-        asking = instructions[place].argval
+        asking = instructions[index].argval
         bound = any(i.opname.startswith(("STORE_FAST", "DELETE_FAST")) and i.argval == first for i in instructions)
         found.dynamic = True
         if asking == "__dict__":
-            of_self = place > 0 and instructions[place - 1].opname in _NAMED and instructions[place - 1].argval == first
+            of_self = index > 0 and instructions[index - 1].opname in _NAMED and instructions[index - 1].argval == first
         else:
             plain = asking in {*_ASKING, "vars", "dir"} and following[0].opname != "LOAD_ATTR"
             of_self = plain and owner.opname in _NAMED and owner.argval == first

@@ -65,9 +65,9 @@ def find(source: Source, leaves: Leaves) -> Any:
     return owner._grad if kind == "gradient" else owner._base
 
 
-# What replays compute, found by what Places says of its program and position; a call's leaves; tensors that were built.
+# What replays compute, found by what PositionOf says of its program and position; a call's leaves; tensors that were built.
 Builder = Callable[[Any, Leaves, dict[int, Tensor]], Any]
-Places = Callable[[tuple[int, int]], Any]
+PositionOf = Callable[[tuple[int, int]], Any]
 
 
 class Results:
@@ -208,15 +208,15 @@ class Results:
         """The leaves of a call that is about to be replayed, and behind them what results are found by."""
         return *leaves, *[find(source, leaves) for source in self.held]
 
-    def builder(self, places: Places) -> Builder:
+    def builder(self, position_of: PositionOf) -> Builder:
         """The function that builds the return value."""
-        return _builder(self.tree, places)
+        return _builder(self.tree, position_of)
 
 
-def _builder(description: tuple[str, Any], places: Places) -> Builder:
+def _builder(description: tuple[str, Any], position_of: PositionOf) -> Builder:
     how, what = description
     if how == "made":
-        return tensor_builder(what, places)
+        return tensor_builder(what, position_of)
     if how == "same":
         return lambda values, leaves, made: what
     if how == "found":
@@ -224,15 +224,15 @@ def _builder(description: tuple[str, Any], places: Places) -> Builder:
     if how == "leaf":
         return lambda values, leaves, made: leaves[what]
     if how == "item":
-        number = _builder(what, places)
+        number = _builder(what, position_of)
         return lambda values, leaves, made: number(values, leaves, made).item()
     if how == "sequence":
-        kind, items = what[0], [_builder(item, places) for item in what[1]]
+        kind, items = what[0], [_builder(item, position_of) for item in what[1]]
         return lambda values, leaves, made: kind([build(values, leaves, made) for build in items])
     if how == "mapping":
-        named = {key: _builder(item, places) for key, item in what.items()}
+        named = {key: _builder(item, position_of) for key, item in what.items()}
         return lambda values, leaves, made: {key: build(values, leaves, made) for key, build in named.items()}
-    kind, parts = what[0], {name: _builder(item, places) for name, item in what[1].items()}
+    kind, parts = what[0], {name: _builder(item, position_of) for name, item in what[1].items()}
 
     def build_object(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
         result = object.__new__(kind)
@@ -244,28 +244,29 @@ def _builder(description: tuple[str, Any], places: Places) -> Builder:
 
 
 def array_in(layout: Layout | None, root: Tensor) -> Array:
-    """What lies in the memory of `root`, which is computed, as laid out there."""
+    """An array over the memory of `root`, which is computed, with this layout."""
     whole = root._array
     assert whole.memory is not None and layout is not None
     memory = whole.memory.at(layout, whole.node.dtype, whole.node.dtype)
     return Array.realized(memory.buffer, memory.layout, whole.node.dtype)
 
 
-def tensor_builder(recipe: Recipe, places: Places) -> Builder:
-    """The function that builds the tensor of a recipe, once in a call."""
+def tensor_builder(recipe: Recipe, position_of: PositionOf) -> Builder:
+    """The function that builds a recipe's tensor, once a call."""
     kind, base, value, flags, new = recipe.kind, recipe.base, recipe.value, recipe.flags, object.__new__
-    place = value and value[0] == "output" and places(recipe.key)
+    position = value and value[0] == "output" and position_of(recipe.key)
     if recipe.is_root:
 
         def build_root(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
             result = new(kind)
-            result._requires_grad, result._array = False, values[place]
+            result._requires_grad, result._array = False, values[position]
             for name, flag in flags:
                 setattr(result, name, flag)
             return result
 
         return build_root
-    build_base = tensor_builder(base, places) if base.__class__ is Recipe else lambda values, leaves, made: find(base, leaves)
+    build_base = (
+        tensor_builder(base, position_of) if base.__class__ is Recipe else lambda values, leaves, made: find(base, leaves))
 
     def build(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
         known = made.get(id(recipe))
@@ -282,7 +283,7 @@ def tensor_builder(recipe: Recipe, places: Places) -> Builder:
         elif value[0] == "constant":
             result._array = copied(value[1])
         else:
-            result._array = values[place]
+            result._array = values[position]
         for name, flag in flags:
             setattr(result, name, flag)
         return result

@@ -1,4 +1,4 @@
-"""The modes, and the state of the thread and of devices, that a replay by instructions holds for."""
+"""Guards of modes, of the thread's state and of devices, as instructions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from genesis.runtime import determinism
 from genesis.runtime import team as threads
 from genesis.runtime.collectives import GROUPS
 from genesis.runtime.devices import Device, get_current_gpu, get_default_device, seen_devices
-from genesis.runtime.instructions import Constant, Instructions, Place
+from genesis.runtime.instructions import Constant, Instructions, Register
 from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state
@@ -19,7 +19,7 @@ from genesis.tracing.trace import BUSY, critical
 
 
 def require_plain_thread(code: Instructions, modes: Mode, is_locked: bool) -> None:
-    """What `Compiled.__call__` asks before it looks at entries. `is_locked`: the replay asks itself who has come between."""
+    """The checks of `Compiled.__call__` before it looks at entries. If `is_locked`, the replay itself checks for handlers."""
     for container in (REPLACING, FLUSH_HOOKS):
         code.require_size(container, 0)
     code.require_attribute(timeline, "spans", None)
@@ -40,21 +40,21 @@ def require_plain_thread(code: Instructions, modes: Mode, is_locked: bool) -> No
     code.emit("IS", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
     opened = code.item(state, "trace")
     skip = code.emit("SKIP_IS", opened, None, 0)
-    if GROUPS:  # collectives that wait to be computed come first
+    if GROUPS:  # pending collectives must run first
         code.emit("FALSE", code.call(has_pending_collectives))
     else:
         code.require_size(GROUPS, 0)
     if not is_locked:
-        code.emit("IS_NOT", code.attribute(opened, "closed"), Constant(BUSY))  # else a signal handler or finalizer came in
+        code.emit("IS_NOT", code.attribute(opened, "closed"), Constant(BUSY))  # BUSY: a handler interrupts a flush
     code.skip_from(skip)
     skip = code.emit("SKIP_IS", code.item(state, "multi_device"), Constant(False), 0)
     code.emit("FALSE", code.call(is_held_up))
     code.skip_from(skip)
 
 
-def require_device(code: Instructions, modes: Mode, device: Device, arrays: Iterable[Place]) -> None:
-    """Arrays are on `device`, and the modes of devices are those of the call. As long as nobody has asked for another device
-    than the CPU, all arrays are there."""
+def require_device(code: Instructions, modes: Mode, device: Device, arrays: Iterable[Register]) -> None:
+    """Require that arrays are on `device`, and the device modes unchanged. Skipped as long as the process has used no device
+    but the CPU."""
     looked = code.register()
     skip = code.skip_if_empty(seen_devices)
     for array in dict.fromkeys(arrays):

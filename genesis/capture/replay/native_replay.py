@@ -1,10 +1,10 @@
-"""Replays without Python: the guards of a call, the slots of its program and its results as instructions.
+"""Replays without Python: the guards, program slots and results of a call as instructions.
 
-They serve a call of short programs of the host's. They do what `Compiled` and `Entry` do for it, or say MISSED before anything
-has happened; then those do. Values that the function reads after a program are compared where they lie: if one is another the
-call is missed, for no program but the last changes tensors, and what Python has done is taken back. The interpreter runs
-nothing else meanwhile, so there is nothing to lock and no interrupt to mind. Where they call Python, as for an update,
-the lock is held. A program with collectives is run by Python, and the interpreter runs others meanwhile.
+They serve calls of short programs on the host. They do the work of `Compiled` and `Entry`, or return MISSED before anything has
+happened, and then those run. Values that the function reads between programs are compared in memory. If one differs the call is
+missed: only the last program changes tensors, so nothing is to be undone but Python's part. The GIL is held throughout, so no
+lock is needed and no interrupt arrives. Replays that call Python, as for an update, hold the lock. A program with collectives
+is run by Python, and other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from genesis.capture.replay.single_program import TensorChanges
 from genesis.ir.annotations import Attributes
 from genesis.runtime import team as threads
 from genesis.runtime.counters import replayed
-from genesis.runtime.instructions import MISSED, Constant, Instructions, Place
+from genesis.runtime.instructions import MISSED, Constant, Instructions, Register
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.scratch import scratch
@@ -38,14 +38,14 @@ from genesis.tensor.handle import Storage, Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import LOCK, Array, Trace
 
-RUNS = 2  # in which results lie by turns
-Set = tuple[Place, str, Place, Place]  # tensor, name, value, and the value before
+RUNS = 2  # sets of result buffers, used in turns
+Set = tuple[Register, str, Register, Register]  # tensor, name, value, and the value before
 
 
 class NativeReplay:
     """The function of (args, kwargs) that replays a call, or returns MISSED.
 
-    `reads` are of arguments. The last program alone may change tensors. One with collectives is the only one.
+    `reads` are of arguments. Only the last program may change tensors. A program with collectives must be the only one.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class NativeReplay:
             result = self._run(words[k], words[k - 1])
             code.emit("STORE", _at(self._turn), 1 - k)
             code.emit("ADD", _at(self._count), 1)
-            if not self._communicates:  # whose runs count themselves
+            if not self._communicates:  # runs with collectives count themselves
                 code.emit("ADD", _at(replayed), 1)
             code.emit("RETURN", result)
             code.skip_from(skip)
@@ -89,11 +89,11 @@ class NativeReplay:
 
     @property
     def replays(self) -> int:
-        """How often it did."""
+        """How many calls were replayed."""
         return self._count[0]
 
     def _replay_locked(self, args: Positional, kwargs: Attributes) -> Any:
-        """For calls that change tensors or run Python: what comes in meanwhile knows of them."""
+        """For calls that change tensors or run Python: takes the lock, and undoes Python's part on failure."""
         with LOCK:
             try:
                 result = run_critical(self._replay, args, kwargs)
@@ -104,8 +104,8 @@ class NativeReplay:
                 self._calls.take_back()
             return result
 
-    def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Place:
-        """Run the programs; the register that gets the return value."""
+    def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Register:
+        """Run the programs; returns the register of the return value."""
         code, steps = self._code, self._steps
         for step, one in zip(steps, words, strict=True):
             self._provide(step, one)
@@ -113,11 +113,11 @@ class NativeReplay:
             self._note_nothing()
             code.emit("STORE", _at(self._calls.done), 0)
             code.emit("SET", code.constant(self._calls), "taken", code.constant(NOTHING))
-        is_early = len(steps) > 1  # one program is told at last: a handler that comes in meanwhile sees nothing of it
+        is_early = len(steps) > 1  # a single program's numbers come last: a handler that interrupts sees no effect of it
         numbers = self._computed() if is_early else None
         sets = self._sets(words)
-        self._tensors: dict[int, Place] = {}
-        self._storages: dict[int, Place] = {}
+        self._tensors: dict[int, Register] = {}
+        self._storages: dict[int, Register] = {}
         result = self._build(self._results.tree, words) if self._results.is_new else None
         if self._communicates:
             self._tell_backwards(words[-1], previous[-1])
@@ -130,10 +130,10 @@ class NativeReplay:
         temporary = self._temporaries() if self._arena_bytes else None
         for k, step in enumerate(steps):
             is_last = k == len(steps) - 1
-            if step.program.verify is not None:  # it is Python, which may run the same program
+            if step.program.verify is not None:  # Python, which may run the same program
                 self._fill(k, words, temporary, numbers)
                 code.call(partial(step.program.verify, len(self._results.views_in(k))))
-            code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread begin a run
+            code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread start a run
             if is_last:
                 self._tell_backwards(words[k], previous[k])
                 numbers = numbers if is_early else self._computed()
@@ -154,19 +154,19 @@ class NativeReplay:
         return result
 
     def _note_nothing(self) -> None:
-        """Let go of what was written over by the call before, or by this one."""
+        """Release the arrays that the last call, or this one, overwrote."""
         code, noted = self._code, self._code.register()
         code.emit("NEW", noted, code.constant(list))
         code.emit("SET", code.constant(self._calls), "noted", noted)
 
-    def _temporaries(self) -> Place:
-        """The register of the address of memory for temporaries: what all programs share never shrinks."""
+    def _temporaries(self) -> Register:
+        """The register of the address of memory for temporaries. The shared buffer never shrinks."""
         code, get = self._code, partial(scratch.buffer, self._arena_bytes)
         shared = scratch.is_shared(get())
         return code.attribute(code.attribute(code.constant(scratch), "shared") if shared else code.call(get), "ptr")
 
     def _provide(self, step: NativeStep, words: ResultWords) -> None:
-        """Find memory for results where there is none."""
+        """Renew result buffers that somebody else owns."""
         code = self._code
         if step.program.pool.has_large:
             code.call(words.renew)
@@ -175,8 +175,8 @@ class NativeReplay:
             code.call(words.renew)
             code.skip_from(skip)
 
-    def _computed(self) -> Place | None:
-        """The register of the numbers that Python computes, if it does."""
+    def _computed(self) -> Register | None:
+        """The register of the numbers that Python computes; None if it computes none."""
         if self._compute is None:
             return None
         numbers = self._code.call(self._calls.compute, *self._leaves)
@@ -184,7 +184,7 @@ class NativeReplay:
         return numbers
 
     def _undo(self, sets: Sequence[Set], words: Sequence[ResultWords]) -> None:
-        """An index was out of range, before anything was written over."""
+        """Undo after a failed run: an index was out of range, before anything was overwritten."""
         code = self._code
         for tensor, name, _, before in sets:
             code.emit("SET", tensor, name, before)
@@ -199,15 +199,15 @@ class NativeReplay:
                 self._code.call(one.release)
 
     def _require_value(self, read: NativeRead, words: Sequence[ResultWords]) -> None:
-        """Go on if a value that is read is what it was."""
+        """Go on if a value that the function reads is unchanged."""
         code = self._code
         values = code.keep(array("B", read.values))
-        if isinstance(read.place, BufferOf):
-            program, number = read.place
+        if isinstance(read.source, BufferOf):
+            program, number = read.source
             address = _at(words[program].addresses, number)
         else:
             address = _at(code.keep(array("Q", [0])))
-            memory = code.attribute(self._given[read.place], "memory")
+            memory = code.attribute(self._given[read.source], "memory")
             code.emit("ADDRESS", address, code.attribute(memory, "pointer"), 0)
             code.emit("MOVE", memory, code.constant(None))
         code.emit("BYTES", address, _at(values), len(values))
@@ -219,13 +219,13 @@ class NativeReplay:
         inputs = [self._input(given) for given, _ in step.slots.inputs]
         code.emit("IS", code.call(run, *inputs, *changing), Constant(True))
 
-    def _input(self, given: int | Array | BufferOf) -> Place:
+    def _input(self, given: int | Array | BufferOf) -> Register:
         """The register of an array."""
         assert not isinstance(given, BufferOf)
         return self._given[given] if isinstance(given, int) else self._code.constant(given)
 
     def _sets(self, words: Sequence[ResultWords]) -> list[Set]:
-        """What is set. All that can raise comes before."""
+        """The attributes to set. All that can raise comes before them."""
         code, changes = self._code, self._changes
         roots = [code.constant(root) for root, *_ in changes.roots]
         sets = [(root, "_array", self._array(value, words[-1]), before)
@@ -234,14 +234,14 @@ class NativeReplay:
             number = code.attribute(root, "_changes")
             sets.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
         for tensor, value, flags in changes.gradients:
-            former = code.attribute(code.constant(tensor), "_grad")  # what is replaced lives on until the end
+            former = code.attribute(code.constant(tensor), "_grad")  # the old gradient lives on until the end
             gradient = code.constant(None) if value is None else self._tensor(
                 Tensor, self._array(value[1], words[value[0]]), flags)
             sets.append((code.constant(tensor), "_grad", gradient, former))
         return sets
 
     def _tell_backwards(self, words: ResultWords, previous: ResultWords) -> None:
-        """A backward that is still to read what is written over hears of it: as `SingleProgramReplay._note`."""
+        """Tell backwards that still have to read what is overwritten; see `SingleProgramReplay._note`."""
         code = self._code
         for k, ((_, value, _, times, change), before) in enumerate(zip(self._changes.roots, self._before, strict=True)):
             if not times:
@@ -250,14 +250,14 @@ class NativeReplay:
             other = code.emit("SKIP_OTHER", before, _at((previous if is_small else words).arrays, value), 0)
             if is_small:
                 silent = code.emit("SKIP_ALONE", _at(previous.unread[k]), 0, 0)
-            else:  # written in place: nobody else has it
+            else:  # written in place: it has no other owner
                 silent = code.emit("SKIP_IS", code.constant(None), None, 0)
             code.skip_from(other)
             code.call(partial(self._calls.note, times, change), before)
             code.skip_from(silent)
 
-    def _fill(self, which: int, words: Sequence[ResultWords], temporary: Place | None, numbers: Place | None) -> None:
-        """Fill the slots of one of the programs."""
+    def _fill(self, which: int, words: Sequence[ResultWords], temporary: Register | None, numbers: Register | None) -> None:
+        """Fill the slots of program `which`."""
         code, step, filled = self._code, self._steps[which], self._steps[which].slots
         slots = step.program.program.slots()
         code.emit("STORE", next(slots)[0], UNOBSERVED.address)
@@ -268,7 +268,7 @@ class NativeReplay:
                 continue
             memory = code.attribute(self._input(given), "memory")
             code.emit("ADDRESS", next(slots)[0], code.attribute(memory, "pointer"), offset)
-            code.emit("MOVE", memory, code.constant(None))  # counts of owners tell whether it may be written over
+            code.emit("MOVE", memory, code.constant(None))  # reference counts tell whether it may be overwritten
         for k in range(len(words[which].addresses)):
             code.emit("COPY", next(slots)[0], _at(words[which].addresses, k))
         arena, _ = next(slots)
@@ -276,17 +276,17 @@ class NativeReplay:
             code.emit("STORE", arena, 0)
         else:
             code.emit("ADDRESS", arena, temporary)
-        places = {} if filled.compute is not None and numbers is None else {
-            k: self._leaves[source[1]] if numbers is None else code.item(numbers, at)
-            for at, (k, source) in enumerate(filled.sources.items(), filled.first)}
+        registers = {} if filled.compute is not None and numbers is None else {
+            k: self._leaves[source[1]] if numbers is None else code.item(numbers, index)
+            for index, (k, source) in enumerate(filled.sources.items(), filled.first)}
         for k, (value, (slot, kind)) in enumerate(zip(filled.numbers, slots, strict=True)):
-            if k in places:
-                code.emit("REAL" if kind == "d" else "INTEGER", slot, places[k])
+            if k in registers:
+                code.emit("REAL" if kind == "d" else "INTEGER", slot, registers[k])
             else:
                 code.emit("STORE", slot, *struct.unpack("q", struct.pack(kind, value)))
 
-    def _build(self, tree: tuple[str, Any], words: Sequence[ResultWords]) -> Place:
-        """The register that gets the return value, or a part of it."""
+    def _build(self, tree: tuple[str, Any], words: Sequence[ResultWords]) -> Register:
+        """The register of the return value, or of a part of it."""
         code, (how, what) = self._code, tree
         if how == "made":
             return self._made(what, words)
@@ -300,8 +300,8 @@ class NativeReplay:
         built = [self._build(item, words) for item in items]
         return code.call(lambda *parts: kind(parts), *built)
 
-    def _made(self, recipe: Recipe, words: Sequence[ResultWords]) -> Place:
-        """The register of the tensor of a recipe, which is built once in a call."""
+    def _made(self, recipe: Recipe, words: Sequence[ResultWords]) -> Register:
+        """The register of a recipe's tensor, which is built once a call."""
         known = self._tensors.get(id(recipe))
         if known is not None:
             return known
@@ -318,8 +318,8 @@ class NativeReplay:
         self._tensors[id(recipe)] = tensor
         return tensor
 
-    def _share(self, recipe: Recipe, view: Place, root: Place) -> None:
-        """As `handle.shares`, of a root that the call makes, and with the lag of a recipe."""
+    def _share(self, recipe: Recipe, view: Register, root: Register) -> None:
+        """As `handle.shares`, for a root that the call makes, with the recipe's lag in versions."""
         code, base = self._code, recipe.base
         storage = self._storages.get(id(base))
         if storage is None:
@@ -332,7 +332,7 @@ class NativeReplay:
                             "_storage": storage}.items():
             code.emit("SET", view, name, value)
 
-    def _tensor(self, kind: type[Tensor], array: Place, flags: Sequence[tuple[str, object]]) -> Place:
+    def _tensor(self, kind: type[Tensor], array: Register, flags: Sequence[tuple[str, object]]) -> Register:
         code = self._code
         made = code.register()
         code.emit("NEW", made, code.constant(kind))
@@ -342,14 +342,14 @@ class NativeReplay:
             code.emit("SET", made, name, code.constant(flag))
         return made
 
-    def _array(self, value: int, words: ResultWords) -> Place:
+    def _array(self, value: int, words: ResultWords) -> Register:
         result = self._code.register()
         self._code.emit("OBJECT", result, _at(words.arrays, value))
         return result
 
 
 def _is_computed(recipe: Recipe) -> bool:
-    """Whether a result, and the root that it may be a view of, are values of the programs that the call makes."""
+    """Whether a result, and the root of a view, are computed by the call's programs."""
     base = recipe.base
     if base is not None and not (base.__class__ is Recipe and _is_computed(base)):
         return False

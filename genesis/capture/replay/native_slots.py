@@ -1,4 +1,4 @@
-"""What programs are given in a replay by instructions, and what is read of their results."""
+"""The inputs of programs in a replay by instructions, and the guards of values that they compute."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class BufferOf(NamedTuple):
 
 
 class NativeRead(NamedTuple):
-    """A value that has to be what it was: which of the arrays that the check returns, or which buffer; and its bytes."""
+    """A value that must be unchanged: `source` is the index of an array that the check returns, or a buffer; and its bytes."""
 
-    place: int | BufferOf
+    source: int | BufferOf
     values: bytes
 
 
 class NativeSlots(NamedTuple):
-    """What a program's slots are filled with.
+    """What fills a program's slots.
 
     Attributes:
-        inputs: of each input, which of the arrays that the check returns it is, or a constant, or a buffer; and the bytes
-            before its first element.
-        numbers: as they were; of those that change, `sources` says what they are.
-        compute: what returns these, for all programs, of a call's leaves; left out where they are leaves.
-        first: of these, the first one that is this program's.
+        inputs: for each input, the index of an array that the check returns, a constant or a buffer; and the byte offset of
+            its first element.
+        numbers: the numbers of the recorded call; `sources` are those of numbers that change.
+        compute: computes these from a call's leaves, for all programs; None if they are leaves themselves.
+        first: the first of the computed numbers that is this program's.
     """
 
     inputs: Sequence[tuple[int | Array | BufferOf, int]]
@@ -44,7 +44,7 @@ class NativeSlots(NamedTuple):
 
 
 class NativeStep(NamedTuple):
-    """A program, what it is given, and the values that are known after it and have to be what they were."""
+    """A program, its slots, and the values that must be unchanged after it."""
 
     program: HostProgram
     slots: NativeSlots

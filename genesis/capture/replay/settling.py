@@ -107,8 +107,8 @@ class Settling:
             if one.within is not None and one.within.offset:
                 raise Refused("a program reads a part of what another one has computed")
             return _buffer(one.source, programs), 0
-        place = one.source[1] if one.source[0] == "constant" else self._given[InputSource(one.source)]
-        return place, 0 if one.within is None else one.within.offset * itemsize
+        source = one.source[1] if one.source[0] == "constant" else self._given[InputSource(one.source)]
+        return source, 0 if one.within is None else one.within.offset * itemsize
 
     def _whole(self, source: Source) -> int:
         return self._given[InputSource(source)]
