@@ -88,7 +88,7 @@ def test_blas_has_the_threads_that_a_launch_says(chosen):
     before, seen = get(), []
     state = array("q", [0, 0, 0])
     told = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * ARGUMENTS)(lambda *arguments: seen.append(get()))
-    step = (kernel.STEPS.index("call"), ctypes.cast(told, ctypes.c_void_p).value, *[0] * (ARGUMENTS * kernel.PLACE))
+    step = (kernel.STEPS.index("call"), ctypes.cast(told, ctypes.c_void_p).value, *[0] * (ARGUMENTS * kernel.POINTER_WORDS))
     limits = blas_threads()
     [code] = get_or_compile([kernel.source("float64")])
     words = ((step,), 1, 3, limits.get, limits.set, state.buffer_info()[0], FAULT, 0)
