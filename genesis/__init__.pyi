@@ -330,7 +330,7 @@ def less_equal_(input: Tensor, other: Operand) -> Tensor:
     """`le`, in place."""
 long = int64
 def moveaxis(self: Tensor, source: Extents, destination: Extents) -> Tensor:
-    """The axes `source` moved to the places `destination`, the others in their order."""
+    """The axes `source` moved to the positions `destination`, the others in their order."""
 multiply = mul
 def multiply_(input: Tensor, other: Operand) -> Tensor:
     """`mul`, in place."""

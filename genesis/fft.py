@@ -49,11 +49,11 @@ def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 
 def _frequencies(
-    name: str, places: Tensor, n: int, d: float, dtype: DType | None, device: DeviceLike, requires_grad: bool
+    name: str, indices: Tensor, n: int, d: float, dtype: DType | None, device: DeviceLike, requires_grad: bool
 ) -> Tensor:
     if n < 1:
         raise ArgumentError(f"{name}: n is {n}; want 1 or more")
-    found = (places.to(dtype or get_default_dtype()) / (n * d)).to(device or places.device)
+    found = (indices.to(dtype or get_default_dtype()) / (n * d)).to(device or indices.device)
     return found.requires_grad_(requires_grad)
 
 
@@ -62,13 +62,13 @@ def fftfreq(
     n: int, d: float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of a transform of `n` places that are `d` apart, in cycles per unit.
+    """The frequencies of a transform of `n` samples that are `d` apart, in cycles per unit.
 
     >>> fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    places = ifftshift(arange(-(n // 2), (n + 1) // 2)) if n > 0 else arange(0)
-    return _frequencies("fftfreq", places, n, d, dtype, device, requires_grad)
+    indices = ifftshift(arange(-(n // 2), (n + 1) // 2)) if n > 0 else arange(0)
+    return _frequencies("fftfreq", indices, n, d, dtype, device, requires_grad)
 
 
 @takes_out
@@ -76,7 +76,7 @@ def rfftfreq(
     n: int, d: float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of the first half of a transform of `n` places that are `d` apart.
+    """The frequencies of the first half of a transform of `n` samples that are `d` apart.
 
     >>> rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])

@@ -116,13 +116,13 @@ prod = _reduction("prod", _one, "The product over `dim` (all axes, if None) of t
 amax = _reduction("amax", _least, "The greatest over `dim` (all axes, if None) of the elements where `mask` is true.")
 amin = _reduction("amin", _greatest, "The least over `dim` (all axes, if None) of the elements where `mask` is true.")
 argmax = _reduction(
-    "argmax", _least, "The place (in the input's dtype) of the greatest element along `dim` where `mask` is true.")
+    "argmax", _least, "The index (in the input's dtype) of the greatest element along `dim` where `mask` is true.")
 argmin = _reduction(
-    "argmin", _greatest, "The place (in the input's dtype) of the least element along `dim` where `mask` is true.")
+    "argmin", _greatest, "The index (in the input's dtype) of the least element along `dim` where `mask` is true.")
 logsumexp = _reduction("logsumexp", _least, "log(sum(exp(x))) over `dim` (all axes, if None) where `mask` is true.")
 
-cumsum = _along("cumsum", _zero, "The sums along `dim` up to each place of the elements where `mask` is true.")
-cumprod = _along("cumprod", _one, "The products along `dim` up to each place of the elements where `mask` is true.")
+cumsum = _along("cumsum", _zero, "The running sums along `dim` of the elements where `mask` is true.")
+cumprod = _along("cumprod", _one, "The running products along `dim` of the elements where `mask` is true.")
 softmax = _along("softmax", _least, "`softmax` along `dim` of the elements where `mask` is true; 0 elsewhere.")
 log_softmax = _along("log_softmax", _least, "`log_softmax` along `dim` of the elements where `mask` is true; -inf elsewhere.")
 softmin = _along("softmin", _greatest, "`softmin` along `dim` of the elements where `mask` is true; 0 elsewhere.")

@@ -1,4 +1,4 @@
-"""Random tensors. Numbers come from a counter-based generator: element i of a draw is a function of (seed, place, i)."""
+"""Random tensors. Numbers come from a counter-based generator: element i of a draw is a function of (seed, counter, i)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from genesis.functions.comparison import broadcast_shapes
-from genesis.functions.creation import Placing, as_shape, check_placing
+from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
 from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, drawn_pairs, integers, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
@@ -82,10 +82,10 @@ def fork_rng(
 
 def _drawn_floats(
     name: str, kind: str, extents: Sequence[Extents], dtype: DType | None, device: DeviceLike, generator: Generator | None,
-    placing: Placing,
+    options: LayoutOptions,
 ) -> Tensor:
-    if placing:
-        check_placing(name, placing)
+    if options:
+        check_layout_options(name, options)
     dtype = as_dtype(name, dtype or get_default_dtype())
     if dtype.category < 2:
         raise UnsupportedTypeError(f"{name}: dtype must be floating, got {dtype.name}")
@@ -95,7 +95,7 @@ def _drawn_floats(
 @takes_out
 def rand(
     *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
+    device: DeviceLike = None, requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """Numbers in [0, 1), evenly distributed: multiples of 2^-24, or 2^-53 in float64.
 
@@ -106,14 +106,14 @@ def rand(
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     ((2, 3), True)
     """
-    numbers = _drawn_floats("rand", "uniform", extents if size is None else (size,), dtype, device, generator, placing)
+    numbers = _drawn_floats("rand", "uniform", extents if size is None else (size,), dtype, device, generator, options)
     return numbers.requires_grad_(requires_grad)
 
 
 @takes_out
 def randn(
     *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
+    device: DeviceLike = None, requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """Normal numbers, of mean 0 and variance 1 (Box and Muller, 1958).
 
@@ -122,14 +122,14 @@ def randn(
     >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
     genesis.float64
     """
-    numbers = _drawn_floats("randn", "normal", extents if size is None else (size,), dtype, device, generator, placing)
+    numbers = _drawn_floats("randn", "normal", extents if size is None else (size,), dtype, device, generator, options)
     return numbers.requires_grad_(requires_grad)
 
 
 @takes_out
 def randint(
     low: Any = None, high: Any = None, size: Extents | None = None, *, generator: Generator | None = None,
-    dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
+    dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """Integers in [low, high); `randint(high, size)` starts at 0.
 
@@ -138,9 +138,9 @@ def randint(
     >>> int(genesis.randint(5, (100,)).max()) < 5
     True
     """
-    if placing:
-        check_placing("randint", placing)
-    place = device_of(device)
+    if options:
+        check_layout_options("randint", options)
+    target = device_of(device)
     if size is None:
         low, high, size = None, low, high
     if high is None:
@@ -151,32 +151,32 @@ def randint(
     if low >= high:
         raise ArgumentError(f"randint: low {low} must be less than high {high}")
     shape = as_shape("randint", (size,))
-    drawn_ints = integers("randint", shape, dtype or int64, int(low), int(high), place, generator)
+    drawn_ints = integers("randint", shape, dtype or int64, int(low), int(high), target, generator)
     return drawn_ints.requires_grad_(requires_grad)
 
 
 def rand_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
-    generator: Generator | None = None, **placing: Unpack[Placing],
+    generator: Generator | None = None, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`rand` of the shape and dtype, and on the device, of `input`; of a sparse one, for its elements.
 
     >>> genesis.rand_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    return alike(rand, input, placing, dtype, device, generator=generator, requires_grad=requires_grad)
+    return alike(rand, input, options, dtype, device, generator=generator, requires_grad=requires_grad)
 
 
 def randn_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
-    generator: Generator | None = None, **placing: Unpack[Placing],
+    generator: Generator | None = None, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`randn` of the shape and dtype, and on the device, of `input`; of a sparse one, for its elements.
 
     >>> genesis.randn_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    return alike(randn, input, placing, dtype, device, _randn_in_pairs, generator=generator, requires_grad=requires_grad)
+    return alike(randn, input, options, dtype, device, _randn_in_pairs, generator=generator, requires_grad=requires_grad)
 
 
 def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **settings: Any) -> Tensor:
@@ -186,7 +186,7 @@ def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **s
 
 def randint_like(
     input: Tensor, low: int | None = None, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, generator: Generator | None = None, **placing: Unpack[Placing],
+    requires_grad: bool = False, generator: Generator | None = None, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`randint` of the shape and dtype, and on the device, of `input`; `randint_like(input, high)` starts at 0.
 
@@ -199,7 +199,7 @@ def randint_like(
         raise TypeError("randint_like: wants (input, high) or (input, low, high)")
     low = 0 if low is None else low
     settings: Any = {"generator": generator, "requires_grad": requires_grad}
-    return alike(lambda shape, **settings: randint(low, high, shape, **settings), input, placing, dtype, device, **settings)
+    return alike(lambda shape, **settings: randint(low, high, shape, **settings), input, options, dtype, device, **settings)
 
 
 @takes_out
@@ -214,22 +214,21 @@ def normal(
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape
     (2, 3)
     """
-    place = device
     if not isinstance(std, Tensor) and std < 0:
         raise ArgumentError(f"normal: std is {std}; want 0 or more")
     if size is None:
         like = mean + std * 0 if isinstance(mean, Tensor) else std
         if not isinstance(like, Tensor):
             raise TypeError("normal: wants a size where mean and std are numbers")
-        size, dtype, place = like.shape, dtype or like.dtype, like.device
-    result = randn(size, generator=generator, dtype=dtype, device=place) * std + mean
+        size, dtype, device = like.shape, dtype or like.dtype, like.device
+    result = randn(size, generator=generator, dtype=dtype, device=device) * std + mean
     return result.detach().requires_grad_() if requires_grad else result
 
 
 @method
 @takes_out
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise.
+    """1 with the probability that each element of `input` gives (with the probability `p`, if given), 0 otherwise.
 
     >>> genesis.bernoulli(genesis.tensor([0.0, 1.0]))
     tensor([0., 1.])
@@ -252,7 +251,7 @@ def _counts(name: str, generator: Generator | None, *parameters: Tensor) -> Tens
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Counts of the Poisson distribution with the rate that `input` gives at each place, in its shape and dtype.
+    """Counts of the Poisson distribution with the rates `input`, in its shape and dtype.
 
     The gradient is zero. Raises ValueError for a rate that is negative or not finite.
 

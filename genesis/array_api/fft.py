@@ -22,13 +22,13 @@ Several = Sequence[int] | None
 
 
 class OneAxis(Protocol):
-    """A transform along `axis`, which is cut or filled with zeros to `n` places."""
+    """A transform along `axis`, which is cut or filled with zeros to `n` samples."""
 
     def __call__(self, x: _Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> _Tensor: ...
 
 
 class SeveralAxes(Protocol):
-    """A transform over `axes`, all if None, or as many as `s` has places for."""
+    """A transform over `axes`, all if None, or the last ones, as many as `s` has."""
 
     def __call__(self, x: _Tensor, /, *, s: Several = None, axes: Several = None, norm: Norm = "backward") -> _Tensor: ...
 
@@ -59,7 +59,7 @@ fftn, ifftn, rfftn, irfftn = map(_several_axes, ("fftn", "ifftn", "rfftn", "irff
 
 # ---- frequencies ----
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: _DType | None = None, device: _DeviceLike = None) -> _Tensor:
-    """The frequencies of a transform of `n` places that are `d` apart."""
+    """The frequencies of a transform of `n` samples that are `d` apart."""
     return _fft.fftfreq(n, d, dtype=dtype, device=device)
 
 

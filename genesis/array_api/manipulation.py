@@ -74,7 +74,7 @@ def flip(x: Tensor, /, *, axis: Axes | None = None) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
-    """A view with axes in other places."""
+    """A view with axes at other positions."""
     return x.movedim(source, destination)
 
 

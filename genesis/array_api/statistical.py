@@ -83,15 +83,15 @@ def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: Bool = False) ->
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: Bool = False) -> Tensor:
     """The index of the first greatest element, in the order of rows if `axis` is None."""
-    return _place(ops.argmax, x, axis, keepdims)
+    return _index_of(ops.argmax, x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: Bool = False) -> Tensor:
     """The index of the first least element, in the order of rows if `axis` is None."""
-    return _place(ops.argmin, x, axis, keepdims)
+    return _index_of(ops.argmin, x, axis, keepdims)
 
 
-def _place(find: Callable[..., Tensor], x: Tensor, axis: int | None, keepdims: Bool) -> Tensor:
+def _index_of(find: Callable[..., Tensor], x: Tensor, axis: int | None, keepdims: Bool) -> Tensor:
     if axis is None and keepdims:
         return find(x).reshape((1,) * x.ndim)
     return find(x) if axis is None else find(x, axis, keepdims)

@@ -14,7 +14,7 @@ from genesis.tensor.handle import Tensor
 
 
 class Use(NamedTuple):
-    """A place in a file that names what is missing here; not `surely`, if only a method's name says so."""
+    """A line that uses a name missing here; not `surely`, if only a method's name matches."""
 
     path: str
     file: str
@@ -31,8 +31,8 @@ def report(paths: Iterable[str]) -> int:
         if chosen:
             print(f"{title}:")
         for name in sorted({use.path for use in chosen}):
-            places = [f"{use.file}:{use.line}" for use in chosen if use.path == name]
-            print(f"  {name:48} {', '.join(places[:3])}{f' and {len(places) - 3} more' if len(places) > 3 else ''}")
+            lines = [f"{use.file}:{use.line}" for use in chosen if use.path == name]
+            print(f"  {name:48} {', '.join(lines[:3])}{f' and {len(lines) - 3} more' if len(lines) > 3 else ''}")
     print(f"{len(files)} files, {len({use.path for use in uses if use.surely})} names missing")
     return 1 if any(use.surely for use in uses) else 0
 

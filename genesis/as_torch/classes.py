@@ -1,6 +1,6 @@
 """The names of classes under the door: `type(x)` is `<class 'torch.Tensor'>`, for libraries choose by `type(x).__module__`.
 
-A class has the name and the module of PyTorch's class of which it stands in the place, where `import torch` finds it again:
+A class has the name and the module of PyTorch's class that it stands for, where `import torch` finds it again:
 plain pickles name it so.
 """
 

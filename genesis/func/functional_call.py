@@ -18,7 +18,7 @@ def functional_call(
     module: Module, parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]], args: Tree = None,
     kwargs: Options | None = None, *, tie_weights: bool = True, strict: bool = False,
 ) -> Tree:
-    """What `module` computes with other tensors in place of the parameters and buffers at the given paths.
+    """Call `module` with other tensors instead of the parameters and buffers at the given paths.
 
     Args:
         module: is as it was afterwards.
@@ -29,7 +29,7 @@ def functional_call(
         strict: all parameters and buffers have to be named, those at several paths once.
 
     Raises KeyError for a path at which the module has no tensor, ValueError for one that several dicts have, or for two tensors
-    in place of a tied one, RuntimeError for what `strict` misses.
+    instead of a tied one, RuntimeError for what `strict` misses.
 
     >>> layer = genesis.nn.Linear(2, 1)
     >>> weights = {"weight": genesis.ones(1, 2), "bias": genesis.zeros(1)}
@@ -37,36 +37,36 @@ def functional_call(
     tensor([7.])
     """
     given = _joined(parameter_and_buffer_dicts)
-    places = _places(module)
-    if unknown := given.keys() - places.keys():
+    members = _members(module)
+    if unknown := given.keys() - members.keys():
         raise KeyError(f"functional_call: {type(module).__name__} has no parameter or buffer {min(unknown)!r}")
-    replaced = {id(places[path][2]): (path, tensor) for path, tensor in given.items()}
+    replaced = {id(members[path][2]): (path, tensor) for path, tensor in given.items()}
     if tie_weights:
         for path, tensor in given.items():
-            first, other = replaced[id(places[path][2])]
+            first, other = replaced[id(members[path][2])]
             if other is not tensor:
                 raise ValueError(f"functional_call: {first!r} and {path!r} are one tensor; want one, or tie_weights=False")
-        given = {path: replaced[id(held)][1] for path, (_, _, held) in places.items() if id(held) in replaced}
+        given = {path: replaced[id(current)][1] for path, (_, _, current) in members.items() if id(current) in replaced}
     if strict:
-        members = (*module.named_parameters(), *module.named_buffers())
-        if missing := [path for path, held in members if id(held) not in replaced]:
+        every = (*module.named_parameters(), *module.named_buffers())
+        if missing := [path for path, current in every if id(current) not in replaced]:
             raise RuntimeError(f"functional_call: {type(module).__name__} has {', '.join(missing)} as well; strict wants all")
     try:
         for path, tensor in given.items():
-            owner, name, _ = places[path]
+            owner, name, _ = members[path]
             vars(owner)[name] = tensor
         return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
     finally:
         for path in given:
-            owner, name, held = places[path]
-            vars(owner)[name] = held
+            owner, name, current = members[path]
+            vars(owner)[name] = current
 
 
-def _places(module: Module) -> dict[str, tuple[Module, str, Tensor]]:
-    """The module, the name and the tensor at each path."""
-    return {f"{path}.{name}" if path else name: (owner, name, held)
+def _members(module: Module) -> dict[str, tuple[Module, str, Tensor]]:
+    """path -> (the module that has it, its name there, the tensor)."""
+    return {f"{path}.{name}" if path else name: (owner, name, current)
             for path, owner in module.named_modules(remove_duplicate=False)
-            for name, held in vars(owner).items() if isinstance(held, Tensor)}
+            for name, current in vars(owner).items() if isinstance(current, Tensor)}
 
 
 def _joined(given: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]]) -> Mapping[str, Tensor]:
@@ -98,11 +98,11 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
     if any(type(m) is not type(first) or m.training != first.training for m in models):
         raise ValueError("stack_module_state: want modules of one class, all training or none")
     stacked: tuple[dict[str, Tensor], dict[str, Tensor]] = ({}, {})
-    for held, members in zip(stacked, ("named_parameters", "named_buffers"), strict=True):
+    for current, members in zip(stacked, ("named_parameters", "named_buffers"), strict=True):
         for rows in zip(*[getattr(m, members)() for m in models], strict=True):
             tensors = [tensor for _, tensor in rows]
             made = call(OPERATIONS["stack"], ([tensor.detach() for tensor in tensors],))
-            held[rows[0][0]] = made.requires_grad_(tensors[0].requires_grad)
+            current[rows[0][0]] = made.requires_grad_(tensors[0].requires_grad)
     return stacked
 
 

@@ -230,7 +230,7 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 
 
 class _Call:
-    """A call of a function with points in place of the leaves of the arguments to differentiate by.
+    """A call of a function with points instead of the leaves of the arguments to differentiate by.
 
     `records` says whether derivatives have to be recorded, because something outside could ask for theirs.
     """
@@ -241,17 +241,17 @@ class _Call:
 
     def __init__(self, name: str, func: Function, args: Arguments, kwargs: Attributes, argnums: Argnums, has_aux: bool) -> None:
         follow = is_grad_enabled()
-        places = [argnums] if isinstance(argnums, int) else list(argnums)
-        for place in places:
-            if not -len(args) <= place < len(args):
-                raise IndexError(f"{name}: argnums has {place}, but the function is called with {len(args)} arguments")
-        self.arguments = args[argnums] if isinstance(argnums, int) else tuple([args[place] for place in places])
+        positions = [argnums] if isinstance(argnums, int) else list(argnums)
+        for position in positions:
+            if not -len(args) <= position < len(args):
+                raise IndexError(f"{name}: argnums has {position}, but the function is called with {len(args)} arguments")
+        self.arguments = args[argnums] if isinstance(argnums, int) else tuple([args[position] for position in positions])
         leaves = [_floating(name, leaf) for leaf in leaves_of(self.arguments)]
         self.points = [enter(leaf, follow) for leaf in leaves]
-        given = with_leaves([args[place] for place in places], map(handle, self.points, leaves))
+        given = with_leaves([args[position] for position in positions], map(handle, self.points, leaves))
         replaced = [*args]
-        for place, argument in zip(places, given, strict=True):
-            replaced[place] = argument
+        for position, argument in zip(positions, given, strict=True):
+            replaced[position] = argument
         with recording(True) as again, again:
             result = func(*replaced, **kwargs)
         if has_aux and not (isinstance(result, tuple) and len(result) == 2):

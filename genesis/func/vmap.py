@@ -100,14 +100,14 @@ def _mapped(
     found = batched(outputs, pairs, is_grad_enabled(), randomness == "different")
     if found is None:
         raise RuntimeError("vmap: the function looked at a value, but it runs once for all examples; use genesis.where")
-    places = _spread(out_dims, result, "out_dims")
-    return with_leaves(result, iter([y.movedim(0, place) for y, place in zip(found, places, strict=True)]))
+    axes = _spread(out_dims, result, "out_dims")
+    return with_leaves(result, iter([y.movedim(0, axis) for y, axis in zip(found, axes, strict=True)]))
 
 
-def _joined(results: Sequence[Tree], places: Sequence[int]) -> Tree:
+def _joined(results: Sequence[Tree], axes: Sequence[int]) -> Tree:
     """The results of consecutive examples as those of all."""
     columns = zip(*map(leaves_of, results), strict=True)
-    whole = [call(OPERATIONS["cat"], (column, place)) for column, place in zip(columns, places, strict=True)]
+    whole = [call(OPERATIONS["cat"], (column, axis)) for column, axis in zip(columns, axes, strict=True)]
     return with_leaves(results[0], iter(whole))
 
 

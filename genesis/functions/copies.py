@@ -134,7 +134,7 @@ def resize_as_(self: Tensor, template: Tensor) -> Tensor:
 
 
 def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
-    """The places along each axis of `shape` of elements that `indices` counts row by row.
+    """The indices along each axis of `shape` of elements given by their flat, row-major `indices`.
 
     An index out of range wraps around. Raises TypeError for other than integers.
 

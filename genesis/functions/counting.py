@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.functions.creation import full
-from genesis.functions.indexing import places_of
+from genesis.functions.indexing import nonzero_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.functions.ranges import arange
@@ -184,7 +184,7 @@ class Mode(NamedTuple):
 
 @overridable_method
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
-    """(values, indices) of the most frequent element along `dim`: the least one, of several, and its last place.
+    """(values, indices) of the most frequent element along `dim`: the least of equally frequent ones, and its last index.
 
     >>> genesis.mode(genesis.tensor([3, 1, 3, 2])).values
     tensor(3)
@@ -194,7 +194,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
         return named("mode", Mode(input.clone(), from_data(0, device=input.device)))
     if not input.shape[axis]:
         raise OutOfRangeError(f"mode: shape {input.shape} has no elements along dim {dim}; want one at least")
-    at = call(OPERATIONS["mode_place"], (input, axis))
+    at = call(OPERATIONS["mode_index"], (input, axis))
     values = call(OPERATIONS["gather"], (input, axis, at))
     return named("mode", Mode(values, at) if keepdim else Mode(values.squeeze(axis), at.squeeze(axis)))
 
@@ -206,12 +206,12 @@ def runs(values: Tensor, return_inverse: bool, return_counts: bool) -> list[Tens
     differs = values[1:] != values[:-1]
     differs = differs.flatten(1).any(1) if values.ndim > 1 else differs
     begins = call(OPERATIONS["cat"], ([end > 0, differs],))
-    places = places_of(begins).reshape(-1)
-    results = [values[places]]
+    starts = nonzero_of(begins).reshape(-1)
+    results = [values[starts]]
     if return_inverse:
         results.append(begins.cumsum(0) - 1)
     if return_counts:
-        results.append(call(OPERATIONS["cat"], ([places[1:], end],)) - places)
+        results.append(call(OPERATIONS["cat"], ([starts[1:], end],)) - starts)
     return results
 
 
@@ -232,7 +232,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
-    """Each place as often as `repeats` (n,) says."""
+    """Each index as often as `repeats` (n,) says."""
     if not is_recording() or not repeats.numel() or repeats.dtype.category != 1:
         return from_data(np.repeat(np.arange(repeats.numel()), values_of(repeats)), device=like.device)
     ends, total, negative = repeats.cumsum(0), repeats.sum(), (repeats < 0).any()
@@ -246,7 +246,7 @@ def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element (slice along `dim`) so many times, one after the other; of `repeats` alone, the places of its counts.
+    """Each element (slice along `dim`) repeated; of `repeats` alone, each index of its counts.
 
     `repeats` is a count, or a tensor with one for each.
 

@@ -31,19 +31,19 @@ def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     return shape
 
 
-class Placing(TypedDict, total=False):
-    """How PyTorch's tensors may lie in memory. Those of genesis lie in one way, so these change nothing."""
+class LayoutOptions(TypedDict, total=False):
+    """PyTorch's options for memory. genesis has one layout, so these change nothing."""
 
     layout: object
     pin_memory: bool
     memory_format: object
 
 
-def check_placing(name: str, placing: Options) -> None:
-    """Raise TypeError for what is none of these."""
-    if isinstance(layout := placing.get("layout"), SparseLayout):
+def check_layout_options(name: str, options: Options) -> None:
+    """Raise TypeError for an option that is none of these."""
+    if isinstance(layout := options.get("layout"), SparseLayout):
         raise ArgumentError(f"{name}: makes dense tensors, got layout {layout!r}; sparse_coo_tensor(size) has zeros alone")
-    unknown = placing.keys() - Placing.__annotations__.keys()
+    unknown = options.keys() - LayoutOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument {unknown.pop()!r}")
 
@@ -51,7 +51,7 @@ def check_placing(name: str, placing: Options) -> None:
 @takes_out
 def full(
     size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
-    **placing: Unpack[Placing],
+    **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`fill_value` everywhere, in the dtype that it suggests.
 
@@ -59,8 +59,8 @@ def full(
     tensor([[7, 7],
             [7, 7]])
     """
-    if placing:
-        check_placing("full", placing)
+    if options:
+        check_layout_options("full", options)
     shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
     if isinstance(fill_value, Tensor):
         result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
@@ -72,7 +72,7 @@ def full(
 @takes_out
 def zeros(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, **placing: Unpack[Placing],
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """Zeros, of the default float if no `dtype` is given.
 
@@ -81,13 +81,13 @@ def zeros(
             [0., 0., 0.]])
     """
     shape = as_shape("zeros", extents if size is None else (size,))
-    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
+    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **options)
 
 
 @takes_out
 def ones(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, **placing: Unpack[Placing],
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """Ones, of the default float if no `dtype` is given.
 
@@ -95,13 +95,13 @@ def ones(
     tensor([1., 1.])
     """
     shape = as_shape("ones", extents if size is None else (size,))
-    return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
+    return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **options)
 
 
 @takes_out
 def empty(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, **placing: Unpack[Placing],
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """A tensor to be written; it happens to hold zeros.
 
@@ -109,12 +109,12 @@ def empty(
     (2, 3)
     """
     shape = as_shape("empty", extents if size is None else (size,))
-    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
+    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **options)
 
 
 def full_like(
     input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
-    **placing: Unpack[Placing],
+    **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`full` of the shape and dtype, and on the device, of `input`.
 
@@ -123,33 +123,33 @@ def full_like(
     """
     dtype, device = dtype or input.dtype, device or input.device
     if isinstance(input, CompositeTensor):
-        settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": placing.get("layout")}
+        settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": options.get("layout")}
         return input.computed("full_like", (input, fill_value), settings)  # type: ignore[no-any-return]
-    return full(input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
+    return full(input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
 
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
-    **placing: Unpack[Placing],
+    **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`zeros` of the shape and dtype, and on the device, of `input`.
 
     >>> genesis.zeros_like(genesis.ones(2))
     tensor([0., 0.])
     """
-    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
 
 def ones_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
-    **placing: Unpack[Placing],
+    **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`ones` of the shape and dtype, and on the device, of `input`.
 
     >>> genesis.ones_like(genesis.zeros(2))
     tensor([1., 1.])
     """
-    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
 
 empty_like = zeros_like

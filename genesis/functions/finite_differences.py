@@ -23,7 +23,7 @@ def gradient(
     """The slopes of `input` along each of `dim` (all axes, if None): of parabolas through three neighbours (Fornberg, 1988).
 
     Args:
-        spacing: how far neighbours are apart, a number or one for each axis; or the places themselves, a vector for each.
+        spacing: the distance of neighbours, a number or one for each axis; or the coordinates, a vector for each axis.
         edge_order: 1, the slope of a line at the ends, or 2, of a parabola.
 
     Raises ValueError for another order, for axes that are too short, and for a spacing that is not one for each axis.
@@ -48,10 +48,10 @@ def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tenso
     extent = x.shape[axis]
     if extent <= edge_order:
         raise ArgumentError(f"gradient: axis {axis} has extent {extent}; want {edge_order + 1} at least")
-    places = step if isinstance(step, Tensor) else arange(extent, dtype=x.dtype, device=x.device) * float(step)
-    if places.shape != (extent,):
-        raise ArgumentError(f"gradient: the places along axis {axis} have shape {places.shape}; want ({extent},)")
-    gaps = (places.narrow(0, 1, extent - 1) - places.narrow(0, 0, extent - 1)).to(x.dtype)
+    points = step if isinstance(step, Tensor) else arange(extent, dtype=x.dtype, device=x.device) * float(step)
+    if points.shape != (extent,):
+        raise ArgumentError(f"gradient: the coordinates along axis {axis} have shape {points.shape}; want ({extent},)")
+    gaps = (points.narrow(0, 1, extent - 1) - points.narrow(0, 0, extent - 1)).to(x.dtype)
     gaps = gaps.reshape(*[-1 if a == axis else 1 for a in range(x.ndim)])
     slopes = (x.narrow(axis, 1, extent - 1) - x.narrow(axis, 0, extent - 1)) / gaps
 

@@ -91,18 +91,18 @@ def _from_cuda(data: Any) -> Tensor:
     dtype = np.dtype(about["typestr"])
     strides = about.get("strides")
     told = getattr(data, "device", None)  # the interface itself does not tell; CuPy calls the number id, PyTorch index
-    place = getattr(told, "id", getattr(told, "index", None))
-    if place is None:
-        place = device_of("cuda").memory.gpu.owner_of(about["data"][0])
+    number = getattr(told, "id", getattr(told, "index", None))
+    if number is None:
+        number = device_of("cuda").memory.gpu.owner_of(about["data"][0])
     if about.get("stream") is not None:
-        device_of(f"cuda:{place}").memory.wait_for(about["stream"])
+        device_of(f"cuda:{number}").memory.wait_for(about["stream"])
     return from_outside(Outside(
         about["data"][0], tuple(about["shape"]), strides and tuple(s // dtype.itemsize for s in strides),
-        from_numpy_dtype(dtype).name, (CUDA, place), data))
+        from_numpy_dtype(dtype).name, (CUDA, number), data))
 
 
 def as_tensor(data: ArrayLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """`data` as a tensor, sharing its memory where it is a tensor, a NumPy array or one of a GPU's, of that dtype and place.
+    """`data` as a tensor, sharing its memory if it is a tensor or an array of NumPy or of a GPU with that dtype and device.
 
     >>> genesis.as_tensor([1.0, 2.0])
     tensor([1., 2.])

@@ -53,9 +53,9 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
     if not tensors:
         return viewed if items else view(self, "subscript", ())
     if len(tensors) == 1 and tensors[0][1].dtype is bool_ and tensors[0][1].ndim > 1:
-        axis, mask = tensors[0]  # its axes as one: one index for each place, not one for each axis
+        axis, mask = tensors[0]  # its axes flattened: one index for each element, not one for each axis
         viewed = viewed.flatten(axis, axis + mask.ndim - 1)
-        return call(OPERATIONS["index"], (viewed, (axis,), _beside(viewed, flat_places_of(mask))))  # type: ignore[no-any-return]
+        return call(OPERATIONS["index"], (viewed, (axis,), _beside(viewed, flat_nonzero_of(mask))))  # type: ignore[no-any-return]
     axes, positions = positions_of(viewed, tensors)
     return call(OPERATIONS["index"], (viewed, axes, *positions))
 
@@ -104,7 +104,7 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
         literal[dots[0] : dots[0] + 1] = [False] * len(fill)
     items: list[Item] = []
     tensors: list[tuple[int, Tensor]] = []
-    axis, place = 0, 0  # in the tensor, in the view
+    axis, position = 0, 0  # in the tensor, in the view
     for part, known in zip(parts, literal, strict=True):
         if isinstance(part, Tensor):
             count = _axes_of(part)
@@ -115,15 +115,15 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
             new: list[Item] = [(None, None, None)] * count
             if not count:  # a single truth value: a new axis of extent 1 or 0
                 part, new = part.reshape(1), [None]
-            tensors.append((place, part))
+            tensors.append((position, part))
             items += new
-            axis, place = axis + count, place + len(new)
+            axis, position = axis + count, position + len(new)
         elif part is None:
             items.append(None)
-            place += 1
+            position += 1
         elif isinstance(part, slice):
             items.append(_sliced(part))
-            axis, place = axis + 1, place + 1
+            axis, position = axis + 1, position + 1
         else:
             items.append(_integer(part, tensor, axis))
             axis += 1
@@ -209,30 +209,30 @@ def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple
     axes: list[int] = []
     positions: list[Tensor] = []
     for axis, part in tensors:
-        found = [part] if part.dtype is not bool_ else [flat_places_of(part)] if part.ndim == 1 else places_of(part).unbind(1)
+        found = [part] if part.dtype is not bool_ else [flat_nonzero_of(part)] if part.ndim == 1 else nonzero_of(part).unbind(1)
         axes += range(axis, axis + len(found))
         positions += [_beside(tensor, p) for p in found]
     return tuple(axes), positions
 
 
 def is_few(tensor: Tensor) -> bool:
-    """Whether NumPy is to look through the elements at once. A call that is recorded is to be programs and numbers."""
+    """Whether NumPy should search the elements at once. A recorded call must consist of programs and numbers."""
     return tensor.numel() <= FEW and not is_recording()
 
 
-def places_of(tensor: Tensor) -> Tensor:
-    """(places, axes): the places of the elements that are not zero. How many there are is looked at."""
+def nonzero_of(tensor: Tensor) -> Tensor:
+    """(count, axes): the indices of the elements that are not zero. Reads how many there are."""
     if is_few(tensor):
         return from_values(np.argwhere(values_of(tensor)), int64, tensor.device)
     count = int(values_of(call(OPERATIONS["count_nonzero"], (tensor.detach(),))))
-    return call(OPERATIONS["nonzero_places"], (tensor, count, 0))  # type: ignore[no-any-return]
+    return call(OPERATIONS["nonzero_indices"], (tensor, count, 0))  # type: ignore[no-any-return]
 
 
-def flat_places_of(tensor: Tensor) -> Tensor:
-    """(places,): the places, in the flattened tensor, of the elements that are not zero."""
+def flat_nonzero_of(tensor: Tensor) -> Tensor:
+    """(count,): the indices, in the flattened tensor, of the elements that are not zero."""
     if is_few(tensor):
         return from_values(np.flatnonzero(values_of(tensor)), int64, tensor.device)
-    return places_of(tensor.flatten()).reshape(-1)
+    return nonzero_of(tensor.flatten()).reshape(-1)
 
 
 def _beside(tensor: Tensor, index: Tensor) -> Tensor:

@@ -191,9 +191,9 @@ def _elementwise(shape: Shape, operands: Sequence[Layout]) -> Shape:
                 return 1
         return 0
 
-    for place in range(1, len(order)):
-        at = place
-        for before in range(place - 1, -1, -1):
+    for start in range(1, len(order)):
+        at = start
+        for before in range(start - 1, -1, -1):
             compared = outside(order[before], order[at])
             if compared > 0:
                 order[before], order[at], at = order[at], order[before], before

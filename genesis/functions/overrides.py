@@ -21,7 +21,7 @@ from genesis.tracing.recording_hooks import refuse
 
 F = TypeVar("F", bound=AnyFunction)
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # of arguments of every function
-OVERRIDABLE: set[str] = set()  # of the following, those in whose place users may register another
+OVERRIDABLE: set[str] = set()  # names of functions that users may override
 FUNCTIONS: dict[str, AnyFunction] = {}  # the public functions that are no rows of the operation table, by all their names
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from genesis.functions import sequential_draws
 from genesis.functions.comparison import finfo, iinfo
-from genesis.functions.creation import Placing
+from genesis.functions.creation import LayoutOptions
 from genesis.functions.memory_order import memory_axes
 from genesis.functions.sequential_rejection import SAMPLES
 from genesis.ir.annotations import AnyFunction
@@ -29,7 +29,7 @@ from genesis.tracing.recording_hooks import numbers_drawn, refuse, unseen
 
 
 def stream(device: Device = CPU, generator: Generator | None = None) -> MersenneTwister | None:
-    """Where numbers come from one after the other, in PyTorch's order; None where they are a function of seed and place.
+    """The stream that numbers come from in PyTorch's order; None where they are a function of seed and counter.
 
     Those of compiled functions and transforms always are, for a replay draws without the host.
     """
@@ -69,7 +69,7 @@ def _of_all_examples(count: int) -> int:
 
 
 def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
-    """(seed, first place) of `count` fresh numbers, as signed 64-bit integers; of a generator of one's own, if given."""
+    """(seed, start of the counter) of `count` fresh numbers, as signed 64-bit integers; from `generator`, if given."""
     count = _of_all_examples(count)
     if generator is not None:
         refuse("numbers are drawn from a generator of the call's own")
@@ -83,23 +83,23 @@ def _signed(word: int) -> int:
 
 
 def alike(
-    draw: AnyFunction, input: Tensor, placing: Placing, dtype: DType | None, device: DeviceLike,
+    draw: AnyFunction, input: Tensor, options: LayoutOptions, dtype: DType | None, device: DeviceLike,
     scattered: AnyFunction | None = None, **settings: Any
 ) -> Tensor:
-    """What `draw` gives for the shape, dtype and device of `input`; of a sparse or nested one, other elements in its places.
+    """What `draw` gives for the shape, dtype and device of `input`; of a sparse or nested one, new elements at its positions.
 
     `scattered` draws for axes that do not lie in their order, where that is done in another way.
     """
     settings |= {"dtype": dtype or input.dtype, "device": device_of(device or input.device)}
     kind = input.layout
-    if isinstance(input, CompositeTensor) and placing.get("layout") in (None, kind):
+    if isinstance(input, CompositeTensor) and options.get("layout") in (None, kind):
         elements = draw(input.derived_part.shape, **settings)
         return input.to(elements.device).with_elements(elements)  # type: ignore[no-any-return, attr-defined]
     composite = isinstance(input, CompositeTensor)
     axes = [] if composite or stream(settings["device"]) is None else memory_axes(input)
     if scattered is not None and axes != sorted(axes):
         return in_order(lambda shape: scattered(shape, **settings), input.shape, axes)
-    return in_order(lambda shape: draw(shape, **settings, **placing), input.shape, axes)
+    return in_order(lambda shape: draw(shape, **settings, **options), input.shape, axes)
 
 
 def drawn(

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from genesis.functions.creation import Placing, as_shape, check_placing
+from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
 from genesis.ir.dtypes import DType, as_dtype, complex128, float64, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -23,7 +23,7 @@ from genesis.tensor.out import takes_out
 @takes_out
 def arange(
     start: Operand, end: Operand | None = None, step: Operand = 1, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, **placing: Unpack[Placing],
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
 
@@ -33,9 +33,9 @@ def arange(
     >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
     (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
     """
-    if placing:
-        check_placing("arange", placing)
-    place = device_of(device)
+    if options:
+        check_layout_options("arange", options)
+    device = device_of(device)
     if end is None:
         start, end = 0, start
     low, high, by = (_real_number("arange", v) for v in (start, end, step))
@@ -47,7 +47,7 @@ def arange(
         whole = builtins.all(isinstance(v, int) for v in (low, high, by))
         dtype = int64 if whole else get_default_dtype()
     count = max(0, math.ceil((high - low) / by))
-    result = call_on(place, OPERATIONS["arange"], (low, by, count, dtype))
+    result = call_on(device, OPERATIONS["arange"], (low, by, count, dtype))
     return result.requires_grad_() if requires_grad else result
 
 
@@ -88,8 +88,8 @@ def _spaced(name: str, start: complex, end: complex, steps: int, dtype: DType | 
     for number in start, end:
         refuse_number(name, number, dtype)
     low, high = (wrapped(int(number.real), dtype) for number in (start, end))
-    step, places = (high - low) / max(steps - 1, 1), np.arange(steps)
-    return np.where(places < (steps + 1) // 2, low + step * places, high - step * (steps - 1 - places))
+    step, indices = (high - low) / max(steps - 1, 1), np.arange(steps)
+    return np.where(indices < (steps + 1) // 2, low + step * indices, high - step * (steps - 1 - indices))
 
 
 def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
@@ -112,8 +112,8 @@ def _between(start: Tensor | complex, end: Tensor | complex, steps: int) -> Tens
             raise ArgumentError(f"linspace: an end has shape {x.shape}; want a number or a tensor of no axes")
     low, high = (x.detach().to(dtype=complex128 if x.dtype.is_complex else float64) if isinstance(x, Tensor) else x
                  for x in (start, end))
-    place = next(x.device for x in (start, end) if isinstance(x, Tensor))
-    return low + (high - low) * (arange(steps, dtype=float64, device=place) / max(steps - 1, 1))
+    device = next(x.device for x in (start, end) if isinstance(x, Tensor))
+    return low + (high - low) * (arange(steps, dtype=float64, device=device) / max(steps - 1, 1))
 
 
 @takes_out

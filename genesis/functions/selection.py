@@ -9,7 +9,7 @@ import numpy as np
 
 from genesis.functions.counting import runs
 from genesis.functions.creation import full
-from genesis.functions.indexing import is_few, places_of, positions_of
+from genesis.functions.indexing import is_few, nonzero_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import int64, refuse_number
@@ -31,7 +31,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    return places_of(input if input.ndim else input.reshape(1)).unbind(1) if as_tuple else places_of(input)
+    return nonzero_of(input if input.ndim else input.reshape(1)).unbind(1) if as_tuple else nonzero_of(input)
 
 
 @overridable_method
@@ -97,7 +97,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     mask = view(mask, "expand", result.shape)
     count = int(values_of(mask).sum()) if is_few(mask) else int(mask.sum())
     if count > source.numel():
-        raise ArgumentError(f"masked_scatter: the mask holds at {count} places and source has {source.numel()} elements")
+        raise ArgumentError(f"masked_scatter: the mask is true at {count} elements and source has {source.numel()} elements")
     result[mask] = source.reshape(-1)[:count]
     return result
 
@@ -138,7 +138,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """
     if size < 0:
         raise ArgumentError(f"nonzero_static: size is {size}; want 0 or more")
-    return call(OPERATIONS["nonzero_places"], (input, size, fill_value))
+    return call(OPERATIONS["nonzero_indices"], (input, size, fill_value))
 
 
 @overridable_method

@@ -1,6 +1,6 @@
 """Nested tensors: sequences of different lengths laid end to end, one of whose axes is ragged.
 
-They are held as one sequence of all: a dense tensor with an extent of 1 in the place of the batch, and the sum of the lengths
+They are held as one sequence of all: a dense tensor with an extent of 1 instead of the batch, and the sum of the lengths
 in that of the ragged axis. What mixes neither batch nor sequences is then the same operation, on the same axes.
 """
 
@@ -177,10 +177,10 @@ class NestedTensor(CompositeTensor):
         count, rows = len(self._lengths), self.rows()
         longest = max(self._lengths, default=0) if output_size is None else output_size[self._ragged]
         sequences = self.row_numbers()
-        places = sequences * longest + call(OPERATIONS["arange"], (0, 1, len(rows), self._starts.dtype)) - (
+        rows_at = sequences * longest + call(OPERATIONS["arange"], (0, 1, len(rows), self._starts.dtype)) - (
             self._starts[sequences])
         base = full((count * longest, *rows.shape[1:]), padding, dtype=rows.dtype, device=rows.device)
-        return base.index_copy(0, places, rows).reshape(count, longest, *rows.shape[1:]).movedim(1, self._ragged)
+        return base.index_copy(0, rows_at, rows).reshape(count, longest, *rows.shape[1:]).movedim(1, self._ragged)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, int):
@@ -198,7 +198,7 @@ class NestedTensor(CompositeTensor):
 
 
 def is_by_element(name: str) -> bool:
-    """Whether an operation makes each element of those in its place."""
+    """Whether an operation is elementwise."""
     primitive = PRIMITIVES.get(name)
     if primitive is not None and primitive.kind == "elementwise":
         return True
@@ -230,9 +230,9 @@ def beside(x: NestedTensor, other: Tensor) -> Tensor:
         if other._lengths != x._lengths or other.ndim - other._ragged != x.ndim - x._ragged:
             raise ArgumentError(f"nested tensors of shapes {x.shape} and {other.shape} do not fit: want equal sequences")
         return other._whole
-    place = other.ndim - x.ndim + x._ragged  # of the ragged axis
-    if place >= 0 and other.shape[place] != 1:
-        raise ArgumentError(f"shape {other.shape} beside {x.described()}; want an extent of 1 in the place of the ragged one")
+    ragged = other.ndim - x.ndim + x._ragged
+    if ragged >= 0 and other.shape[ragged] != 1:
+        raise ArgumentError(f"shape {other.shape} beside {x.described()}; want an extent of 1 instead of the ragged one")
     if other.ndim < x.ndim or other.shape[0] == 1:
         return other
     rows = other.select(x._ragged, 0)[x.row_numbers()]

@@ -18,7 +18,7 @@ from genesis.tensor.handle import Tensor
 
 
 def _kept(x: NestedTensor, found: Tensor, keepdim: bool) -> Tensor:
-    """What there is of each sequence, its other axes behind the batch; an axis of 1 in the place of the ragged one."""
+    """What there is of each sequence, its other axes behind the batch; an axis of 1 instead of the ragged one."""
     return found.unsqueeze(x._ragged) if keepdim else found
 
 

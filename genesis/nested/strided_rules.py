@@ -116,7 +116,7 @@ def flatten(input: Nested, start_dim: int = 0, end_dim: int = -1) -> Nested:
 
 @rule("reshape", "view")
 def reshape(input: Nested, *shape: Any) -> Nested:
-    """Other extents for each tensor: -1 keeps an axis of the same place, or is what is left of the tensor."""
+    """Other extents for each tensor: -1 keeps the axis at this position, or is inferred from what is left."""
     first, *extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
     if first not in (-1, len(input)):
         raise ArgumentError(f"reshape: {input.described()} to {[first, *extents]}; want the batch first")
@@ -129,7 +129,7 @@ def reshape(input: Nested, *shape: Any) -> Nested:
 
 @rule("cat")
 def concatenated(tensors: Sequence[Tensor], dim: int = 0) -> Nested:
-    """More tensors, or each with those of the same place behind it."""
+    """More tensors; or each tensor concatenated with those at the same position."""
     first = next(x for x in tensors if isinstance(x, Nested))
     if normalize_axis("cat", dim, first.ndim) == 0:
         return strided_of([part for x in tensors for part in x.unbind()])

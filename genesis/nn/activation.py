@@ -79,7 +79,7 @@ class Softmax(Layer):
 
 
 class Softmax2d(Module):
-    """exp(x) / sum(exp(x)) over the channels at each place of (n, c, h, w) or (c, h, w).
+    """exp(x) / sum(exp(x)) over the channels at each pixel of (n, c, h, w) or (c, h, w).
 
     >>> genesis.nn.Softmax2d()(genesis.zeros(4, 1, 1)).reshape(-1)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])

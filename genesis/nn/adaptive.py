@@ -73,8 +73,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.head_size = self.shortlist_size + self.n_clusters
         self.head = Linear(in_features, self.head_size, bias=head_bias, device=device, dtype=dtype)
         self.tail = ModuleList()
-        for place, (start, end) in enumerate(pairwise(self.cutoffs), 1):
-            width = int(in_features // div_value**place)
+        for number, (start, end) in enumerate(pairwise(self.cutoffs), 1):
+            width = int(in_features // div_value**number)
             self.tail.append(Sequential(
                 Linear(in_features, width, bias=False, device=device, dtype=dtype),
                 Linear(width, end - start, bias=False, device=device, dtype=dtype),
@@ -100,15 +100,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise RuntimeError(
                 f"AdaptiveLogSoftmaxWithLoss: targets from {labels.min()} to {labels.max()}; want 0 to {self.n_classes - 1}")
         within, chosen = zeros(target.shape, dtype=input.dtype, device=input.device), target.to(int64)
-        for place, (start, end) in enumerate(pairwise(self.cutoffs)):
-            places = np.flatnonzero((labels >= start) & (labels < end))
-            if not places.size:
+        for number, (start, end) in enumerate(pairwise(self.cutoffs)):
+            members = np.flatnonzero((labels >= start) & (labels < end))
+            if not members.size:
                 continue
-            rows = tensor(places, device=input.device)
-            logs = functional.log_softmax(self.tail[place](input.index_select(0, rows)), -1)
+            rows = tensor(members, device=input.device)
+            logs = functional.log_softmax(self.tail[number](input.index_select(0, rows)), -1)
             picked = logs.gather(1, (target.index_select(0, rows).to(int64) - start).unsqueeze(1)).squeeze(1)
             within = within.index_copy(0, rows, picked.to(within.dtype))
-            chosen = chosen.index_fill(0, rows, self.shortlist_size + place)
+            chosen = chosen.index_fill(0, rows, self.shortlist_size + number)
         logs = functional.log_softmax(self.head(input), -1)
         output = within + logs.gather(1, chosen.unsqueeze(1)).squeeze(1)
         loss = (-output).mean()
@@ -118,8 +118,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """The log-probabilities of all classes, (n, n_classes), for `input` (n, in_features)."""
         head = functional.log_softmax(self.head(input), -1)
         parts = [head[:, : self.shortlist_size]]
-        for place, cluster in enumerate(self.tail):
-            rest = head[:, self.shortlist_size + place].unsqueeze(1)
+        for number, cluster in enumerate(self.tail):
+            rest = head[:, self.shortlist_size + number].unsqueeze(1)
             parts.append(functional.log_softmax(cluster(input), -1) + rest)
         return call(OPERATIONS["cat"], (parts, 1))
 

@@ -25,7 +25,7 @@ class _Positional(Module):
             self.append(module)
 
     def append(self, module: Module | None) -> Self:
-        """Add `module`, or None in the place of one, at the end. Raises TypeError for anything else."""
+        """Add `module`, or None instead of one, at the end. Raises TypeError for anything else."""
         self.add_module(str(len(self)), self._admitted(module))
         return self
 
@@ -78,8 +78,8 @@ class _Positional(Module):
         kept = {name: module for name, module in self._modules.items() if name not in chosen}
         self._modules.clear()
         renumbered = all(name.isdecimal() for name in names)
-        for place, (name, module) in enumerate(kept.items()):
-            self.add_module(str(place) if renumbered else name, module)
+        for index, (name, module) in enumerate(kept.items()):
+            self.add_module(str(index) if renumbered else name, module)
 
     def __add__(self, other: Iterable[Any]) -> Any:
         return self._of([*self, *other])
@@ -159,10 +159,10 @@ class ModuleList(_Positional):
     def __repr__(self) -> str:
         lines, texts = [], [repr(module) for module in self]
         first = 0
-        for place, text in enumerate(texts):
-            if place + 1 == len(texts) or texts[place + 1] != text:  # modules that are printed alike are printed once
-                lines.append(f"({place}): {text}" if first == place else f"({first}-{place}): {place + 1 - first} x {text}")
-                first = place + 1
+        for index, text in enumerate(texts):
+            if index + 1 == len(texts) or texts[index + 1] != text:  # modules that are printed alike are printed once
+                lines.append(f"({index}): {text}" if first == index else f"({first}-{index}): {index + 1 - first} x {text}")
+                first = index + 1
         inner = "\n".join(lines).replace("\n", "\n  ")
         return f"{type(self).__name__}(\n  {inner}\n)" if lines else f"{type(self).__name__}()"
 
@@ -197,7 +197,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """A line for each parameter."""
-        return "\n".join([f"  ({place}): {_described(value)}" for place, value in enumerate(self)])
+        return "\n".join([f"  ({index}): {_described(value)}" for index, value in enumerate(self)])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

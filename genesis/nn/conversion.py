@@ -36,13 +36,13 @@ class Convertible:
         for dtype in _dtypes(args, kwargs):
             if not dtype.is_floating_point:
                 raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
-        places = [a for a in args if not isinstance(a, DType)]
+        others = [a for a in args if not isinstance(a, DType)]
         options = {name: value for name, value in kwargs.items() if not isinstance(value, DType)}
 
         def convert(tensor: Tensor) -> Tensor:
             if tensor.dtype.is_floating_point:
                 return tensor.to(*args, **kwargs)
-            return tensor.to(*places, **options) if places or options else tensor
+            return tensor.to(*others, **options) if others or options else tensor
 
         return self._apply(convert)
 

@@ -99,7 +99,7 @@ def _joined(name: str, mask_mods: tuple[MaskMod, ...], all_of_them: bool) -> Mas
 
 
 def _indices(n: int, heads: int, queries: int, keys: int, device: DeviceLike) -> tuple[Tensor, ...]:
-    """The places along each axis of (n, heads, queries, keys), shaped so that they broadcast."""
+    """The indices along each axis of (n, heads, queries, keys), shaped so that they broadcast."""
     extents = n, heads, queries, keys
     return tuple(
         arange(extent, device=device, dtype=int32).reshape(*[extent if axis == other else 1 for other in range(4)])
@@ -144,8 +144,8 @@ def _ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
 def _dense(count: Tensor, columns: Tensor, width: int) -> Tensor:
     """The blocks that `_ordered` tells of: ones, as int32."""
     valid = arange(columns.shape[-1], device=columns.device) < count.unsqueeze(-1)
-    places = columns.unsqueeze(-1) == arange(width, device=columns.device)
-    return (places & valid.unsqueeze(-1)).any(-2).to(int32)
+    chosen = columns.unsqueeze(-1) == arange(width, device=columns.device)
+    return (chosen & valid.unsqueeze(-1)).any(-2).to(int32)
 
 
 class BlockMask:
@@ -221,12 +221,12 @@ class BlockMask:
         return BlockMask(lengths, count, columns, full_count, full_columns, self.BLOCK_SIZE, mask_mod, implied)
 
     def shown(self, at: tuple[Tensor, ...]) -> Tensor:
-        """The mask itself, at the places `at` along each axis: bools that broadcast to (n, heads, l, s)."""
+        """The mask itself, at the indices `at` along each axis: bools that broadcast to (n, heads, l, s)."""
         own = self.mask_mod(*at)
         if self._implied:
             return own
         n, heads, queries, keys = at
-        lead = [place % extent for place, extent in zip((n, heads), self.kv_indices.shape[:2], strict=True)]
+        lead = [index % extent for index, extent in zip((n, heads), self.kv_indices.shape[:2], strict=True)]
         block = (*lead, queries // self.BLOCK_SIZE[0], keys // self.BLOCK_SIZE[1])
         width = self.kv_indices.shape[-1]
         own = own & (_dense(self.kv_num_blocks, self.kv_indices, width)[block] != 0)
@@ -235,7 +235,7 @@ class BlockMask:
         return own | (_dense(self.full_kv_num_blocks, self.full_kv_indices, width)[block] != 0)
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """The blocks of some examples, heads and rows. The function does not go with them: it asks for places in the whole."""
+        """The blocks of some examples, heads and rows. The function is dropped: it takes indices into the whole."""
         index = index if isinstance(index, tuple) else (index,)
         chosen = tuple(slice(i, i + 1 or None) if isinstance(i, int) else i for i in index)
         tables = (self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks, self.full_kv_indices)

@@ -44,13 +44,13 @@ _MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "ref
 def _by_number(name: str, rank: int) -> None:
     def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
         if input.ndim != rank or interpolation_mode not in range(3) or padding_mode not in range(3):
-            raise ValueError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want the places in "
+            raise ValueError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want the indices in "
                              f"{', '.join(_MODES)} and in {', '.join(_PADDINGS)}, and {rank} axes")
         arguments = (input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
         return call(OPERATIONS["grid_sample"], arguments)
 
     sampler.__name__ = sampler.__qualname__ = name
-    sampler.__doc__ = "`grid_sample`, with the places of its mode and its padding in their lists."
+    sampler.__doc__ = "`grid_sample`, with mode and padding by number."
     overridable(sampler)
 
 

@@ -37,8 +37,8 @@ def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
     if count == 1:
         return last
     step = (extent - size) / (count - 1)
-    places = arange(count - 1, dtype=sample.dtype, device=sample.device)
-    found = ((places + sample.unsqueeze(-1)) * step).trunc() - (sample.unsqueeze(-1) * step).trunc()
+    windows = arange(count - 1, dtype=sample.dtype, device=sample.device)
+    found = ((windows + sample.unsqueeze(-1)) * step).trunc() - (sample.unsqueeze(-1) * step).trunc()
     return call(OPERATIONS["cat"], ([found.to(int64), last], -1))
 
 
@@ -57,16 +57,16 @@ def _counts(
     return counts
 
 
-def _places(samples: Tensor, plane: Shape, counts: Shape, sizes: Shape) -> Tensor:
-    """(n, c, windows along each axis, elements along each axis): where the elements lie in the flattened plane."""
-    axes, place = len(plane), cast(Any, 0)
+def _flat_indices(samples: Tensor, plane: Shape, counts: Shape, sizes: Shape) -> Tensor:
+    """(n, c, windows along each axis, elements along each axis): the elements' indices in the flattened plane."""
+    axes, flat = len(plane), cast(Any, 0)
     for axis in range(axes):
         drawn = samples[..., axis if axes == 3 else axes - 1 - axis]  # PyTorch's are of (w, h), but (d, h, w)
         at = _starts(drawn, plane[axis], counts[axis], sizes[axis]).unsqueeze(-1) + arange(sizes[axis], device=samples.device)
         shape = [*samples.shape[:2], *[1] * (2 * axes)]
         shape[2 + axis], shape[2 + axes + axis] = counts[axis], sizes[axis]
-        place = place * plane[axis] + at.reshape(shape)
-    return place  # type: ignore[no-any-return]
+        flat = flat * plane[axis] + at.reshape(shape)
+    return flat  # type: ignore[no-any-return]
 
 
 def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
@@ -90,7 +90,7 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
         if _random_samples.shape != (*lead, axes):
             raise ValueError(f"{name}: _random_samples have shape {_random_samples.shape}; want {(*lead, axes)}")
         flat, windows = x.reshape(*lead, numel(plane)), numel(counts)
-        at = _places(_random_samples, plane, counts, sizes).reshape(*lead, windows, numel(sizes))
+        at = _flat_indices(_random_samples, plane, counts, sizes).reshape(*lead, windows, numel(sizes))
         elements = detach(flat).gather(-1, at.reshape(*lead, windows * numel(sizes))).reshape(at.shape)
         chosen = at.gather(-1, elements.argmax(-1, keepdim=True)).squeeze(-1)
         extents = (*input.shape[: input.ndim - axes], *counts)
@@ -98,15 +98,15 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
         return (values, chosen.reshape(extents)) if return_indices else values
 
     pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = f"""The greatest element of each window over the last {axes} axes, at drawn places (Graham, 2015).
+    pool.__doc__ = f"""The greatest element of each window over the last {axes} axes, at random positions (Graham, 2015).
 
     Args:
         input: (n, c, {letters}) or (c, {letters}).
         kernel_size: the windows' extents.
         output_size: how many windows along each axis, or
         output_ratio: how many for each element.
-        return_indices: (values, places in the flattened plane).
-        _random_samples: (n, c, {axes}) numbers in [0, 1) that decide on the places; drawn if None.
+        return_indices: (values, indices in the flattened plane).
+        _random_samples: (n, c, {axes}) numbers in [0, 1) that place the windows; drawn if None.
 
     Raises ValueError for neither of both, and for windows that do not fit.
 
@@ -141,14 +141,14 @@ class _FractionalMaxPool(Module):
         self.output_ratio = None if output_ratio is None else _ratios(name, output_ratio, axes)
 
     def forward(self, input: Tensor) -> Any:
-        """The greatest elements, with their places if these are wanted."""
+        """The greatest elements, with their indices if these are wanted."""
         pool = fractional_max_pool2d if self._axes == 2 else fractional_max_pool3d
         settings = self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         return pool(input, *settings)
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The greatest element of each window of (n, c, h, w), at drawn places; see `nn.functional.fractional_max_pool2d`.
+    """The greatest element of each window of (n, c, h, w), at random positions; see `nn.functional.fractional_max_pool2d`.
 
     >>> genesis.nn.FractionalMaxPool2d(2, output_size=3)(genesis.ones(1, 2, 8, 8)).shape
     (1, 2, 3, 3)
@@ -158,7 +158,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The greatest element of each window of (n, c, d, h, w), at drawn places; see `nn.functional.fractional_max_pool3d`.
+    """The greatest element of each window of (n, c, d, h, w), at random positions; see `nn.functional.fractional_max_pool3d`.
 
     >>> genesis.nn.FractionalMaxPool3d(2, output_ratio=0.5)(genesis.ones(1, 2, 8, 8, 8)).shape
     (1, 2, 4, 4, 4)

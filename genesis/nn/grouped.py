@@ -33,7 +33,7 @@ def grouped_mm(
 
     Args:
         mat_a, mat_b: (g, m, k) and (g, k, n), a matrix for each group; or one of them, or both, with two axes: then `offs`
-            says where each group's rows of `mat_a`, columns of `mat_b`, or, of both, inner places end.
+            says where each group's rows of `mat_a`, columns of `mat_b`, or, of both, inner indices end.
         offs: (g,) ints, which are read.
         out_dtype: of the result.
 

@@ -44,7 +44,7 @@ class _Lazy(Module):
             signature = inspect.signature(becomes.__init__)
             _, _, *others = signature.parameters.values()
             cls.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-            size = next(name for place, name in enumerate(signature.parameters) if place == 1)
+            size = next(name for k, name in enumerate(signature.parameters) if k == 1)
             wanted = ", ".join("3" for p in others if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
             cls.__doc__ = f"""`{becomes.__name__}` that finds `{size}` in its first input.
 

@@ -24,7 +24,7 @@ __all__ = [
 class Loss(Layer):
     """The base of losses: `reduction` is "mean", "sum" or "none".
 
-    Those of old versions of PyTorch take `size_average` and `reduce` as well, at the places that their functions have them.
+    Those of old versions of PyTorch take `size_average` and `reduce` as well, at the positions of their functions.
     """
 
     _printed = ()  # as PyTorch's

@@ -75,7 +75,7 @@ def summary(
 
     Args:
         inputs, options: what `model` is called with.
-        input_size: the shape of a single input, in the place of `inputs`; or a list of the shapes of several.
+        input_size: instead of `inputs`, the shape of a single input, or a list of the shapes of several.
         depth: how many levels are printed; all if None.
 
     Raises TypeError for both inputs and their sizes, and for none.

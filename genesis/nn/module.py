@@ -180,7 +180,7 @@ class Module(Hooked, Convertible, Stateful):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put `module` at a path; with `strict`, in place of one that is there.
+        """Put `module` at a path; with `strict`, a module must be there already.
 
         Raises ValueError for an empty path, AttributeError where there is no module to put it into or to replace.
 

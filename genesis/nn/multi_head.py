@@ -24,7 +24,7 @@ class Heads(NamedTuple):
     num_heads: int
     in_proj_weight: Tensor | None
     in_proj_bias: Tensor | None
-    own_weights: tuple[Tensor | None, ...] | None  # of query, key and value, in place of one for all three
+    own_weights: tuple[Tensor | None, ...] | None  # of query, key and value, instead of one for all three
     bias_k: Tensor | None
     bias_v: Tensor | None
     add_zero_attn: bool
@@ -43,9 +43,9 @@ class Heads(NamedTuple):
         if self.bias_k is not None and self.bias_v is not None:
             k, v = (_with_last(x, b.expand(x.shape[0], 1, -1)) for x, b in ((k, self.bias_k), (v, self.bias_v)))
         heads = [self._split(x) for x in (q, k, v)]
-        for place, static in ((1, static_k), (2, static_v)):
+        for index, static in ((1, static_k), (2, static_v)):
             if static is not None:
-                heads[place] = static.unflatten(0, (-1, self.num_heads))
+                heads[index] = static.unflatten(0, (-1, self.num_heads))
         if self.add_zero_attn:
             heads[1:] = [_with_last(x, zeros(*x.shape[:2], 1, x.shape[-1], dtype=x.dtype, device=x.device)) for x in heads[1:]]
         if mask is not None and heads[1].shape[2] > mask.shape[-1]:
@@ -126,7 +126,7 @@ def multi_head_attention_forward(
             `q_proj_weight`, `k_proj_weight`, `v_proj_weight`.
         bias_k, bias_v: (1, 1, e), one more key and value.
         out_proj_weight, out_proj_bias: (e, e) and (e,).
-        static_k, static_v: (n * num_heads, s, e / num_heads), in place of projected keys and values.
+        static_k, static_v: (n * num_heads, s, e / num_heads), instead of projected keys and values.
 
     Masks, weights and errors are those of `nn.MultiheadAttention`'s call.
 

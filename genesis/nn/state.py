@@ -56,7 +56,7 @@ class StateHooks:
     def __init__(self) -> None:
         self.before_save: dict[int, AnyFunction] = {}
         self.after_save: dict[int, AnyFunction] = {}
-        self.replacing: set[int] = set()  # those of `after_save` whose result takes the place of the state dict
+        self.replacing: set[int] = set()  # those of `after_save` whose result replaces the state dict
         self.before_load: dict[int, AnyFunction] = {}
         self.after_load: dict[int, AnyFunction] = {}
 
@@ -153,7 +153,7 @@ class Stateful:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values (tensors or arrays) into the parameters and buffers of the same paths.
 
-        With `assign`, the tensors take the place of the parameters and buffers, which keep whether they require gradients.
+        With `assign`, the tensors replace the parameters and buffers, which keep whether they require gradients.
         Raises TypeError for what is no dictionary, and RuntimeError, having copied nothing, for a shape that differs and, if
         `strict`, for a path that is missing or unexpected.
         """

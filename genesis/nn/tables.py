@@ -45,7 +45,7 @@ def embedding(
     """
     if max_norm is not None:
         _scaled_down(input, weight, max_norm, norm_type)
-    padding = None if padding_idx is None else _place("embedding", padding_idx, weight.shape[0])
+    padding = None if padding_idx is None else _padding_index("embedding", padding_idx, weight.shape[0])
     if sparse and _is_table(weight):
         if scale_grad_by_freq:
             raise ValueError("embedding: scale_grad_by_freq is not for sparse gradients")
@@ -60,7 +60,7 @@ def embedding(
     return call(OPERATIONS["where"], ((input == padding).unsqueeze(-1), rows.detach(), rows))
 
 
-def _place(name: str, padding_idx: int, entries: int) -> int:
+def _padding_index(name: str, padding_idx: int, entries: int) -> int:
     """`padding_idx`, counted from the front."""
     if not -entries <= padding_idx < entries:
         raise ValueError(f"{name}: padding_idx {padding_idx} is outside a table of {entries} entries")
@@ -104,7 +104,7 @@ def embedding_bag(
     if sparse and (mode == "max" or (scale_grad_by_freq and _is_table(weight))):
         raise ValueError("embedding_bag: mode 'max' and scale_grad_by_freq are not for sparse gradients")
     if sparse and _is_table(weight):
-        padding = None if padding_idx is None else _place("embedding_bag", padding_idx, weight.shape[0])
+        padding = None if padding_idx is None else _padding_index("embedding_bag", padding_idx, weight.shape[0])
         input, weight, padding_idx = _table_of_rows(input, weight, padding)
     arguments = (input, weight, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx)
     return call(OPERATIONS["embedding_bag"], arguments)
@@ -121,14 +121,14 @@ def _is_table(weight: Tensor) -> bool:
 def _rows(input: Tensor, weight: Tensor, padding: int | None) -> Tensor:
     """The rows of `weight` at all positions, (n, width), as a leaf that stands for it; not for the row `padding`."""
     refuse("a gradient is to be sparse")
-    places = input.reshape(-1).to(int64)
+    positions = input.reshape(-1).to(int64)
     with recording(False) as again, again:
-        rows: Tensor = call(OPERATIONS["embedding"], (places, weight))
+        rows: Tensor = call(OPERATIONS["embedding"], (positions, weight))
 
     def gradient_of(gradient: Tensor) -> SparseTensor:
-        at = places
+        at = positions
         if padding is not None:
-            kept = (places != padding).nonzero().reshape(-1)
+            kept = (positions != padding).nonzero().reshape(-1)
             at, gradient = at[kept], gradient[kept]
         return sparse_tensor(at.unsqueeze(0), gradient, (weight.shape[0], *gradient.shape[1:]))
 
@@ -138,13 +138,13 @@ def _rows(input: Tensor, weight: Tensor, padding: int | None) -> Tensor:
 
 
 def _table_of_rows(input: Tensor, weight: Tensor, padding: int | None) -> tuple[Tensor, Tensor, int | None]:
-    """A table of the rows that are asked for, their positions in it, and that of a row of zeros in the place of `padding`."""
+    """A table of the rows that are asked for, their positions in it, and that of a row of zeros, which `padding` gets."""
     rows = _rows(input, weight, padding)
-    places = arange(len(rows), device=rows.device).reshape(input.shape)
+    positions = arange(len(rows), device=rows.device).reshape(input.shape)
     if padding is None:
-        return places, rows, None
-    places = call(OPERATIONS["where"], (input == padding, len(rows), places))
-    return places, cat([rows, rows.new_zeros(1, rows.shape[1])]), len(rows)
+        return positions, rows, None
+    positions = call(OPERATIONS["where"], (input == padding, len(rows), positions))
+    return positions, cat([rows, rows.new_zeros(1, rows.shape[1])]), len(rows)
 
 
 # ---- zeros and ones ----

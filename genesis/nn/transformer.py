@@ -23,7 +23,7 @@ __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Tran
 
 
 class TransformerEncoderLayer(Module):
-    """Attention of a sequence to itself, then a network of two layers for each place; each is added to what came in.
+    """Attention of a sequence to itself, then a network of two layers for each position; each is added to its input.
 
     Args:
         d_model: the features.
@@ -244,7 +244,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: DType | None = None) -> Tensor:
-        """-inf above the diagonal of (sz, sz), zeros elsewhere: each place attends to itself and to those before it.
+        """-inf above the diagonal of (sz, sz), zeros elsewhere: each position attends to itself and to those before it.
 
         >>> genesis.nn.Transformer.generate_square_subsequent_mask(2)
         tensor([[0., -inf],

@@ -1,4 +1,4 @@
-"""One definition per operation, in one place: signature, shapes and dtypes, gradient, reference, kind."""
+"""One row per operation: signature, shapes and dtypes, gradient, reference, kind."""
 
 from genesis.ops import (
     activation, arithmetic, arrangement, complex_functions, complex_numbers, complex_values, contraction, conversion,

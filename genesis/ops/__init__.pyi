@@ -425,11 +425,11 @@ def cummax(input: Tensor, dim: Int) -> Sorted:
 def cummin(input: Tensor, dim: Int) -> Sorted:
     """(values, indices) of the least element up to each index of `dim`: of equal ones the last; NaN wins."""
 def cumprod(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
-    """The products of the elements up to each place along `dim`. Integers and bools multiply to int64."""
+    """The products of the elements up to each one along `dim`. Integers and bools multiply to int64."""
 def cumprod_(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
     """`cumprod`, in place."""
 def cumsum(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
-    """The sums of the elements up to each place along `dim`. Integers and bools sum to int64."""
+    """The sums of the elements up to each one along `dim`. Integers and bools sum to int64."""
 def cumsum_(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
     """`cumsum`, in place."""
 def cumulative_trapezoid(y: Operand, x: Operand | None = None, *, dx: Float = 1, dim: Int = -1) -> Tensor:
@@ -607,9 +607,9 @@ def grid_sample(
 ) -> Tensor:
     """What `input` (n, c, h, w) has at the positions `grid` (n, i, j, 2): (n, c, i, j); or volumes, with three numbers .."""
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: Int, padding_mode: Int, align_corners: Bool) -> Tensor:
-    """`grid_sample`, with the places of its mode and its padding in their lists."""
+    """`grid_sample`, with mode and padding by number."""
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: Int, padding_mode: Int, align_corners: Bool) -> Tensor:
-    """`grid_sample`, with the places of its mode and its padding in their lists."""
+    """`grid_sample`, with mode and padding by number."""
 def group_norm(
     input: Tensor, num_groups: Int, weight: Tensor | None = None, bias: Tensor | None = None, eps: Float = 1e-05,
 ) -> Tensor:
@@ -733,7 +733,7 @@ def kl_div(
 ) -> Tensor:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too."""
 def kron(input: Operand, other: Operand) -> Tensor:
-    """The Kronecker product: each element of `input` times all of `other`, in its place."""
+    """The Kronecker product: each element of `input` is replaced by its product with all of `other`."""
 def kthvalue(input: Tensor, k: Int, dim: Int = -1, keepdim: Bool = False) -> Sorted:
     """(value, index) of the `k`-th least element along `dim`, counted from 1."""
 def l1_loss(
@@ -959,7 +959,7 @@ def modified_bessel_k0(input: Tensor) -> Tensor:
 def modified_bessel_k1(input: Tensor) -> Tensor:
     """The modified Bessel function K1."""
 def moveaxis(self: Tensor, source: Extents, destination: Extents) -> Tensor:
-    """The axes `source` moved to the places `destination`, the others in their order."""
+    """The axes `source` moved to the positions `destination`, the others in their order."""
 def mse_loss(
     input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
     weight: Tensor | None = None,
@@ -1181,7 +1181,7 @@ def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
 def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
     """exp(x) K1(x)."""
 def scatter(input: Operand, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Tensor:
-    """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds."""
+    """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one element the last wins."""
 def scatter_(input: Tensor, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Tensor:
     """`scatter`, in place."""
 def scatter_add(input: Operand, dim: Int, index: Operand, src: Operand) -> Tensor:

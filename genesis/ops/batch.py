@@ -25,10 +25,10 @@ def batch(
 
     Args:
         graph: holds the computation of one example, and is extended.
-        examples: positions of what one example is, which nothing but that computation reads -> all of them, stacked.
-        results: positions of what is wanted. One that no example enters is repeated.
+        examples: the position of a value of one example, read by its computation alone -> all examples, stacked.
+        results: positions of the results. One that depends on no example is repeated.
         extent: the number of examples.
-        draws_differ: random numbers are each example's own, of places that are reserved for all; else all share them.
+        draws_differ: each example draws its own random numbers, from a range reserved for all; else all share them.
 
     Raises NotBatchedError for a primitive of a kind without a rule, and for a custom Function that has to be derived.
     """

@@ -37,7 +37,7 @@ def _finished(y: Value, bias: Value | None, batched: bool) -> Value:
 
 
 def _paddings(name: str, padding: PerAxis | str, steps: Shape, reaches: Shape) -> tuple[Shape, Shape]:
-    """The places before and after along each axis."""
+    """The padding before and after along each axis."""
     if padding == "valid":
         return (0,) * len(steps), (0,) * len(steps)
     if padding == "same":

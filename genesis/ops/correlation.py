@@ -1,8 +1,8 @@
-"""Matrix products that are convolutions, rewritten: windows laid over each other are convolutions too.
+"""The adjoint of a convolution, rewritten as convolutions.
 
-A convolution is a product with windows of its input. The gradient by that input lays products over each other: that is the
-product with windows of what was multiplied, the taps turned round, or several such where windows are steps apart. Its sums
-stay in registers, in place of a matrix as large as all windows.
+A convolution is a product with windows of its input. Its gradient by the input adds up overlapping windows of products. That is
+a product with windows of the cotangent and flipped taps, or with a stride one for each remainder. Its sums stay in registers,
+instead of a matrix as large as all windows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _reshaped(x: Value) -> Value:
 
 
 class _Windows(NamedTuple):
-    """Windows along some axes: how many taps each has, how many there are, how far taps and how far windows are apart."""
+    """Windows along some axes: the taps of each, their number, and the distances of taps and of windows."""
 
     taps: Shape
     counts: Shape
@@ -39,8 +39,8 @@ class _Windows(NamedTuple):
 
 
 def _windows(at: Layout, shape: Shape) -> _Windows | None:
-    """What `at` places over the last axes of `shape`, if these are windows that make up rows, and no windows of one tap."""
-    axes = len(at.shape) - len(shape)  # those that have taps, each on an axis of its own
+    """The windows that `at` lays over the last axes of `shape`, if it is such; None for windows of one tap."""
+    axes = len(at.shape) - len(shape)  # windowed axes, whose taps have an axis each
     lead = len(shape) - axes
     if axes < 1 or lead < 1:
         return None
@@ -52,16 +52,16 @@ def _windows(at: Layout, shape: Shape) -> _Windows | None:
         return None
     if at != window_layout(shape, taps, steps, hops, counts) or numel(taps) == 1:
         return None
-    if any(count < tap for count, tap in zip(counts, taps, strict=True)):  # most of what windows of the product read is margin
+    if any(count < tap for count, tap in zip(counts, taps, strict=True)):  # the windows would mostly read padding
         return None
     return _Windows(taps, counts, hops, steps)
 
 
 def windows_convolved(x: Value, at: Layout, shape: Shape) -> Value | None:
-    """The sums of what `at` places in `shape`, if `x` is a product of (channels, *taps) rows and (*windows) columns: products
-    with windows. None if it is not.
+    """The sum of overlapping windows `at` in `shape` as products with windows, if `x` is a product of (channels, *taps) rows
+    and (*windows) columns; else None.
 
-    Where windows are steps apart, places of one remainder are a convolution with every so manieth tap.
+    With a stride, the positions of each remainder modulo the stride are a convolution with every stride-th tap.
     """
     y, found = _reshaped(x), _windows(at, shape)
     if found is None or y.node.op != "matmul" or y.shape[-1] != numel(found.counts):
@@ -74,8 +74,8 @@ def windows_convolved(x: Value, at: Layout, shape: Shape) -> Value | None:
     batch, inner = y.shape[:-2], a.shape[-1]
     rows = reshape_value(a, (*batch, y.shape[-2] // numel(taps), *taps, inner))
     margins = tuple(h * (-(-k // s) - 1) for h, k, s in zip(hops, taps, steps, strict=True))
-    places = tuple(-(-e // s) for e, s in zip(shape[-axes:], steps, strict=True))
-    around = contiguous_layout((*batch, inner, *(e + m for e, m in zip(places, margins, strict=True))))
+    positions = tuple(-(-e // s) for e, s in zip(shape[-axes:], steps, strict=True))
+    around = contiguous_layout((*batch, inner, *(e + m for e, m in zip(positions, margins, strict=True))))
     points = reshape_value(b, (*batch, inner, *counts))
     padded = put_value(None, points, Layout(points.shape, around.strides, _dot(margins, around.strides[-axes:])), around.shape)
     own = contiguous_strides(shape)
@@ -91,7 +91,7 @@ def windows_convolved(x: Value, at: Layout, shape: Shape) -> Value | None:
 
 
 def _sums(rows: Value, padded: Value, start: Shape, windows: _Windows, extents: Shape) -> Value | None:
-    """(.., channels, *extents): what (.., channels, *taps, inner) rows add up to at places of the remainders `start`."""
+    """(.., channels, *extents): the sums of (.., channels, *taps, inner) rows at positions with the remainders `start`."""
     axes = len(start)
     lead, channels, inner = rows.shape[: -axes - 2], rows.shape[-axes - 2], rows.shape[-1]
     here = contiguous_layout(rows.shape)
@@ -116,7 +116,7 @@ def _dot(xs: Sequence[int], ys: Sequence[int]) -> int:
 
 
 def block(x: Value, at: Layout) -> Value:
-    """The part `at` of `x`, a block: of a product with windows, one with fewer; and so of products that were put somewhere."""
+    """The block `at` of `x`. A block of a product with windows is computed as one with fewer windows, also through `put`s."""
     if x.node.op == "rewritten":
         old, new = (x.graph.value(i) for i in x.node.inputs)
         return rewritten(view_value(old, at, "slice"), block(new, at))
@@ -140,7 +140,7 @@ def block(x: Value, at: Layout) -> Value:
 
 
 def _block_of_put(x: Value, at: Layout, begin: Shape) -> Value:
-    """The part `at`, from `begin` on, of what a value was put into: of both, what is there."""
+    """The block `at`, from `begin` on, of a `put`: the blocks of its base and of its value."""
     base, value = (x.graph.value(i) for i in x.node.inputs)
     put = Layout(x.node.attrs["shape"], x.node.attrs["strides"], x.node.attrs["offset"])
     box = _box(put, x.shape)
@@ -160,7 +160,7 @@ def _block_of_put(x: Value, at: Layout, begin: Shape) -> Value:
 
 
 def _box(at: Layout, shape: Shape) -> tuple[Shape, Shape] | None:
-    """Where along each axis of `shape` a layout begins, and its steps; None if it is no block, of every so manieth place."""
+    """A layout's start and step along each axis of `shape`; None if it is not a strided block."""
     own, rest = contiguous_strides(shape), at.offset
     if len(at.shape) != len(shape):
         return None

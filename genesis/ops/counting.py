@@ -34,7 +34,7 @@ def _node(name: str, inputs: Sequence[Value], shape: Shape, dtype: DType, **attr
     return given[0].graph.add(name, given, shape, dtype, {"ranks": tuple([x.ndim for x in given]), **attrs})
 
 
-def _nonzero_places(attrs: Attributes, x: np.ndarray) -> np.ndarray:
+def _nonzero_indices(attrs: Attributes, x: np.ndarray) -> np.ndarray:
     found = np.argwhere(x)[: attrs["size"]]
     positions = np.full((attrs["size"], x.ndim), attrs["fill"], np.int64)
     positions[: len(found)] = found
@@ -120,7 +120,7 @@ def _xor(attrs: Attributes, x: np.ndarray) -> np.ndarray:
 
 
 primitive("bits_xor", "host", reference=_each(_xor))
-primitive("nonzero_places", "host", reference=_each(_nonzero_places), contiguous=True)
+primitive("nonzero_indices", "host", reference=_each(_nonzero_indices), contiguous=True)
 primitive("histogram_values", "host", reference=_each(_histogram))
 
 
@@ -131,10 +131,10 @@ def bits_xor(input: Value, over: Sequence[int], keepdim: bool) -> Value:
     return _node("bits_xor", [input], shape, uint64, over=tuple([axis - input.ndim for axis in over]), keepdim=keepdim)
 
 
-@composite("nonzero_places", method=False, public=False, takes_complex=True)
-def nonzero_places(input: Value, size: int, fill: int) -> Value:
+@composite("nonzero_indices", method=False, public=False, takes_complex=True)
+def nonzero_indices(input: Value, size: int, fill: int) -> Value:
     """The positions of the first `size` elements that are not zero; rows of `fill` where there are fewer."""
-    return _node("nonzero_places", [input], (size, input.ndim), int64, size=size, fill=fill)
+    return _node("nonzero_indices", [input], (size, input.ndim), int64, size=size, fill=fill)
 
 
 @composite("histogram_values", 3, method=False, public=False)

@@ -18,12 +18,12 @@ class NotDifferentiableError(RuntimeError):
 
 
 class _Result(Value):
-    """The result of a node as its rule sees it: wherever it is placed (read from memory, perhaps), it has its attributes."""
+    """The result of a node as its rule sees it: the node's attributes, even if the value itself is read from memory."""
 
     __slots__ = ("origin",)
 
-    def __init__(self, placed: Value, origin: Node) -> None:
-        super().__init__(placed.graph, placed.index)
+    def __init__(self, value: Value, origin: Node) -> None:
+        super().__init__(value.graph, value.index)
         self.origin = origin
 
     @property
@@ -32,22 +32,22 @@ class _Result(Value):
 
 
 def derive(
-    nodes: Sequence[Node], cotangents: Mapping[int, Value], graph: Graph, place: Callable[[int], Value],
+    nodes: Sequence[Node], cotangents: Mapping[int, Value], graph: Graph, value_of: Callable[[int], Value],
     wanted: Collection[int] = (), above: int = -1, released: Collection[int] = (),
 ) -> tuple[dict[int, Value], dict[int, Value], dict[int, tuple[int, ...]]]:
-    """The cotangents, as Values of `graph`, of the values that those given depend on.
+    """Reverse-mode differentiation: from cotangents of some values, those of all values they depend on, as Values of `graph`.
 
     Args:
         nodes: the source's nodes; those to walk are marked `differentiable`.
         cotangents: positions in `nodes` -> their cotangents in `graph`.
         graph: where gradient nodes go (it may hold the source too).
-        place: the Value in `graph` that stands for a position in `nodes`.
+        value_of: maps a position in `nodes` to its Value in `graph`.
         wanted: positions whose cotangent to report besides the ends of the walk, variables and inputs.
-        above: the walk ends here, where Python has a word to say; it takes the positions above this one.
-        released: positions whose rules must read nothing any more; the walk ends with the first that did.
+        above: the walk stops here, at a hook or custom Function, and takes only positions above.
+        released: positions whose rules must not read anything; the walk stops at the first that does.
 
     Returns:
-        (position -> cotangent of the ends, position -> what of a cotangent has come to the positions not walked,
+        (position -> cotangent of the ends, position -> partial cotangent of the positions not walked,
         position -> the positions whose values its rule read).
     """
     held: dict[int, Value] = dict(cotangents)
@@ -65,7 +65,7 @@ def derive(
         rule = PRIMITIVES[node.op].grad
         if rule is None:
             raise NotDifferentiableError(f"{node.op} has no gradient; detach its input, or take another operation")
-        read = [_Result(place(index), node), *[place(i) for i in node.inputs]]
+        read = [_Result(value_of(index), node), *[value_of(i) for i in node.inputs]]
         start = len(graph)
         answer = conjugated(rule, g, *read) if node.dtype.category == 3 and node.op in HOLOMORPHIC else rule(g, *read)
         answers = answer if isinstance(answer, tuple) else (answer,)
@@ -86,7 +86,7 @@ def derive(
 
 
 def _needed(graph: Graph, start: int, ends: Sequence[int]) -> set[int]:
-    """`ends`, and what they are computed from by the nodes from `start` on. (A rule may write more than is asked for.)"""
+    """`ends`, and the nodes from `start` on that they depend on. (A rule may add more nodes than are needed.)"""
     needed = set(ends)
     for index in range(len(graph) - 1, start - 1, -1):
         if index in needed:

@@ -196,7 +196,7 @@ def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
 def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False) -> Value:
     """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of.
 
-    Without `left`, X @ A = `B` (.., k, n); with `adjoint`, A.mH in the place of A. Raises ValueError for other shapes; a zero
+    Without `left`, X @ A = `B` (.., k, n); with `adjoint`, A.mH instead of A. Raises ValueError for other shapes; a zero
     on the diagonal of U gives infinities or NaN.
 
     >>> LU, pivots = genesis.linalg.lu_factor(genesis.tensor([[0.0, 2.0], [4.0, 0.0]]))

@@ -48,10 +48,10 @@ def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Valu
 
 
 def along(node: Node, index: np.ndarray) -> tuple[Any, ...]:
-    """What NumPy is to index by: `index` along the node's `dim`, and their own places along other axes."""
-    places: list[Any] = list(np.indices(index.shape, sparse=True))
-    places[node.attrs["dim"]] = index
-    return tuple(places)
+    """The NumPy index of a gather: `index` along the node's `dim`, each element's own index along other axes."""
+    indices: list[Any] = list(np.indices(index.shape, sparse=True))
+    indices[node.attrs["dim"]] = index
+    return tuple(indices)
 
 
 primitive(
@@ -129,9 +129,9 @@ def gather(input: Value, dim: int, index: Value) -> Value:
     """
     if not numel(index.shape):  # of any number of axes
         return expand(input.graph.constant(0, input.dtype), index.shape)
-    axis, places = _checked("gather", *_with_axes(input, dim, index))
-    found = gather_value(_with_axis(input), places, axis)
-    return found if index.ndim else reshape_value(found, ())
+    axis, checked = _checked("gather", *_with_axes(input, dim, index))
+    elements = gather_value(_with_axis(input), checked, axis)
+    return elements if index.ndim else reshape_value(elements, ())
 
 
 def scattered(name: str, input: Value, dim: int, index: Value, src: Value | float) -> tuple[int, Value, Value]:
@@ -171,7 +171,7 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
 
 @composite("scatter", (0, 2, 3), in_place=True, keywords={"value": "src"}, takes_complex=True, elements=("src",))
 def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | None = None) -> Value:
-    """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds.
+    """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one element the last wins.
 
     With `reduce` "add" it is added, with "multiply" multiplied. Arguments and errors as those of `scatter_add`; ValueError
     for another `reduce`, for which `scatter_reduce` is there.
@@ -182,10 +182,10 @@ def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | N
     if reduce not in (None, "add", "multiply"):
         raise ValueError(f"scatter: reduce is {reduce!r}; want 'add' or 'multiply', or scatter_reduce for others")
     if reduce == "multiply":
-        axis, places, source = scattered("scatter", input, dim, index, src)
+        axis, index, source = scattered("scatter", input, dim, index, src)
         attrs = {"dim": axis, "mode": "mul"}
         base = _with_axis(input)
-        folded = input.graph.add("scatter_fold", (base, places, source), base.shape, input.dtype, attrs)
+        folded = input.graph.add("scatter_fold", (base, index, source), base.shape, input.dtype, attrs)
         return folded if input.ndim else reshape_value(folded, ())
     return _scatter("scatter", input, dim, index, src, "add" if reduce else "set")
 
@@ -207,8 +207,8 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
         raise FormOfAxesError(f"index_select: index must be 1-d, got shape {index.shape}")
     index = check_index("index_select", reshape_value(index, (numel(index.shape),)), input.shape[axis], wrap=False)
     shape = (*input.shape[:axis], index.shape[0], *input.shape[axis + 1 :])
-    place = tuple(index.shape[0] if a == axis else 1 for a in range(input.ndim))
-    return gather_value(input, expand(reshape_value(index, place), shape), axis)
+    row = tuple(index.shape[0] if a == axis else 1 for a in range(input.ndim))
+    return gather_value(input, expand(reshape_value(index, row), shape), axis)
 
 
 @composite("embedding", 2, method=False, takes_complex=True)
@@ -229,10 +229,10 @@ def embedding(input: Value, weight: Value) -> Value:
 
 
 # ---- x[i, j] with integer tensors ----
-def _places(
+def _linear_index(
     input: Value, axes: Sequence[int], indices: Sequence[Value], name: str, wrap: bool
 ) -> tuple[Value, Value, Shape, int, list[int]]:
-    """Indices on `axes` as one linear index into those axes merged, where they are if they are neighbours, else in front.
+    """Indices on `axes` as one linear index into those axes merged: in their position if adjacent, else in front.
 
     (input with them merged, the index as wide as its rows, the shape of the indices, the merged axis, the order of the axes).
     """
@@ -258,8 +258,8 @@ def _places(
 @composite("index", 1, method=False, public=False, takes_complex=True)
 def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
-    merged, place, shape, at, _ = _places(input, axes, indices, "index", True)
-    return reshape_value(gather_value(merged, place, at), (*merged.shape[:at], *shape, *merged.shape[at + 1 :]))
+    merged, linear, shape, at, _ = _linear_index(input, axes, indices, "index", True)
+    return reshape_value(gather_value(merged, linear, at), (*merged.shape[:at], *shape, *merged.shape[at + 1 :]))
 
 
 @composite("index_put", 2, method=False, takes_complex=True)
@@ -267,11 +267,11 @@ def index_put(
     input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, name: str, wrap: bool, *indices: Value
 ) -> Value:
     """`input` with `values` written (or added) at `input[.., indices, ..]`; `name` stands in errors, `wrap` takes negatives."""
-    merged, place, own, at, order = _places(input, axes, indices, name, wrap)
+    merged, linear, own, at, order = _linear_index(input, axes, indices, name, wrap)
     shape = (*merged.shape[:at], *own, *merged.shape[at + 1 :])
     if broadcast_shapes("index_put", values.shape, shape) != shape:
         raise ValueError(f"index_put: values of shape {values.shape} do not broadcast to {shape}")
-    source = reshape_value(expand(cast(values, input.dtype), shape), place.shape)
-    written = scatter_value(merged, place, source, at, "add" if accumulate else "set")
+    source = reshape_value(expand(cast(values, input.dtype), shape), linear.shape)
+    written = scatter_value(merged, linear, source, at, "add" if accumulate else "set")
     front = reshape_value(written, tuple([input.shape[a] for a in order]))
     return permute_value(front, [order.index(a) for a in range(input.ndim)])

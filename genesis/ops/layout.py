@@ -24,7 +24,7 @@ class Layout(NamedTuple):
     offset: int
 
     def __repr__(self) -> str:
-        if Library.strict:  # what a user reads of `x.layout` in PyTorch's place
+        if Library.strict:  # PyTorch's repr of `x.layout`
             return f"{Library.name}.strided"
         return f"Layout(shape={self.shape}, strides={self.strides}, offset={self.offset})"
 

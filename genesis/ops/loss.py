@@ -139,9 +139,9 @@ def _picked(
             return picked, kept, cast(kept, x.dtype)
         factor = reshape_value(gather_value(_per_class(weight, x, axis), at, axis), want)
         return picked, kept, where(kept, factor, 0)
-    # Of the size of an element of `x`: as many in a vector.
-    places = reshape_value(iota(x.graph, classes, int32), (classes,) + (1,) * (x.ndim - axis - 1))
-    chosen = (places == reshape_value(cast(label, int32), row)) & reshape_value(kept, row)
+    # int32, the size of an element of `x`: as many fit a vector.
+    labels = reshape_value(iota(x.graph, classes, int32), (classes,) + (1,) * (x.ndim - axis - 1))
+    chosen = (labels == reshape_value(cast(label, int32), row)) & reshape_value(kept, row)
     counted = cast(kept, x.dtype) if weight is None else sum(where(chosen, _per_class(weight, x, axis), 0), axis)
     return sum(where(chosen, x, 0), axis), kept, counted
 

@@ -45,9 +45,9 @@ def _kth_reference(node: Node, x: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 def _mode_reference(node: Node, x: np.ndarray) -> np.ndarray:
     found = np.empty((*x.shape[:-1], 1), np.int64)
-    for place in np.ndindex(x.shape[:-1]):
-        _, kinds, counts = np.unique(x[place], return_inverse=True, return_counts=True)
-        found[place] = np.flatnonzero(kinds == counts.argmax())[-1]
+    for row in np.ndindex(x.shape[:-1]):
+        _, kinds, counts = np.unique(x[row], return_inverse=True, return_counts=True)
+        found[row] = np.flatnonzero(kinds == counts.argmax())[-1]
     return found
 
 
@@ -74,7 +74,7 @@ def _recurrence_reference(node: Node, factors: np.ndarray, terms: np.ndarray) ->
 
 
 def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> tuple[Value | None, ...]:
-    """The cotangent goes through the same recurrence, from the last place to the first."""
+    """The cotangent follows the same recurrence, from the last element to the first."""
     dim = y.node.attrs["dim"]
     after = flip_value(_moved(factors, dim, -1), dim)
     to_terms = flip_value(recurrence(after, flip_value(g, dim), dim), dim)
@@ -93,7 +93,7 @@ def _cumprod_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def _moved(x: Value, dim: int, by: int, entering: int = 0) -> Value:
-    """`x` moved one place along `dim`, forwards or backwards; the number `entering` enters."""
+    """`x` shifted by one along `dim`, forwards or backwards; the number `entering` fills the gap."""
     kept = slice_value(x, dim, max(0, -by), x.shape[dim] - max(0, by))
     first = x.graph.constant(entering, x.dtype)
     filler = expand(first, (*x.shape[:dim], min(1, x.shape[dim]), *x.shape[dim + 1 :]))
@@ -106,9 +106,9 @@ def recurrence(factors: Value, terms: Value, dim: int) -> Value:
 
 
 primitive("argsort", "host", reference=_argsort_reference, contiguous=True)
-primitive("topk_places", "host", reference=_topk_reference, contiguous=True)
-primitive("kth_place", "host", reference=_kth_reference, contiguous=True)
-primitive("mode_place", "host", reference=_mode_reference, contiguous=True)
+primitive("topk_indices", "host", reference=_topk_reference, contiguous=True)
+primitive("kth_index", "host", reference=_kth_reference, contiguous=True)
+primitive("mode_index", "host", reference=_mode_reference, contiguous=True)
 primitive("recurrence", "host", grad=_recurrence_grad, reference=_recurrence_reference)
 primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
 primitive("cumprod", "host", grad=_cumprod_grad, reference=_cumprod_reference)
@@ -133,15 +133,15 @@ def _order(rows: Value, descending: bool) -> Value:
     return rows.graph.add("argsort", (rows,), rows.shape, int64, {"descending": bool(descending)})
 
 
-def _taken(rows: Value, places: Value, axis: int, ndim: int) -> Sorted:
-    """(values, places) of the elements of rows at `places`."""
-    return Sorted(as_before(gather_value(rows, places, rows.ndim - 1), axis, ndim), as_before(places, axis, ndim))
+def _taken(rows: Value, indices: Value, axis: int, ndim: int) -> Sorted:
+    """(values, indices) of the elements of rows at `indices`."""
+    return Sorted(as_before(gather_value(rows, indices, rows.ndim - 1), axis, ndim), as_before(indices, axis, ndim))
 
 
 # ---- the operations ----
 @composite("cumsum", autocast="float32", in_place=True, takes_complex=True)
 def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
-    """The sums of the elements up to each place along `dim`. Integers and bools sum to int64."""
+    """The sums of the elements up to each one along `dim`. Integers and bools sum to int64."""
     axis = normalize_axis("cumsum", dim, input.ndim)
     x = cast(input, dtype or (int64 if input.dtype.category < 2 else input.dtype))
     return _cumsum_value(x, axis) if x.ndim else x
@@ -149,7 +149,7 @@ def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
 
 @composite("cumprod", autocast="float32", in_place=True, takes_complex=True)
 def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
-    """The products of the elements up to each place along `dim`. Integers and bools multiply to int64.
+    """The products of the elements up to each one along `dim`. Integers and bools multiply to int64.
 
     Its gradient holds where elements are zero, too.
 
@@ -189,23 +189,23 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
     if extent < FEW * k:
         return _taken(rows, slice_value(_order(rows, largest), rows.ndim - 1, 0, k), axis, input.ndim)
     attrs = {"largest": bool(largest)}
-    return _taken(rows, rows.graph.add("topk_places", (rows,), (*rows.shape[:-1], k), int64, attrs), axis, input.ndim)
+    return _taken(rows, rows.graph.add("topk_indices", (rows,), (*rows.shape[:-1], k), int64, attrs), axis, input.ndim)
 
 
 # ---- one element of each row ----
 def kth(rows: Value, rank: Value | int, axis: int, keepdim: bool, ndim: int) -> Sorted:
-    """The elements of that rank (from 0) of rows along `axis` of so many axes, which goes unless it is kept."""
+    """The element of a rank (from 0) in each row along `axis`, of `ndim` axes; the axis is dropped unless `keepdim`."""
     shape = (*rows.shape[:-1], 1)
     ranks = expand(rows.graph.constant(rank, int64), shape) if isinstance(rank, int) else rank
-    found = _taken(rows, rows.graph.add("kth_place", (rows, ranks), shape, int64, {}), axis, ndim)
+    found = _taken(rows, rows.graph.add("kth_index", (rows, ranks), shape, int64, {}), axis, ndim)
     return found if keepdim or not ndim else Sorted(*[reshape_value(x, rows.shape[:-1]) for x in found])
 
 
-@composite("mode_place", method=False, public=False)
-def mode_place(input: Value, dim: int) -> Value:
-    """The last places of the most frequent elements along `dim`, which is kept: those of the least one, of several."""
+@composite("mode_index", method=False, public=False)
+def mode_index(input: Value, dim: int) -> Value:
+    """The last index of the most frequent element along `dim`, which is kept; of equally frequent ones, the least."""
     rows = rows_along(input, dim)
-    return as_before(rows.graph.add("mode_place", (rows,), (*rows.shape[:-1], 1), int64, {}), dim, input.ndim)
+    return as_before(rows.graph.add("mode_index", (rows,), (*rows.shape[:-1], 1), int64, {}), dim, input.ndim)
 
 
 def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool) -> Value | Sorted:

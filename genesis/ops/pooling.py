@@ -91,7 +91,7 @@ def _max_pool(axes: int) -> Operation:
         found = settings.windows(x, _least(x))
         values, at = _first_greatest(reshape_value(found, (*found.shape[:-axes], numel(settings.sizes))))
         values = cast(values, input.dtype)
-        return (values, _places(at, settings)) if return_indices else values
+        return (values, _flat_indices(at, settings)) if return_indices else values
 
     name = f"max_pool{axes}d"
     define.__doc__ = f"""The greatest element of each window over the last {axes} axes; NaN wins.
@@ -110,8 +110,8 @@ def _max_pool(axes: int) -> Operation:
 _PICKED = {1: "[[1., 3.]]", 2: "[[[ 5.,  7.],\n             [13., 15.]]]", 3: "[[[[53., 55.],\n              [61., 63.]]]]"}
 
 
-def _places(at: Value, settings: _Settings) -> Value:
-    """From indices within windows to indices into the plane."""
+def _flat_indices(at: Value, settings: _Settings) -> Value:
+    """Indices into the flattened plane, from indices within windows."""
     axes = len(settings.sizes)
     position: Value | int = 0
     for axis in range(axes):

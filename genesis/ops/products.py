@@ -197,7 +197,7 @@ def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha
 # ---- other products ----
 @composite("kron", 2, takes_complex=True)
 def kron(input: Value, other: Value) -> Value:
-    """The Kronecker product: each element of `input` times all of `other`, in its place.
+    """The Kronecker product: each element of `input` is replaced by its product with all of `other`.
 
     >>> genesis.kron(genesis.eye(2), genesis.tensor([[1.0, 2.0]]))
     tensor([[1., 2., 0., 0.],

@@ -57,7 +57,7 @@ def _prod_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def _extremum_grad(g: Value, y: Value, x: Value) -> Value:
-    """Shared equally among the places that attain it."""
+    """Shared equally among the elements that attain it."""
     at = x == _spread_like(y, y, x)
     count = reduce_value("sum", cast(at, g.dtype), y.node.attrs["axes"])
     return where(at, _spread_like(g / count, y, x), 0)
@@ -150,7 +150,7 @@ def _extremum(name: str, op: str) -> Callable[..., Value]:
     which, found = ("greatest", [4, 3]) if op == "max" else ("least", [1, 2])
     define.__doc__ = f"""The {which} element over `dim` (all axes, if None); NaN wins.
 
-    `dim` is an axis or several; with `keepdim` they stay, with extent 1. The gradient is shared equally among the places
+    `dim` is an axis or several; with `keepdim` they stay, with extent 1. The gradient is shared equally among the elements
     that attain the result. Raises ValueError where there are no elements.
 
     >>> genesis.{name}(genesis.tensor([[1, 4], [3, 2]]), dim=1)
@@ -251,7 +251,7 @@ def var(
 
     `dim` and `keepdim` as in `sum`. That of complex numbers is real, of squared moduli. `unbiased` is PyTorch's older word
     for a correction of 1, which is the default, or 0;
-    it may stand in the place of `dim`. With no freedom left it is NaN. Raises TypeError unless `input` is floating, and for
+    it may be passed as `dim`. With no freedom left it is NaN. Raises TypeError unless `input` is floating, and for
     both a correction and `unbiased`.
 
     >>> x = genesis.tensor([1.0, 2.0, 3.0, 4.0])

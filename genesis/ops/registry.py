@@ -45,7 +45,7 @@ class Primitive:
     code generation what an elementwise one is: `emit(k, *values)` in terms of others; or on the CPU the function of its name
     in the file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
     One that refuses some operands, which the data decide, says with `fault(node, value, extent)` what is raised.
-    One that `draws` random numbers takes the seed and the first place last.
+    One that `draws` random numbers takes the seed and the counter's start last.
     """
 
     name: str

@@ -31,8 +31,8 @@ _STEEPNESS, _STEEPNESS_OF_MEANS = -0.75, -0.5  # of Keys' cubic, as PyTorch take
 
 
 # ---- the positions and weights of neighbours ----
-def _places(x: Value, count: int, scale: float, dtype: DType, half: bool) -> Value:
-    """Where results 0 to `count` - 1 lie along an axis; with `half`, elements are as wide as they are far apart."""
+def _positions(x: Value, count: int, scale: float, dtype: DType, half: bool) -> Value:
+    """The source positions of results 0 to `count` - 1 along an axis; with `half`, of pixel centres."""
     at = cast(iota(x.graph, count), dtype)
     return (at + 0.5) * scale - 0.5 if half else at * scale
 
@@ -47,14 +47,14 @@ def _within(at: Value, extent: int) -> Value:
 
 
 def _linear(x: Value, extent: int, count: int, scale: float, corners: bool) -> list[Tap]:
-    at = clamp(_places(x, count, scale, x.dtype, not corners), min=0)
+    at = clamp(_positions(x, count, scale, x.dtype, not corners), min=0)
     low = floor(at)
     return [(_within(low, extent), 1 - (at - low)), (_within(low + 1, extent), at - low)]
 
 
 def _cubic(x: Value, extent: int, count: int, scale: float, corners: bool) -> list[Tap]:
     """Keys, 1981."""
-    at = _places(x, count, scale, x.dtype, not corners)
+    at = _positions(x, count, scale, x.dtype, not corners)
     low = floor(at)
     return [(_within(low + (k - 1), extent), weight) for k, weight in enumerate(cubic_weights(at - low))]
 
@@ -87,7 +87,7 @@ def _resampled(x: Value, axis: int, taps: Sequence[Tap]) -> Value:
 
 
 def _averaged(x: Value, axis: int, count: int, step: float, mode: str) -> Value:
-    """Means of what lies within reach of each result, which is wider where there are fewer results than elements."""
+    """Weighted means of the elements near each result; the reach widens when downsampling."""
     return _weighted(x, axis, _mean_weights(x, axis, count, step, mode))
 
 
@@ -97,8 +97,8 @@ def _weighted(x: Value, axis: int, weights: Value) -> Value:
 
 
 def _mean_weights(x: Value, axis: int, count: int, step: float, mode: str) -> Value:
-    centres = reshape_value(_places(x, count, 1.0, x.dtype, False) + 0.5, (count, 1)) * step
-    distance = abs(_places(x, x.shape[axis], 1.0, x.dtype, False) + 0.5 - centres) * (1 / max(step, 1.0))
+    centres = reshape_value(_positions(x, count, 1.0, x.dtype, False) + 0.5, (count, 1)) * step
+    distance = abs(_positions(x, x.shape[axis], 1.0, x.dtype, False) + 0.5 - centres) * (1 / max(step, 1.0))
     if mode == "bicubic":
         a = _STEEPNESS_OF_MEANS
         weights = where(distance < 1, _near(distance, a), where(distance < 2, _far(distance, a), 0))

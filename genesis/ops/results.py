@@ -1,6 +1,6 @@
-"""What rows of several results return: tuples of Values whose places have names."""
+"""The results of rows that return several Values: named tuples."""
 
-# ruff: noqa: UP014  (a line each, as all their places are Values)
+# ruff: noqa: UP014  (a line each, as all their fields are Values)
 
 from __future__ import annotations
 

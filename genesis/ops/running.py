@@ -17,7 +17,7 @@ from genesis.ops.results import Sorted
 from genesis.ops.views import flip_value, slice_value
 
 
-def _places_of(extremes: np.ufunc) -> Reference:
+def _indices_of(extremes: np.ufunc) -> Reference:
     def reference(node: Node, x: np.ndarray) -> np.ndarray:
         """Where the extreme so far is, the last of equal ones; a NaN stays one."""
         axis = node.attrs["dim"]
@@ -28,8 +28,8 @@ def _places_of(extremes: np.ufunc) -> Reference:
     return reference
 
 
-primitive("cummax_places", "host", reference=_places_of(np.maximum))
-primitive("cummin_places", "host", reference=_places_of(np.minimum))
+primitive("cummax_indices", "host", reference=_indices_of(np.maximum))
+primitive("cummin_indices", "host", reference=_indices_of(np.minimum))
 
 
 def _running(name: str, what: str, found: str) -> Operation:
@@ -37,7 +37,7 @@ def _running(name: str, what: str, found: str) -> Operation:
         axis = normalize_axis(name, dim, input.ndim)
         if not input.ndim:
             return Sorted(input, input.graph.constant(0, int64))
-        positions = input.graph.add(name + "_places", (input,), input.shape, int64, {"dim": axis})
+        positions = input.graph.add(name + "_indices", (input,), input.shape, int64, {"dim": axis})
         return Sorted(gather_value(input, positions, axis), positions)
 
     define.__doc__ = f"""(values, indices) of the {what} element up to each index of `dim`: of equal ones the last; NaN wins.

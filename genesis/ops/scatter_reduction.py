@@ -115,6 +115,6 @@ def index_reduce(input: Value, dim: int, index: Value, source: Value, reduce: st
     want = (*input.shape[:axis], numel(index.shape), *input.shape[axis + 1 :])
     if index.ndim > 1 or source.shape != want:
         raise ValueError(f"index_reduce: index has shape {index.shape}, source {source.shape}; want (n,) and {want}")
-    place = expand(reshape_value(index, tuple(want[axis] if a == axis else 1 for a in range(len(want)))), want)
-    at, place, part = scattered("index_reduce", input, axis, place, source)
-    return _reduced("index_reduce", input, at, place, part, reduce, include_self)
+    index = expand(reshape_value(index, tuple(want[axis] if a == axis else 1 for a in range(len(want)))), want)
+    axis, index, source = scattered("index_reduce", input, axis, index, source)
+    return _reduced("index_reduce", input, axis, index, source, reduce, include_self)

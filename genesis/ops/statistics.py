@@ -96,8 +96,8 @@ def _quantile(name: str, input: Value, q: Value | float, dim: int | None, keepdi
     else:
         last = expand(wide.graph.constant(extent - 1, wide.dtype), (*lead, 1))
     count = numel(at.shape)
-    place = reshape_value(cast(at, wide.dtype), (1,) * len(lead) + (count,)) * last
-    found = _between(wide, where(place < 0, 0, place), extent, interpolation)
+    position = reshape_value(cast(at, wide.dtype), (1,) * len(lead) + (count,)) * last
+    found = _between(wide, where(position < 0, 0, position), extent, interpolation)
     spoilt = last < 0 if name == "nanquantile" else any(missing, -1, True)
     found = where(spoilt, float("nan"), found)
     kept = (1,) * input.ndim if dim is None else (*lead[:axis], 1, *lead[axis:]) if input.ndim else ()
@@ -105,20 +105,20 @@ def _quantile(name: str, input: Value, q: Value | float, dim: int | None, keepdi
     return cast(reshape_value(permute_value(found, [len(lead), *range(len(lead))]), shape), input.dtype)
 
 
-def _between(rows: Value, place: Value, extent: int, interpolation: str) -> Value:
-    """The elements at fractional places of the rows' last axis, which is `extent` long."""
-    def at(places: Value) -> Value:
-        index = cast(places, int64)
+def _between(rows: Value, position: Value, extent: int, interpolation: str) -> Value:
+    """The elements at fractional positions of the rows' last axis, which is `extent` long."""
+    def at(positions: Value) -> Value:
+        index = cast(positions, int64)
         return gather_value(rows, where(index < extent, index, extent - 1), rows.ndim - 1)
 
-    below = floor(place)
-    part = place - below
+    below = floor(position)
+    part = position - below
     if interpolation == "lower":
         return at(below)
     if interpolation == "higher":
         return at(below + cast(part > 0, part.dtype))
     if interpolation == "nearest":
-        return at(round(place))
+        return at(round(position))
     low, high = at(below), at(below + cast(part > 0, part.dtype))
     return low + (high - low) * (cast(part > 0, part.dtype) * 0.5 if interpolation == "midpoint" else part)
 

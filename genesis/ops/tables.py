@@ -73,7 +73,7 @@ def embedding_bag(
 
 
 def _shared_gradient(rows: Value, at: Value, entries: int) -> Value:
-    """`rows`, each with a gradient over the number of times that its place `at` (n, 1) is there."""
+    """`rows`, with each one's gradient divided by the number of times that its index `at` (n, 1) occurs."""
     one = rows.graph.constant(1, rows.dtype)
     often = scatter_value(expand(rows.graph.constant(0, rows.dtype), (entries, 1)), at, expand(one, at.shape), 0, "add")
     share = 1 / gather_value(often, at, 0)
@@ -106,8 +106,8 @@ def _reduced(rows: Value, bag: Value, count: int, mode: str, counted: Value | No
         return where(sum(cast(within, int64), 1) == 0, 0, found)
     rows = rows if counted is None else where(counted, rows, 0)
     nothing = rows.graph.constant(0, rows.dtype)
-    place = expand(reshape_value(bag, (rows.shape[0], 1)), rows.shape)
-    total = scatter_value(expand(nothing, (count, rows.shape[1])), place, rows, 0, "add")
+    index = expand(reshape_value(bag, (rows.shape[0], 1)), rows.shape)
+    total = scatter_value(expand(nothing, (count, rows.shape[1])), index, rows, 0, "add")
     if mode == "sum":
         return total
     ones = expand(rows.graph.constant(1, rows.dtype), (rows.shape[0], 1))

@@ -27,10 +27,10 @@ from genesis.ops.views import (
     view_value,
 )
 
-_COUNTED = 1 << 22  # elements whose places are compared one by one, where strides alone do not tell
+_COUNTED = 1 << 22  # elements whose offsets are compared one by one where strides are inconclusive
 
 
-# ---- layouts that reach an element of memory by several ways, as windows that overlap do ----
+# ---- layouts with several indices for one element of memory, as overlapping windows ----
 def colliding_axes(at: Layout) -> tuple[int, int] | None:
     """Two axes along which steps of different numbers meet, the longer one first. Strides are positive.
 
@@ -61,21 +61,21 @@ def is_injective(at: Layout) -> bool:
         return True
     if inner[0][0] == 0 or numel(e for _, e in inner) > _COUNTED:
         return False
-    places = np.zeros(1, np.int64)
+    offsets = np.zeros(1, np.int64)
     for stride, extent in inner:
-        places = np.add.outer(places, stride * np.arange(extent)).reshape(-1)
-    return np.unique(places).size == places.size
+        offsets = np.add.outer(offsets, stride * np.arange(extent)).reshape(-1)
+    return np.unique(offsets).size == offsets.size
 
 
 # ---- gradients ----
 def _view_grad(g: Value, y: Value, x: Value) -> Value:
-    """Undo a view: each element where it came from, sums where one came to several places."""
+    """The adjoint of a view: each element of `x` gets the sum of the cotangents of its copies."""
     at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
     return put_sums(g, at, x.shape)
 
 
 def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
-    """A value of `shape` where each element is the sum of those of `x` that `at` places there: zero, if there are none."""
+    """A value of `shape` where each element is the sum of the elements of `x` that the layout `at` maps to it, or zero."""
     if at.is_contiguous and numel(at.shape) == numel(shape):
         return reshape_value(x, shape)
     convolved = windows_convolved(x, at, shape)
@@ -93,16 +93,16 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
         hops, rest = divmod(at.shape[near], hop)
         if odd or 2 * (hops + (rest > 0)) >= at.shape[near]:
             x, at = _windows_joined(x, at, *pair)
-        elif rest:  # what a window has beyond whole hops meets no other's
+        elif rest:  # what a window has beyond whole hops overlaps no other
             cuts = (0, hops * hop), (hops * hop, at.shape[near])
             return reduce(add, [put_sums(slice_value(x, near, *cut), slice_layout(at, near, *cut), shape) for cut in cuts])
-        else:  # a sum over hops, of many places each
+        else:  # a sum over hops, of many elements each
             split = unflatten_layout(at, near, (hops, hop))
             assert split is not None
             x, at = reshape_value(x, split.shape), split
     if is_injective(at):
         return put_value(None, x, at, shape)
-    axis = min(range(len(at.shape)), key=lambda a: at.shape[a])  # placed one after the other along the shortest axis
+    axis = min(range(len(at.shape)), key=lambda a: at.shape[a])  # one slice after the other, along the shortest axis
     here = contiguous_layout(x.shape)
     parts = [
         put_sums(view_value(x, select_layout(here, axis, k), "select"), select_layout(at, axis, k), shape)
@@ -112,7 +112,7 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
 
 
 def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, Layout]:
-    """Windows laid over each other: position p of the new `axis` is the sum over `taps` of what they hold for p.
+    """Overlapping windows summed: position p of the new `axis` is the sum over `taps` of the elements that map to p.
 
     The windows, spread to their distance with zeros around them, are read along a slant, which one sum goes over.
     """

@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from genesis.functions.creation import Placing, check_placing
+from genesis.functions.creation import LayoutOptions, check_layout_options
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
@@ -39,10 +39,10 @@ class WindowOptions(TypedDict, total=False):
 
 def _window(
     name: str, M: int, shape: Callable[[np.ndarray, int], np.ndarray], *, sym: bool = True, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
+    device: DeviceLike = None, requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`shape(k, last)` for k of 0 to M - 1, of a symmetric window that ends at `last`."""
-    check_placing(name, placing)
+    check_layout_options(name, options)
     if M < 0:
         raise ValueError(f"{name}: M is {M}; want 0 or more")
     kind = as_dtype(name, dtype or get_default_dtype())

@@ -68,13 +68,13 @@ def checked(x: SparseTensor, wanted: bool | None) -> SparseTensor:
         if starts[0] != 0 or starts[-1] != count or (starts[1:] < starts[:-1]).any():
             met = f"go from {starts[0]} to {starts[-1]}"
             raise ArgumentError(f"{name}: {x._kind.pointers} of {count} elements {met}; want them to rise from 0 to {count}")
-    for axis, (places, extent) in enumerate(zip(values_of(x._positions), x.extents, strict=True)):
-        wrong = places[(places < 0) | (places >= extent)]
+    for axis, (indices, extent) in enumerate(zip(values_of(x._positions), x.extents, strict=True)):
+        wrong = indices[(indices < 0) | (indices >= extent)]
         if len(wrong):
             raise ArgumentError(f"{name}: index {wrong[0]} along axis {axis} of extent {extent}; want 0 to {extent - 1}")
     if x._kind.axis is not None:
-        lines, places = (values_of(x._positions[axis]) for axis in (x._kind.axis, 1 - x._kind.axis))
-        if ((lines[1:] == lines[:-1]) & (places[1:] <= places[:-1])).any():
+        lines, indices = (values_of(x._positions[axis]) for axis in (x._kind.axis, 1 - x._kind.axis))
+        if ((lines[1:] == lines[:-1]) & (indices[1:] <= indices[:-1])).any():
             raise ArgumentError(f"{name}: {x._kind.others} of one {'column' if x._kind.axis else 'row'} must rise, and do not")
     return x
 

@@ -43,22 +43,22 @@ def _left(name: str, x: SparseTensor, mask: Tensor) -> SparseTensor:
     rows = as_tensor(np.flatnonzero(values_of(named)), device=x.device)
     positions, counted = flags._positions[:, rows], flags._elements[rows]
     known, wanted = (values_of(flat_positions(given, x.extents)) for given in (x._positions, positions))
-    places = np.searchsorted(known, wanted)
-    there = places < len(known)
-    there[there] = known[places[there]] == wanted[there]
+    found = np.searchsorted(known, wanted)
+    there = found < len(known)
+    there[there] = known[found[there]] == wanted[there]
     rest = x._elements.shape[1:]
     zeros = x._elements.new_zeros(1, *rest)
-    elements = cat([x._elements, zeros])[as_tensor(np.where(there, places, len(known)), device=x.device)]
+    elements = cat([x._elements, zeros])[as_tensor(np.where(there, found, len(known)), device=x.device)]
     if rest:
         absent = as_tensor(~there, device=x.device).reshape(-1, *(1,) * len(rest))
         elements = where(counted | absent, elements, IDENTITIES[name](x.dtype))
     return sparse(positions, elements, x._extents, True)
 
 
-def _gathered(name: str, elements: Tensor, places: Tensor, count: int) -> Tensor:
-    """`count` reductions of the rows of `elements`, each of those with its number in `places`."""
+def _gathered(name: str, elements: Tensor, groups: Tensor, count: int) -> Tensor:
+    """`count` reductions of rows of `elements`: number k of the rows whose `groups` is k."""
     rest = elements.shape[1:]
-    index = places.reshape(-1, *(1,) * len(rest)).expand(elements.shape)
+    index = groups.reshape(-1, *(1,) * len(rest)).expand(elements.shape)
     begin = full((count, *rest), IDENTITIES[name](elements.dtype), dtype=elements.dtype, device=elements.device)
     settings = {"include_self": name != "mean"}
     return call(OPERATIONS["scatter_reduce"], (begin, 0, index, elements, name), settings)  # type: ignore[no-any-return]
@@ -84,9 +84,9 @@ def _reduced(
     rows = [x._positions[axis] for axis in kept]
     zeros = x._positions.new_zeros(len(elements))
     flat = flat_positions(stack(rows), tuple([x.shape[axis] for axis in kept])) if kept else zeros
-    _, first, places = np.unique(values_of(flat), return_index=True, return_inverse=True)
+    _, first, groups = np.unique(values_of(flat), return_index=True, return_inverse=True)
     count = len(first) if kept else 1  # what all of nothing is, too
-    found = _gathered(name, elements, as_tensor(places, device=x.device), count)
+    found = _gathered(name, elements, as_tensor(groups, device=x.device), count)
     firsts = as_tensor(first, device=x.device)
     left = range(axes) if keepdim else kept
     coordinates = [x._positions[axis][firsts] if axis in kept else firsts.new_zeros(count) for axis in left]

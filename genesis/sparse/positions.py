@@ -13,7 +13,7 @@ from genesis.tensor.handle import Tensor
 
 
 def flat_positions(positions: Tensor, extents: Shape) -> Tensor:
-    """The place of each position when all elements are counted, in row-major order. Raises ValueError past 2^63 of them."""
+    """The flat index of each position, in row-major order. Raises ValueError past 2^63 of them."""
     if numel(extents) >= 1 << 63:
         raise ArgumentError(f"sparse tensors: sparse axes of extents {tuple(extents)} have more elements than 2^63 - 1")
     if not extents:
@@ -33,11 +33,11 @@ def positions_of(flat: Tensor, extents: Shape) -> Tensor:
     return stack(rows) if rows else flat.new_zeros(0, flat.shape[0])
 
 
-def summed(base: Tensor, places: Tensor, elements: Tensor) -> Tensor:
-    """`base` with elements added at places along its first axis; of truth values, whether any is true."""
+def summed(base: Tensor, indices: Tensor, elements: Tensor) -> Tensor:
+    """`base` with elements added at indices along its first axis; for bools, whether any is true."""
     if base.dtype is bool_:
-        return summed(base.to(int64), places, elements.to(int64)) != 0
-    return base.index_add(0, places, elements)
+        return summed(base.to(int64), indices, elements.to(int64)) != 0
+    return base.index_add(0, indices, elements)
 
 
 def rows_of(pointers: Tensor, count: int) -> Tensor:

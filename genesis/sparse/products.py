@@ -150,8 +150,8 @@ def smm(input: Tensor, mat: Tensor) -> SparseTensor:
     """
     rows, elements = _rows_of_product(input, mat)
     columns = arange(mat.shape[1], device=mat.device)
-    places = stack([rows.unsqueeze(1).expand(elements.shape).reshape(-1), columns.repeat(len(rows))])
-    return sparse(places, elements.reshape(-1), (input.shape[0], mat.shape[1]))
+    positions = stack([rows.unsqueeze(1).expand(elements.shape).reshape(-1), columns.repeat(len(rows))])
+    return sparse(positions, elements.reshape(-1), (input.shape[0], mat.shape[1]))
 
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> SparseTensor:
@@ -166,8 +166,8 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alph
     if not isinstance(input, SparseTensor) or input.shape != product.shape:
         raise ArgumentError(f"sspaddmm: input {tuple(input.shape)}; want a sparse one of shape {tuple(product.shape)}")
     first = in_layout(by_element(input), sparse_coo)
-    places = cat([first._positions, product._positions], 1)
-    return sparse(places, cat([first._elements * beta, product._elements * alpha]), product.shape)
+    positions = cat([first._positions, product._positions], 1)
+    return sparse(positions, cat([first._elements * beta, product._elements * alpha]), product.shape)
 
 
 method(smm)

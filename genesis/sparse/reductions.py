@@ -77,8 +77,8 @@ def _groups(x: SparseTensor, axis: int) -> tuple[Tensor, int]:
     others = [a for a in range(len(x.extents)) if a != axis]
     extents = tuple([x.shape[a] for a in others])
     rows = [x._positions[a] for a in others]
-    places = flat_positions(stack(rows), extents) if rows else x._positions.new_zeros(x._positions.shape[1])
-    return places, numel(extents)
+    groups = flat_positions(stack(rows), extents) if rows else x._positions.new_zeros(x._positions.shape[1])
+    return groups, numel(extents)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
@@ -111,14 +111,14 @@ def _softmax(input: Tensor, dim: int, dtype: DType | None, is_log: bool) -> Tens
     elements, axes = x._elements, len(x.extents)
     if axis >= axes:
         return x.with_elements(call(OPERATIONS[name], (elements, axis - axes + 1)))
-    places, count = _groups(x, axis)
+    groups, count = _groups(x, axis)
     rest = elements.shape[1:]
     shape = (len(elements), *rest)
-    index = places.reshape(-1, *(1,) * len(rest)).expand(shape)
+    index = groups.reshape(-1, *(1,) * len(rest)).expand(shape)
     least = full((count, *rest), -float("inf"), dtype=elements.dtype, device=elements.device)
-    shifted = elements - call(OPERATIONS["scatter_reduce"], (least, 0, index, elements.detach(), "amax"))[places]
+    shifted = elements - call(OPERATIONS["scatter_reduce"], (least, 0, index, elements.detach(), "amax"))[groups]
     powers = shifted.exp()
-    totals = summed(elements.new_zeros(count, *rest), places, powers)[places]
+    totals = summed(elements.new_zeros(count, *rest), groups, powers)[groups]
     return x.with_elements(shifted - totals.log() if is_log else powers / totals)
 
 

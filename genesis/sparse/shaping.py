@@ -57,14 +57,14 @@ def transpose(input: SparseTensor, *dims: int, dim0: int | None = None, dim1: in
 @rule("unsqueeze")
 def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     """With a new axis of extent 1: a sparse one, unless it stands among the dense ones."""
-    x, place = in_layout(input, sparse_coo), normalize_axis("unsqueeze", dim, input.ndim + 1)
+    x, position = in_layout(input, sparse_coo), normalize_axis("unsqueeze", dim, input.ndim + 1)
     axes = len(x.extents)
-    if place > axes:
-        return x.with_elements(x._elements.unsqueeze(place - axes + 1))
+    if position > axes:
+        return x.with_elements(x._elements.unsqueeze(position - axes + 1))
     positions = x._positions
     zeros = positions.new_zeros(1, positions.shape[1])
-    extents = (*x.shape[:place], 1, *x.shape[place:])
-    return sparse(cat([positions[:place], zeros, positions[place:]]), x._elements, extents, x._is_coalesced)
+    extents = (*x.shape[:position], 1, *x.shape[position:])
+    return sparse(cat([positions[:position], zeros, positions[position:]]), x._elements, extents, x._is_coalesced)
 
 
 @rule("squeeze")
@@ -122,10 +122,10 @@ def stacked(tensors: Sequence[SparseTensor], dim: int = 0) -> SparseTensor:
 
 
 # ---- slices ----
-def _taken(x: SparseTensor, axis: int, keep: np.ndarray, places: Tensor, extents: tuple[int, ...]) -> SparseTensor:
-    """The elements `keep`, which stand at `places` along `axis` now."""
+def _taken(x: SparseTensor, axis: int, keep: np.ndarray, indices: Tensor, extents: tuple[int, ...]) -> SparseTensor:
+    """The elements `keep`, which get the indices `indices` along `axis`."""
     chosen = as_tensor(keep, device=x.device)
-    rows = [places if a == axis else row[chosen] for a, row in enumerate(x._positions)]
+    rows = [indices if a == axis else row[chosen] for a, row in enumerate(x._positions)]
     return sparse(stack(rows), x._elements[chosen], extents)
 
 
@@ -147,7 +147,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
 
 
 def met(wanted: np.ndarray, rows: np.ndarray, extent: int) -> tuple[np.ndarray, np.ndarray]:
-    """For every place in `wanted`, itself with each place in `rows`, which are in order, that has the same row."""
+    """All pairs of an index in `wanted` and an index in `rows`, which is sorted, with the same row."""
     begins = np.searchsorted(rows, np.arange(extent + 1))
     counts = np.diff(begins)[wanted]
     ends = counts.cumsum()
@@ -183,8 +183,8 @@ def narrow(input: SparseTensor, dim: int, start: int, length: int) -> SparseTens
         raise OutOfRangeError(f"narrow: {length} from {start} on of extent {extent}")
     if axis >= axes:
         return x.with_elements(x._elements.narrow(axis - axes + 1, start, length))
-    places = values_of(x._positions[axis])
-    keep = np.flatnonzero((places >= start) & (places < start + length))
+    indices = values_of(x._positions[axis])
+    keep = np.flatnonzero((indices >= start) & (indices < start + length))
     extents = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     found = _taken(x, axis, keep, x._positions[axis][as_tensor(keep, device=x.device)] - start, extents)
     found._is_coalesced = x._is_coalesced

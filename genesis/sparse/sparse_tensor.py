@@ -1,7 +1,7 @@
 """Sparse tensors: the positions and values of the elements that are not zero, both ordinary tensors.
 
 Whatever the layout, the coordinates of all elements are there; compressed layouts have pointers besides, and their elements
-in order. In blocks, coordinates are those of blocks, which stand in the places of elements. Operations are written with
+in order. In blocked layouts, coordinates are those of blocks, and elements are blocks. Operations are written with
 ordinary ones on positions and elements, so they fuse, differentiate and compile.
 """
 
@@ -162,7 +162,7 @@ class SparseTensor(CompositeTensor):
         return ".sparse.".join(found.rsplit(".", 1)) if isinstance(found, str) else found
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self[place] for place in range(len(self))])
+        return iter([self[k] for k in range(len(self))])
 
 
 def sparse(
@@ -187,13 +187,13 @@ def coalesced(x: SparseTensor) -> SparseTensor:
     known = values_of(flat)
     if bool((known[1:] > known[:-1]).all()):
         return sparse(x._positions, x._elements, x._extents, True)
-    distinct, places = unique(flat, return_inverse=True)
-    elements = summed(x._elements.new_zeros(distinct.shape[0], *x._elements.shape[1:]), places, x._elements)
+    distinct, inverse = unique(flat, return_inverse=True)
+    elements = summed(x._elements.new_zeros(distinct.shape[0], *x._elements.shape[1:]), inverse, x._elements)
     return sparse(positions_of(distinct, x.extents), elements, x._extents, True)
 
 
 def each_once(x: SparseTensor) -> Tensor:
-    """The elements of a tensor that is coalesced in place: what is written to them is written to it."""
+    """The elements of a tensor, which is coalesced in place; writes to them are writes to it."""
     if not x._is_coalesced:
         x.written(coalesced(x))
     return x._elements
@@ -252,10 +252,10 @@ def _with_blocks(x: SparseTensor, layout: SparseLayout, block: Sequence[int] | N
     axis, (height, width), rest = layout.axis or 0, block, x._elements.shape[1:]
     (rows, columns), extents = x._positions, (x._extents[0] // height, x._extents[1] // width)
     corners = [rows // height, columns // width]
-    flat, places = unique(corners[axis] * extents[1 - axis] + corners[1 - axis], return_inverse=True)
+    flat, inverse = unique(corners[axis] * extents[1 - axis] + corners[1 - axis], return_inverse=True)
     elements = summed(
         x._elements.new_zeros(flat.shape[0] * height * width, *rest),
-        (places * height + rows % height) * width + columns % width, x._elements)
+        (inverse * height + rows % height) * width + columns % width, x._elements)
     along, across = flat // max(extents[1 - axis], 1), flat % max(extents[1 - axis], 1)
     positions = stack([across, along] if axis else [along, across])
     elements = elements.reshape(flat.shape[0], height, width, *rest)

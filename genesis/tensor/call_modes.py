@@ -1,4 +1,4 @@
-"""What takes the place of calls of public functions: functions that users register, modes of a thread, classes of tensors.
+"""Overrides of public functions: functions that users register, modes of a thread, classes of tensors.
 
 Public functions ask only where OVERRIDES holds anything, so that a call costs nothing while it does not.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from genesis.ir.annotations import AnyFunction, Options
 
 OVERRIDES: dict[str, AnyFunction] = {}  # for all threads: by the names of operations, and what has every call come here
-REPLACING: set[str] = set()  # of those names, the ones that may take the place of any call: nothing is replayed meanwhile
+REPLACING: set[str] = set()  # those among them that may override any call: nothing is replayed meanwhile
 
 
 class _Running(threading.local):
@@ -24,13 +24,13 @@ class _Running(threading.local):
 
 
 running = _Running()
-asking: set[type] = set()  # classes of tensors whose `__torch_function__` takes the place of calls with them
+asking: set[type] = set()  # classes of tensors whose `__torch_function__` overrides calls with them
 _lock = threading.Lock()
 _entered = 0  # modes, in all threads
 
 
 def replace(name: str, function: AnyFunction) -> None:
-    """Have `function` take the place of the operation `name`."""
+    """Override the operation `name` by `function`."""
     OVERRIDES[name] = function
     REPLACING.add(name)
 
@@ -88,7 +88,7 @@ class FunctionMode:
     sees_methods = False
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
-        """What takes the place of the call of a public function."""
+        """The override of a call of a public function."""
         return function(*args, **kwargs)
 
     def __enter__(self) -> FunctionMode:
@@ -121,5 +121,5 @@ def asked_class(arguments: Iterable[Any]) -> Any:
     return found
 
 
-AT_FIRST: list[Callable[[], None]] = []  # is called before the first mode or class takes the place of calls
+AT_FIRST: list[Callable[[], None]] = []  # called before the first mode or class overrides calls
 PUBLIC: list[Callable[[str], AnyFunction]] = []  # finds the public function of a name; the module of the table adds it

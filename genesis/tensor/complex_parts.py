@@ -2,7 +2,7 @@
 
 Such a view shares its root's storage. Its layout counts in elements of its own dtype, of which a complex one is two of the
 root's, or the other way round. One of conjugates has an element map, which is applied to what is read from the root and to
-what is written there; so have the imaginary parts of conjugates, which are the negatives of those in their place.
+what is written there; so have the imaginary parts of conjugates, which are the negatives of the stored ones.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class CompositeTensor(Tensor, Described):
         raise NotDenseError(self, "in-place")
 
     def with_elements(self, elements: Tensor) -> Self:
-        """Another tensor in the place of its `derived_part`."""
+        """The tensor with another `derived_part`."""
         raise NotDenseError(self)
 
     def part_tensors(self) -> Iterator[tuple[str, Tensor]]:

@@ -98,7 +98,7 @@ def _refuse_others(operation: Operation, arguments: CallArguments) -> None:
 
 
 def _met_no_tensor(problem: BaseException, arguments: CallArguments, given: CallArguments) -> str | None:
-    """What a definition met in the place of a tensor, if that is why it failed."""
+    """The types that a definition got instead of a tensor, if that is why it failed."""
     if isinstance(problem, AttributeError | AssertionError) and not tensors_in(given):
         return ", ".join([type(argument).__name__ for argument in arguments]) or "nothing"
     if isinstance(problem, AttributeError) and isinstance(problem.obj, str | float | int | tuple | list):
@@ -120,8 +120,8 @@ def _apart(result: Any, values: list[Any]) -> Any:
 def reads_numbers(operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> bool:
     """Whether a tensor is among the arguments where the operation takes a number."""
     numbers = numbers_of(operation)
-    placed = zip(signature_of(operation).parameters, arguments, strict=False)
-    return any(name in numbers and holds_tensor(argument) for name, argument in [*placed, *(attributes or {}).items()])
+    positional = zip(signature_of(operation).parameters, arguments, strict=False)
+    return any(name in numbers and holds_tensor(argument) for name, argument in [*positional, *(attributes or {}).items()])
 
 
 def with_numbers_read(
@@ -132,22 +132,22 @@ def with_numbers_read(
     Raises TypeError for a tensor of several elements there.
     """
     numbers = numbers_of(operation)
-    placed = list(zip(signature_of(operation).parameters, arguments, strict=False))
+    positional = list(zip(signature_of(operation).parameters, arguments, strict=False))
 
     def read(name: str, argument: Any) -> Any:
         return number_in(operation.name, name, argument) if name in numbers else argument
 
-    extra = arguments[len(placed) :]
+    extra = arguments[len(positional) :]
     named = (attributes or {}).items()
-    return [*[read(*given) for given in placed], *extra], {name: read(name, argument) for name, argument in named}
+    return [*[read(*given) for given in positional], *extra], {name: read(name, argument) for name, argument in named}
 
 
 def refuse_elements(
     operation: Operation, names: tuple[str, ...], arguments: CallArguments, attributes: Attributes | None, dtype: DType
 ) -> None:
     """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result."""
-    placed = zip(signature_of(operation).parameters, arguments, strict=False)
-    for name, argument in [*placed, *(attributes or {}).items()]:
+    positional = zip(signature_of(operation).parameters, arguments, strict=False)
+    for name, argument in [*positional, *(attributes or {}).items()]:
         if name in names:
             refuse_number(operation.name, argument, dtype)
 

@@ -270,7 +270,7 @@ def leave_storage(tensor: Tensor, root: Tensor) -> None:
 
 
 def stay_behind(tensor: Tensor) -> Tensor:
-    """A root in the place of `tensor`, a root which is about to go elsewhere: its views so far are the new one's."""
+    """A root that replaces the root `tensor`, which is about to be rebound: it takes over its views so far."""
     former = tensor_of(tensor._array)
     former._changes = tensor._changes
     tensor._changes += SHOWN  # views look for the root that they have now

@@ -378,7 +378,7 @@ class Methods:
     def baddbmm_(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
         """`baddbmm`, in place."""
     def bernoulli(self, p: Float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise."""
+        """1 with the probability that each element of `input` gives (with the probability `p`, if given), 0 otherwise."""
     def bernoulli_(self, p: Float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
     def bfloat16(self, memory_format: object = None) -> Tensor:
@@ -514,11 +514,11 @@ class Methods:
     def cummin(self, dim: Int) -> Sorted:
         """(values, indices) of the least element up to each index of `dim`: of equal ones the last; NaN wins."""
     def cumprod(self, dim: Int, *, dtype: DType | None = None) -> Tensor:
-        """The products of the elements up to each place along `dim`. Integers and bools multiply to int64."""
+        """The products of the elements up to each one along `dim`. Integers and bools multiply to int64."""
     def cumprod_(self, dim: Int, *, dtype: DType | None = None) -> Self:
         """`cumprod`, in place."""
     def cumsum(self, dim: Int, *, dtype: DType | None = None) -> Tensor:
-        """The sums of the elements up to each place along `dim`. Integers and bools sum to int64."""
+        """The sums of the elements up to each one along `dim`. Integers and bools sum to int64."""
     def cumsum_(self, dim: Int, *, dtype: DType | None = None) -> Self:
         """`cumsum`, in place."""
     @property
@@ -873,7 +873,7 @@ class Methods:
     def itemsize(self) -> Int:
         """Bytes in one element."""
     def kron(self, other: Operand) -> Tensor:
-        """The Kronecker product: each element of `input` times all of `other`, in its place."""
+        """The Kronecker product: each element of `input` is replaced by its product with all of `other`."""
     def kthvalue(self, k: Int, dim: Int = -1, keepdim: Bool = False) -> Sorted:
         """(value, index) of the `k`-th least element along `dim`, counted from 1."""
     def lcm(self, other: Operand) -> Tensor:
@@ -1024,13 +1024,13 @@ class Methods:
     def mm(self, mat2: Operand) -> Tensor:
         """The product of two matrices, (m, k) and (k, n)."""
     def mode(self, dim: Int = -1, keepdim: Bool = False) -> Mode:
-        """(values, indices) of the most frequent element along `dim`: the least one, of several, and its last place."""
+        """(values, indices) of the most frequent element along `dim`: the least of equally frequent ones, and its last .."""
     def module_load(self, other: Tensor, assign: Bool = False) -> Tensor:
         """What `load_state_dict` puts in this tensor's place: itself with the values of `other`; with `assign`, that one."""
     def moveaxis(self, source: Extents, destination: Extents) -> Tensor:
-        """The axes `source` moved to the places `destination`, the others in their order."""
+        """The axes `source` moved to the positions `destination`, the others in their order."""
     def movedim(self, source: Extents, destination: Extents) -> Tensor:
-        """The axes `source` moved to the places `destination`, the others in their order."""
+        """The axes `source` moved to the positions `destination`, the others in their order."""
     def msort(self) -> Tensor:
         """The elements in order along axis 0."""
     def mul(self, other: Operand) -> Tensor:
@@ -1236,7 +1236,7 @@ class Methods:
     def repeat_interleave(
         self, repeats: Int | Tensor | None = None, dim: Int | None = None, *, output_size: Int | None = None,
     ) -> Tensor:
-        """Each element (slice along `dim`) so many times, one after the other; of `repeats` alone, the places of its .."""
+        """Each element (slice along `dim`) repeated; of `repeats` alone, each index of its counts."""
     def requires_grad_(self, requires_grad: Bool = True) -> Tensor:
         """Set `requires_grad`, and return the tensor."""
     def reshape(self, *shape: Extents) -> Tensor:
@@ -1277,7 +1277,7 @@ class Methods:
     def rsqrt_(self) -> Self:
         """`rsqrt`, in place."""
     def scatter(self, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Tensor:
-        """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds."""
+        """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one element the last wins."""
     def scatter_(self, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Self:
         """`scatter`, in place."""
     def scatter_add(self, dim: Int, index: Operand, src: Operand) -> Tensor:
@@ -1403,7 +1403,7 @@ class Methods:
     def storage(self) -> TypedStorage:
         """The elements that this tensor and its views share."""
     def storage_offset(self) -> Int:
-        """The place of the first element in the storage, in elements."""
+        """The offset of the first element in the storage, in elements."""
     def storage_type(self) -> Type:
         """The class of its storage by PyTorch's name, `FloatStorage`."""
     @overload

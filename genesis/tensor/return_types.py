@@ -66,11 +66,11 @@ class ReturnType(tuple[Any, ...]):
 
 
 def _class(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
-    places = {field: property(itemgetter(place), doc=f"Member {place}.") for place, field in enumerate(fields)}
+    getters = {field: property(itemgetter(k), doc=f"Member {k}.") for k, field in enumerate(fields)}
     counts = {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
     text = f"The result of `{name}`: {', '.join(fields)}."
     members = {"__slots__": (), "__module__": __name__, "__doc__": text, "_fields": fields, "__match_args__": fields}
-    return type(name, (ReturnType,), {**members, **counts, **places})
+    return type(name, (ReturnType,), {**members, **counts, **getters})
 
 
 RETURN_TYPES: dict[str, type[ReturnType]] = {

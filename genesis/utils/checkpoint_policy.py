@@ -44,10 +44,10 @@ class _Run(FunctionMode):
 
     def __init__(self, policy: Policy, kept: dict[AnyFunction, list[list[Tensor]]], again: bool) -> None:
         self._policy, self._kept, self._again = policy, kept, again
-        self._places: dict[AnyFunction, int] = {}
+        self._calls: dict[AnyFunction, int] = {}
 
     def __enter__(self) -> FunctionMode:
-        self._places = {}
+        self._calls = {}
         if not self._again:
             self._kept.clear()
         return super().__enter__()
@@ -61,8 +61,8 @@ class _Run(FunctionMode):
             held = [leaf.detach() for leaf in leaves_of(result) if isinstance(leaf, Tensor)]
             self._kept.setdefault(function, []).append(held)
             return result
-        place = self._places[function] = self._places.get(function, -1) + 1
-        values = iter(self._kept[function][place])
+        call = self._calls[function] = self._calls.get(function, -1) + 1
+        values = iter(self._kept[function][call])
         return with_leaves(result, iter(
             [_valued(leaf, next(values)) if isinstance(leaf, Tensor) else leaf for leaf in leaves_of(result)]))
 

@@ -128,8 +128,8 @@ class Graph:
 
     # ---- where they are added, and removed ----
     @contextlib.contextmanager
-    def _inserting(self, place: Callable[[], int]) -> Iterator[None]:
-        before, self._insert = self._insert, place
+    def _inserting(self, position: Callable[[], int]) -> Iterator[None]:
+        before, self._insert = self._insert, position
         try:
             yield
         finally:

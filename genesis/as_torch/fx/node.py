@@ -88,7 +88,7 @@ class Node:
         map_arg((self._args, self._kwargs), lambda node: found.setdefault(node))
         return [*found]
 
-    # ---- places ----
+    # ---- order ----
     @property
     def next(self) -> Node:
         """The node after this one."""

@@ -50,7 +50,7 @@ class Proxy:
         if caller is not None:
             for instruction in dis.get_instructions(caller.f_code):
                 if instruction.offset == caller.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
-                    return iter([self[place] for place in range(int(instruction.argval))])
+                    return iter([self[index] for index in range(int(instruction.argval))])
         raise TraceError("Proxy object cannot be iterated: it stands for a value of unknown length; want x[0], x[1], ..")
 
     def __bool__(self) -> NoReturn:
@@ -66,7 +66,7 @@ class Proxy:
 
     if TYPE_CHECKING:
 
-        def __getitem__(self, place: Any) -> Proxy: ...
+        def __getitem__(self, index: Any) -> Proxy: ...
 
 
 class Attribute(Proxy):

@@ -1,4 +1,4 @@
-"""Patterns in graphs, and what takes their place."""
+"""Patterns in graphs, and their replacements."""
 
 from __future__ import annotations
 

@@ -58,9 +58,9 @@ def run(arguments: list[str]) -> int:
             "TORCHELASTIC_RUN_ID": asked.rdzv_id,
         }
         ranks = []
-        for place in range(count):
-            rank = (asked.node_rank or 0) * count + place
-            own = shared | {"RANK": rank, "ROLE_RANK": rank, "LOCAL_RANK": place}
+        for local_rank in range(count):
+            rank = (asked.node_rank or 0) * count + local_rank
+            own = shared | {"RANK": rank, "ROLE_RANK": rank, "LOCAL_RANK": local_rank}
             environment = os.environ | {name: str(value) for name, value in own.items()}
             ranks.append(subprocess.Popen([*command, asked.script, *asked.arguments], env=environment))
         status = _ended(ranks)

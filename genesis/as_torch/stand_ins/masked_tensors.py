@@ -61,7 +61,7 @@ class MaskedTensor(Tensor):
         return _masked(_plain(self)[index], self._mask[index])
 
     def __iter__(self) -> Iterator[MaskedTensor]:
-        return iter([self[place] for place in range(self.shape[0])])
+        return iter([self[index] for index in range(self.shape[0])])
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
         values, mask = _plain(self).detach().cpu().numpy(), self._mask.cpu().numpy()

@@ -40,7 +40,7 @@ def factory_kwargs(kwargs: Options | None) -> dict[str, Any]:
 def boolean_dispatch(
     arg_name: str, arg_index: int, default: bool, if_true: AnyFunction, if_false: AnyFunction, module_name: str, func_name: str
 ) -> AnyFunction:
-    """A function that is one of two, as the argument of that name and place says."""
+    """A function that is one of two, chosen by the argument with that name and position."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         flag = kwargs.get(arg_name, args[arg_index] if len(args) > arg_index else default)

@@ -1,4 +1,4 @@
-"""`torch.overrides`: modes and classes of tensors that take the place of calls."""
+"""`torch.overrides`: modes and classes of tensors that override calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TorchFunctionMode(FunctionMode):
     def __torch_function__(
         self, func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """What takes the place of the call: the call itself, here."""
+        """The override of the call: the call itself, here."""
         return func(*args, **(kwargs or {}))
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
@@ -46,7 +46,7 @@ class TorchDispatchMode(FunctionMode):
     def __torch_dispatch__(
         self, func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """What takes the place of the call: the call itself, here."""
+        """The override of the call: the call itself, here."""
         return func(*args, **(kwargs or {}))
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
@@ -58,7 +58,7 @@ enable_reentrant_dispatch = no_effect
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether one of them is an object, or of a class of tensors, that takes the place of calls."""
+    """Whether one of them is an object, or of a class of tensors, that overrides calls."""
     given = [*relevant_args]
     return asked_class(given) is not None or any(
         hasattr(type(a), "__torch_function__") for a in given if not isinstance(a, Tensor))
@@ -75,7 +75,7 @@ def has_torch_function_variadic(*arguments: Any) -> bool:
 
 
 def handle_torch_function(public_api: AnyFunction, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """What the first of the relevant arguments that takes the place of calls makes of this one."""
+    """The result of the first relevant argument that overrides the call."""
     for argument in relevant_args:
         if hasattr(type(argument), "__torch_function__"):
             found = type(argument).__torch_function__(public_api, (type(argument),), args, kwargs)
@@ -85,7 +85,7 @@ def handle_torch_function(public_api: AnyFunction, relevant_args: Iterable[Any],
 
 
 def is_tensor_like(inp: object) -> bool:
-    """Whether it is a tensor, or an object that takes the place of calls."""
+    """Whether it is a tensor, or an object that overrides calls."""
     return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
 
 

@@ -94,7 +94,7 @@ feature_alpha_dropout_, rrelu_ = map(in_place_form, (functional.feature_alpha_dr
 
 # ---- norms ----
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norms over all axes but `dim`, which keep their place; over all axes, if `dim` is -1."""
+    """The norms over all axes but `dim`, which keep their position; over all axes, if `dim` is -1."""
     if dim == -1:
         return genesis.linalg.vector_norm(v, pow)  # type: ignore[no-any-return]
     others = [axis for axis in range(v.ndim) if axis != dim]

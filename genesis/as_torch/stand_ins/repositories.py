@@ -70,14 +70,14 @@ def _fetched(repository: str, force: bool, trust: Trust, verbose: bool) -> Path:
         if verbose:
             sys.stderr.write(f"Using cache found in {folder}\n")
         return folder
-    with tempfile.TemporaryDirectory(dir=home) as place:
-        archive = Path(place) / "archive.zip"
+    with tempfile.TemporaryDirectory(dir=home) as temporary:
+        archive = Path(temporary) / "archive.zip"
         download_url_to_file(f"https://github.com/{owner}/{name}/zipball/{reference}", archive, progress=False)
         with zipfile.ZipFile(archive) as packed:
-            packed.extractall(place)
+            packed.extractall(temporary)
             top = packed.namelist()[0].partition("/")[0]
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.move(str(Path(place) / top), folder)
+        shutil.move(str(Path(temporary) / top), folder)
     return folder
 
 

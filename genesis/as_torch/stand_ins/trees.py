@@ -52,7 +52,7 @@ def _get_node_type(tree: Any) -> Any:
 # ---- the containers of Python ----
 @dataclass(frozen=True)
 class SequenceKey:
-    """A place in a list, a tuple or a deque."""
+    """An index into a list, a tuple or a deque."""
 
     idx: int
 
@@ -66,7 +66,7 @@ class SequenceKey:
 
 @dataclass(frozen=True)
 class MappingKey:
-    """A place in a dict."""
+    """A key of a dict."""
 
     key: Any
 
@@ -80,7 +80,7 @@ class MappingKey:
 
 @dataclass(frozen=True)
 class GetAttrKey:
-    """A place in a named tuple, or in an object of a class of one's own."""
+    """A field of a named tuple, or of an object of a registered class."""
 
     name: str
 
@@ -103,7 +103,7 @@ def _dict_unflatten(values: Iterable[Any], context: Context) -> dict[Any, Any]:
 
 
 def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], Context]:
-    """The values with their places; the keys."""
+    """The values with their keys; the keys."""
     return [(MappingKey(key), value) for key, value in d.items()], [*d]
 
 
@@ -118,7 +118,7 @@ def _list_unflatten(values: Iterable[Any], context: Context) -> list[Any]:
 
 
 def _list_flatten_with_keys(d: Iterable[Any]) -> tuple[list[tuple[Any, Any]], Context]:
-    """The items with their places."""
+    """The items with their indices."""
     return [(SequenceKey(i), item) for i, item in enumerate(d)], None
 
 
@@ -253,7 +253,7 @@ def _parts_like(spec: TreeSpec, tree: PyTree) -> list[Any]:
 
 
 def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """`func` of each leaf, with what is at its place in other trees."""
+    """`func` of each leaf and of the leaves at the same path in other trees."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten(map(func, leaves, *[_parts_like(spec, rest) for rest in rests]))
 
@@ -279,7 +279,7 @@ def _paths(tree: PyTree, is_leaf: IsLeaf, path: KeyPath = ()) -> Iterator[KeyPat
 
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
-    """(path, leaf) of all leaves, and the structure. Raises ValueError at a class that was registered without places."""
+    """(path, leaf) of all leaves, and the structure. Raises ValueError at a class that was registered without keys."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return [*zip(_paths(tree, is_leaf), leaves, strict=True)], spec
 

@@ -34,7 +34,7 @@ class Native(Protocol):
 
 
 NATIVE: dict[str, Native] = {
-    "argsort": Argsort, "kth_place": Kth, "mode_place": Mode, "nonzero_places": Nonzero, "topk_places": TopK,
+    "argsort": Argsort, "kth_index": Kth, "mode_index": Mode, "nonzero_indices": Nonzero, "topk_indices": TopK,
     "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
     "linear_dynamic": int8_product, **dict.fromkeys(lapack.RECIPES, lapack),
 }

@@ -69,7 +69,7 @@ _told(method, int, {
     "dim": ("The number of axes.", lambda self: len(self.shape)),
     "ndimension": ("The number of axes.", lambda self: len(self.shape)),
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
-    "storage_offset": ("The place of the first element in the storage, in elements.", lambda self: self.layout.offset),
+    "storage_offset": ("The offset of the first element in the storage, in elements.", lambda self: self.layout.offset),
 })
 @method
 @replayable
@@ -85,8 +85,8 @@ def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
 @method
 def get_device(self: Tensor) -> int:
     """The number of the GPU that the tensor is on; -1 if it is on none."""
-    place = array_of(self).device
-    return -1 if place.type == "cpu" else place.index or 0
+    device = array_of(self).device
+    return -1 if device.type == "cpu" else device.index or 0
 
 
 @function()

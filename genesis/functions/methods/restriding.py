@@ -91,8 +91,8 @@ def as_strided_scatter(
 ) -> Tensor:
     """A copy of `input` with `src` where `as_strided` finds its elements.
 
-    Raises ValueError for places beyond its storage, for a `src` of another shape than `size`, and for an `input` or places
-    whose elements lie over each other.
+    Raises ValueError for strides beyond its storage, for a `src` of another shape than `size`, and for an `input` or strides
+    with overlapping elements.
 
     >>> genesis.as_strided_scatter(genesis.zeros(2, 2), genesis.ones(2), (2,), (3,))
     tensor([[1., 0.],

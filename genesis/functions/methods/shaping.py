@@ -103,7 +103,7 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
 @function("moveaxis")
 @overridable_method
 def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
-    """The axes `source` moved to the places `destination`, the others in their order.
+    """The axes `source` moved to the positions `destination`, the others in their order.
 
     >>> genesis.movedim(genesis.zeros(2, 3, 4), 0, -1).shape
     (3, 4, 2)
@@ -141,8 +141,8 @@ def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
         self: Tensor, *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
         requires_grad: bool = False, layout: object = None, pin_memory: bool = False,
     ) -> Tensor:
-        dtype, device, placing = dtype or self.dtype, device or self.device, {} if layout is None else {"layout": layout}
-        return filled(*extents, size=size, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
+        dtype, device, options = dtype or self.dtype, device or self.device, {} if layout is None else {"layout": layout}
+        return filled(*extents, size=size, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
     new.__name__, new.__doc__ = name, doc
     method(new)

@@ -109,12 +109,12 @@ class TypedStorage:
         """The elements, in the storage's memory on the CPU."""
         return self._root.detach().numpy().reshape(-1)
 
-    def __getitem__(self, place: Any) -> Any:
-        chosen = self._elements()[place]
+    def __getitem__(self, index: Any) -> Any:
+        chosen = self._elements()[index]
         return chosen.item() if np.ndim(chosen) == 0 else type(self)(from_numpy(chosen))
 
-    def __setitem__(self, place: Any, value: Any) -> None:
-        self._elements()[place] = value
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements()[index] = value
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())

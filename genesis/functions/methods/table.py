@@ -31,11 +31,11 @@ def function_of(operation: Operation) -> AnyFunction:
     What that of a view returns shares the input's storage.
     """
 
-    placed = _placing(operation)
+    in_order = _argument_order(operation)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            args, kwargs = placed(args, kwargs)
+            args, kwargs = in_order(args, kwargs)
             if "out" in kwargs:
                 return _with_out(operation, args, kwargs)
         return (route if OVERRIDES else call)(operation, args, kwargs)
@@ -46,7 +46,7 @@ def function_of(operation: Operation) -> AnyFunction:
     def viewing(*args: Any, **kwargs: Any) -> Any:
         name = operation.name
         if kwargs:
-            args, kwargs = placed(args, kwargs)
+            args, kwargs = in_order(args, kwargs)
         return routed(name, builtin, args, kwargs) if OVERRIDES else view(args[0], name, *args[1:], **kwargs)
 
     public: Any = viewing if operation.is_view else _with_numbers_between(operation, function)
@@ -84,11 +84,11 @@ def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFun
     return older
 
 
-def _placing(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
-    """What puts a call's arguments in their places: further names of them, `input`, and what `*dims` stands for, by name."""
+def _argument_order(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
+    """Moves named arguments to their positions: NumPy's and older names, `input`, and `*dims` given by name."""
     names = {**NUMPY_NAMES, **dict(operation.keywords)}
 
-    def placed(args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
+    def in_order(args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
         kwargs = {names.get(name, name): value for name, value in kwargs.items()}
         if "input" in kwargs:
             args = (kwargs.pop("input"), *args)
@@ -96,7 +96,7 @@ def _placing(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Ar
             args = (*args, kwargs.pop(spread))
         return args, kwargs
 
-    return placed
+    return in_order
 
 
 @cache
@@ -166,14 +166,14 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
 
 
 def _in_place_method(operation: Operation) -> AnyFunction:
-    name, written, placed = operation.name, operation.name + "_", _placing(operation)
+    name, written, in_order = operation.name, operation.name + "_", _argument_order(operation)
 
     def builtin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return in_place(self, name, *args, **kwargs)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kwargs:
-            args, kwargs = placed(args, kwargs)
+            args, kwargs = in_order(args, kwargs)
         return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else in_place(self, name, *args, **kwargs)
 
     made = _with_numbers_between(operation, method)

@@ -44,7 +44,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
         return self.copy_(value)
     target = self
     for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
-        if stride == 0 and extent > 1:  # one place, written once
+        if stride == 0 and extent > 1:  # one element, written once
             target = view(target, "narrow", axis, 0, 1)
     write(target, filled(value, target.shape, self.dtype, self.device))
     return self

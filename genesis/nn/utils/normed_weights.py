@@ -31,7 +31,7 @@ class _Normed:
         setattr(module, self.name, self.compute(module))
 
     @classmethod
-    def _place(cls, module: Module, name: str) -> int | None:
+    def _hook_id(cls, module: Module, name: str) -> int | None:
         """The id of the hook of this kind for the attribute; None if there is none."""
         hooks = module._forward_pre_hooks
         return next((key for key, hook in hooks.items() if isinstance(hook, cls) and hook.name == name), None)
@@ -39,7 +39,7 @@ class _Normed:
     @classmethod
     def weight_of(cls, module: Module, name: str) -> Parameter:
         """The parameter that is to be computed. Raises where there is none, or it is computed already."""
-        if cls._place(module, name) is not None:
+        if cls._hook_id(module, name) is not None:
             raise RuntimeError(f"{cls.__name__}: {name!r} of {type(module).__name__} has it already")
         weight = module._parameters.get(name)
         if weight is None or is_lazy(weight):
@@ -49,7 +49,7 @@ class _Normed:
     @classmethod
     def taken_off(cls, module: Module, name: str) -> Module:
         """The module with a parameter again. Raises ValueError if it is not computed."""
-        key = cls._place(module, name)
+        key = cls._hook_id(module, name)
         if key is None:
             raise ValueError(f"{cls.__name__}: {name!r} of {type(module).__name__} does not have it")
         hook: Any = module._forward_pre_hooks.pop(key)

@@ -71,8 +71,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     def rename(module: Module, state: dict[str, Any], prefix: str, *others: object) -> None:
         if f"{prefix}{name}_g" in state and f"{prefix}{name}_v" in state:
-            for place, end in enumerate("gv"):
-                state[f"{prefix}parametrizations.{name}.original{place}"] = state.pop(f"{prefix}{name}_{end}")
+            for number, end in enumerate("gv"):
+                state[f"{prefix}parametrizations.{name}.original{number}"] = state.pop(f"{prefix}{name}_{end}")
 
     module.register_load_state_dict_pre_hook(rename)
     return module

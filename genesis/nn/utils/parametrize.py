@@ -96,8 +96,8 @@ class ParametrizationList(ModuleList):
             _put(original, new)
             _register(self, "original", original)
         else:
-            for place, tensor in enumerate(new):
-                _register(self, f"original{place}", _learned_as(original, tensor, place))
+            for number, tensor in enumerate(new):
+                _register(self, f"original{number}", _learned_as(original, tensor, number))
         if not unsafe:
             _fits_as("the parametrization", self(), shape, dtype)
 
@@ -115,9 +115,9 @@ class ParametrizationList(ModuleList):
                 return
             if not isinstance(given, Sequence) or len(given) != self.ntensors:
                 raise ValueError(f"right_inverse: wants to return {self.ntensors} tensors, got {type(given).__name__}")
-            for place, tensor in enumerate(given):
-                original = getattr(self, f"original{place}")
-                _fits(f"right_inverse: tensor {place}", tensor, original, dtype_only=True)
+            for number, tensor in enumerate(given):
+                original = getattr(self, f"original{number}")
+                _fits(f"right_inverse: tensor {number}", tensor, original, dtype_only=True)
                 _put(original, tensor)
 
     def forward(self) -> Tensor:
@@ -164,10 +164,10 @@ def _register(module: Module, name: str, tensor: Tensor) -> None:
         module.register_buffer(name, tensor)
 
 
-def _learned_as(original: Tensor, tensor: object, place: int) -> Tensor:
+def _learned_as(original: Tensor, tensor: object, number: int) -> Tensor:
     """One of several originals: a parameter, or a tensor that requires a gradient, where the one before it was."""
     if not isinstance(tensor, Tensor):
-        raise ValueError(f"right_inverse: wants to return tensors, got {type(tensor).__name__} in place {place}")
+        raise ValueError(f"right_inverse: wants to return tensors, got {type(tensor).__name__} as tensor {number}")
     own = detach(tensor).clone()
     if isinstance(original, Parameter):
         return Parameter(own, original.requires_grad)

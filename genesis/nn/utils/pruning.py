@@ -59,7 +59,7 @@ class BasePruningMethod(ABC):
     ) -> BasePruningMethod:
         """Prune the parameter `name` of `module`; returns the hook, which is called before the module's calls.
 
-        `args` and `kwargs` are the method's settings. `importance_scores`, of the parameter's shape, decide in its place.
+        `args` and `kwargs` are the method's settings. `importance_scores`, of the parameter's shape, replace its values.
         """
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
@@ -89,7 +89,8 @@ class BasePruningMethod(ABC):
     def prune(
         self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None
     ) -> Tensor:
-        """`t`, with zeros where this method prunes it; a mask that is there already, and scores in its place, may be given.
+        """`t`, with zeros where this method prunes it; a mask that is there already, and scores to use instead of its values,
+        may be given.
 
         >>> L1Unstructured(2).prune(genesis.tensor([3.0, -1.0, 2.0]))
         tensor([3., -0., 0.])

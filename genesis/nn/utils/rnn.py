@@ -28,7 +28,7 @@ class PackedSequence(NamedTuple):
     """Sequences from the longest to the shortest, one after the other at each step.
 
     `data` (sum of the lengths, ..) holds all first steps, then all second ones, and so on; `batch_sizes` says how many
-    sequences reach each step. `sorted_indices` are the sequences' places before they were sorted, `unsorted_indices` the
+    sequences reach each step. `sorted_indices` are the sequences' positions before they were sorted, `unsorted_indices` the
     way back; both are None where they came sorted.
     """
 
@@ -44,8 +44,8 @@ class PackedSequence(NamedTuple):
         tensor([1., 2.])
         """
         data = self.data.to(*args, **kwargs)
-        places = [None if at is None else at.to(data.device) for at in (self.sorted_indices, self.unsorted_indices)]
-        return self if data is self.data else PackedSequence(data, self.batch_sizes, *places)
+        indices = [None if at is None else at.to(data.device) for at in (self.sorted_indices, self.unsorted_indices)]
+        return self if data is self.data else PackedSequence(data, self.batch_sizes, *indices)
 
     def cpu(self) -> PackedSequence:
         """The sequences on the CPU."""
@@ -168,7 +168,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
         sizes = sizes[order]
     elif not enforce_sorted:
         order = np.arange(len(sizes))
-    at = tensor(_packed_places(sizes, order, steps.shape[1]), device=input.device)
+    at = tensor(_packed_indices(sizes, order, steps.shape[1]), device=input.device)
     data = steps.reshape(-1, *steps.shape[2:]).index_select(0, at)
     batch_sizes = tensor(np.sum(np.arange(sizes[0])[:, None] < sizes, 1))
     if order is None:
@@ -238,8 +238,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 def padded(sequence: PackedSequence) -> tuple[Tensor, np.ndarray]:
     """The sequences as a layer takes them, (l, n, ..) from the longest to the shortest, and their lengths."""
     counts = sequence.batch_sizes.numpy()
-    places = np.concatenate([[0], np.cumsum(counts)[:-1]])[:, None] + np.arange(counts[0])
-    at = np.where(np.arange(counts[0]) < counts[:, None], places, 0)  # beyond an end, any element
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[:, None] + np.arange(counts[0])
+    at = np.where(np.arange(counts[0]) < counts[:, None], starts, 0)  # beyond an end, any element
     rows = sequence.data.index_select(0, tensor(at.reshape(-1), device=sequence.data.device))
     return rows.reshape(*at.shape, *sequence.data.shape[1:]), np.sum(np.arange(counts[0])[:, None] < counts, 1)
 
@@ -248,12 +248,12 @@ def pack_as(steps: Tensor, sequence: PackedSequence) -> PackedSequence:
     """What a layer shows, (l, n, ..), packed as the `sequence` that it was given."""
     counts = sequence.batch_sizes.numpy()
     sizes = np.sum(np.arange(counts[0])[:, None] < counts, 1)
-    at = tensor(_packed_places(sizes, None, steps.shape[1]), device=steps.device)
+    at = tensor(_packed_indices(sizes, None, steps.shape[1]), device=steps.device)
     return sequence._replace(data=steps.reshape(-1, *steps.shape[2:]).index_select(0, at))
 
 
-def _packed_places(sizes: np.ndarray, order: np.ndarray | None, count: int) -> np.ndarray:
-    """Where the packed elements are in (l, n, ..) with its first two axes merged."""
+def _packed_indices(sizes: np.ndarray, order: np.ndarray | None, count: int) -> np.ndarray:
+    """The indices of packed elements in (l, n, ..) with its first two axes merged."""
     columns = np.arange(count) if order is None else order
     grid = np.arange(sizes[0])[:, None] * count + columns
     return grid[np.arange(sizes[0])[:, None] < sizes]

@@ -99,11 +99,11 @@ class ConcatDataset(Dataset[Sample]):
         self.cumulative_sizes = list(accumulate(len(d) for d in self.datasets))  # type: ignore[arg-type]
 
     def __getitem__(self, index: int) -> Sample:
-        place = index + len(self) if index < 0 else index
-        if not 0 <= place < len(self):
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
             raise IndexError(f"ConcatDataset: index {index} is out of range for {len(self)} samples")
-        which = bisect_right(self.cumulative_sizes, place)
-        return self.datasets[which][place - (self.cumulative_sizes[which - 1] if which else 0)]
+        which = bisect_right(self.cumulative_sizes, position)
+        return self.datasets[which][position - (self.cumulative_sizes[which - 1] if which else 0)]
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]

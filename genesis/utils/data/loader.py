@@ -27,8 +27,8 @@ class DataLoader:
         dataset: what has `__getitem__` and `__len__`, or an `IterableDataset`.
         batch_size: samples per batch; None gives single samples, which may be batches already.
         shuffle: visit the samples in a random order, another one each pass.
-        sampler: the positions to visit, in order, in place of `shuffle`.
-        batch_sampler: lists of positions, a batch each, in place of `batch_size`, `shuffle`, `sampler` and `drop_last`.
+        sampler: the positions to visit, in order, instead of `shuffle`.
+        batch_sampler: lists of positions, a batch each, instead of `batch_size`, `shuffle`, `sampler` and `drop_last`.
         num_workers: threads that fetch ahead and share the dataset; 0 fetches when the loop asks.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context of `multiprocessing`: the workers are processes
             started so, for datasets whose own Python takes the time. They have copies of the dataset.

@@ -34,7 +34,7 @@ def _checked(generator: Generator | None) -> Generator:
 
 
 def _numbers(generator: Generator | None) -> np.random.Generator:
-    """NumPy's random numbers, from the place where a stream of genesis is; the stream moves on."""
+    """A NumPy generator that continues a stream of genesis; the stream moves on."""
     stream = _checked(generator)
     return np.random.default_rng((stream.initial_seed(), stream.reserve(1)))
 
@@ -142,8 +142,8 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for place in shuffled(len(self.indices), self.generator):
-            yield self.indices[place]
+        for position in shuffled(len(self.indices), self.generator):
+            yield self.indices[position]
 
     def __len__(self) -> int:
         return len(self.indices)
