@@ -61,8 +61,8 @@ class _Run(FunctionMode):
             held = [leaf.detach() for leaf in leaves_of(result) if isinstance(leaf, Tensor)]
             self._kept.setdefault(function, []).append(held)
             return result
-        call = self._calls[function] = self._calls.get(function, -1) + 1
-        values = iter(self._kept[function][call])
+        number = self._calls[function] = self._calls.get(function, -1) + 1
+        values = iter(self._kept[function][number])
         return with_leaves(result, iter(
             [_valued(leaf, next(values)) if isinstance(leaf, Tensor) else leaf for leaf in leaves_of(result)]))
 

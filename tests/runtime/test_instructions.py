@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from genesis.runtime.instructions import MISSED, Constant, Instructions, Place, are_possible
+from genesis.runtime.instructions import MISSED, Constant, Instructions, Register, are_possible
 from genesis.runtime.instructions_ir import NUMBER_OF, OPERATIONS
 
 pytestmark = pytest.mark.skipif(not are_possible(), reason="another interpreter than CPython of 64 bits")
@@ -18,7 +18,7 @@ class Thing:
 def guarded(operation, *operands, arguments=1):
     """The function of `arguments` that says whether the guard holds."""
     code = Instructions(arguments)
-    code.emit(operation, Place(0), *operands)
+    code.emit(operation, Register(0), *operands)
     code.emit("RETURN", code.constant(True))
     return code.function()
 
@@ -47,14 +47,14 @@ def test_guards_hold_or_are_missed(guard, holding, failing):
 
 @pytest.mark.parametrize("operation", ["SAME", "APART"])
 def test_two_arguments_are_one_object_or_two(operation):
-    function = guarded(operation, Place(1), arguments=2)
+    function = guarded(operation, Register(1), arguments=2)
     assert (function(THING, THING) is True) == (operation == "SAME")
     assert (function(THING, Thing()) is True) == (operation == "APART")
 
 
 def test_values_are_looked_up_as_python_looks_them_up():
     code = Instructions(2)
-    total = code.call(operator.add, code.attribute(Place(0), "value"), code.item(Place(1), "key"))
+    total = code.call(operator.add, code.attribute(Register(0), "value"), code.item(Register(1), "key"))
     code.emit("RETURN", total)
     function = code.function()
     assert function(THING, {"key": 4}) == 7
@@ -65,10 +65,10 @@ def test_values_are_looked_up_as_python_looks_them_up():
 def test_no_reference_is_kept_or_lost(result):
     thing, holder = Thing(), {"key": 5}
     code = Instructions(2)
-    code.attribute(Place(0), "value")
-    code.emit("MOVE", code.register(), Place(0))
-    code.emit("IS", Place(0), Constant(thing if result else holder))
-    code.emit("RETURN", Place(1))
+    code.attribute(Register(0), "value")
+    code.emit("MOVE", code.register(), Register(0))
+    code.emit("IS", Register(0), Constant(thing if result else holder))
+    code.emit("RETURN", Register(1))
     function = code.function()
     before = sys.getrefcount(thing), sys.getrefcount(holder), sys.getrefcount(MISSED)
     for _ in range(100):
@@ -95,7 +95,7 @@ def test_a_call_that_comes_in_is_missed_and_a_failure_frees_the_table():
     found = []
     code = Instructions(1)
     code.emit("ENTER")
-    code.emit("RETURN", code.call(again, Place(0)))
+    code.emit("RETURN", code.call(again, Register(0)))
     function = code.function()
     with pytest.raises(ZeroDivisionError):
         function(ZeroDivisionError)
@@ -104,7 +104,7 @@ def test_a_call_that_comes_in_is_missed_and_a_failure_frees_the_table():
 
 def test_skips_go_over_what_they_say():
     code = Instructions(1)
-    skip = code.emit("SKIP_IS", Place(0), Constant(THING), 0)
+    skip = code.emit("SKIP_IS", Register(0), Constant(THING), 0)
     code.emit("RETURN", code.constant("another"))
     code.skip_from(skip)
     code.emit("RETURN", code.constant("the thing"))

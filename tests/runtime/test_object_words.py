@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from genesis.runtime import object_words
-from genesis.runtime.instructions import MISSED, Constant, Instructions, Place, are_possible
+from genesis.runtime.instructions import MISSED, Constant, Instructions, Register, are_possible
 from genesis.runtime.object_words import attribute_word, size_word, slot_offset, word_at
 from genesis.tracing.trace import Array
 
@@ -65,9 +65,9 @@ def passing():
     """A function of a dict that is missed unless its "key" is 5, and what it appends to where it looks."""
     looks = []
     code = Instructions(1)
-    with code.unless_passed(Place(0)):
+    with code.unless_passed(Register(0)):
         code.call(partial(looks.append, 1))
-        code.emit("EQUAL", code.item(Place(0), "key"), Constant(5))
+        code.emit("EQUAL", code.item(Register(0), "key"), Constant(5))
     code.emit("RETURN", code.constant(True))
     return code.function(), looks
 
@@ -100,7 +100,7 @@ def test_another_dict_is_another(passing):
 
 def test_attributes_are_read_from_slots_by_class():
     code = Instructions(1, (Slotted,))
-    code.emit("RETURN", code.attribute(Place(0), "item"))
+    code.emit("RETURN", code.attribute(Register(0), "item"))
     function, plain = code.function(), Plain()
     plain.item = "plain"
     assert function(Slotted("slot")) == "slot" and function(plain) == "plain"

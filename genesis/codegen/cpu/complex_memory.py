@@ -20,9 +20,9 @@ class Pair(NamedTuple):
 def load_pair(
     lanes: Lanes, start: ir.Value, offsets: ir.Value | None, stride: int | ir.Value, dtype: str, mask: ir.Value | None
 ) -> Pair:
-    """The numbers `stride` apart from `start` on: one, neighbours (taken apart by shuffles), or some, each at its place.
+    """Load the numbers `stride` apart from `start` on: one for all lanes, adjacent ones (deinterleaved), or gathered ones.
 
-    With `offsets`, one for each lane in numbers, those there.
+    With `offsets`, in numbers, one for each lane: those at the offsets.
     """
     part = PART[dtype]
     if offsets is None and stride == 0:
@@ -30,7 +30,7 @@ def load_pair(
     if offsets is None and stride == 1:
         wide = lanes.wide_load(start, part, 2, (0, 1), mask)
         return Pair(*[lanes.strided(wide, part, 2, k) for k in (0, 1)])
-    at = _places(lanes, offsets, stride)
+    at = _offsets_in_parts(lanes, offsets, stride)
     return Pair(*[lanes.gather(start, lanes.add(at, k), part, mask) for k in (0, 1)])
 
 
@@ -43,13 +43,13 @@ def store_pair(
         for k, value in enumerate(z):
             lanes.store_uniform(value, lanes.element_pointer(start, k, part), part)
     else:
-        at = _places(lanes, None, stride)
+        at = _offsets_in_parts(lanes, None, stride)
         for k, value in enumerate(z):
             lanes.scatter_store(lanes.splat(value), start, lanes.add(at, k), part, mask)
 
 
-def _places(lanes: Lanes, offsets: ir.Value | None, stride: int | ir.Value) -> ir.Value:
-    """The places of the lanes' real parts, counted in parts."""
+def _offsets_in_parts(lanes: Lanes, offsets: ir.Value | None, stride: int | ir.Value) -> ir.Value:
+    """The offsets of the lanes' real parts, counted in parts."""
     if offsets is None:
         return lanes.multiply(lanes.lane_index(), _doubled(lanes, stride))
     return lanes.shift_left(offsets, 1)

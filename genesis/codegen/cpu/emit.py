@@ -116,7 +116,7 @@ def _share(nest: Nest, share: ir.Value) -> None:
 def _items(nest: Nest, first: ir.Value, last: ir.Value, totals: dict[int, Accumulator]) -> None:
     """The items in order; reductions over all of them go into `totals`."""
     kernel = nest.kernel
-    with _places(nest, first, last):
+    with _item_loops(nest, first, last):
         start, end = nest.lane_range = nest.item_range
         if kernel.lane is None or kernel.lane_is_innermost:
             _tiles_of_item(nest, lambda: _row(nest, totals, start, end))
@@ -143,15 +143,15 @@ def _tiles_of_item(nest: Nest, body: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _places(nest: Nest, first: ir.Value, last: ir.Value) -> Iterator[None]:
-    """A loop for each axis that items stand along, with its place bound, over the items from `first` to before `last`.
+def _item_loops(nest: Nest, first: ir.Value, last: ir.Value) -> Iterator[None]:
+    """A loop for each axis that items are divided along, over the items in [`first`, `last`).
 
-    What does not vary along inner axes is outside of their loops.
+    What does not vary along inner axes is hoisted out of their loops.
     """
-    # Rows of 32 numbers took 60 instructions each when an item's place was counted up and all addresses were its own.
+    # Rows of 32 numbers took 60 instructions each when items decoded their number and computed all addresses anew.
     kernel, b = nest.kernel, nest.builder
     order = [*kernel.outer]
-    if kernel.lane is not None and not kernel.lane_is_reduced:  # it is divided; its blocks follow one another if they are tiles
+    if kernel.lane is not None and not kernel.lane_is_reduced:  # divided into blocks, which are innermost if they are tiles
         order.insert(len(order) if kernel.tiled in order else max(0, len(order) - 1), kernel.lane)
     with ExitStack() as loops:
         if not order:
@@ -161,21 +161,21 @@ def _places(nest: Nest, first: ir.Value, last: ir.Value) -> Iterator[None]:
             counts = [_count(nest, axis) for axis in order[1:]]
             starts, stops = _digits(nest, first, counts), _digits(nest, b.sub(last, I64(1)), counts)
             low, high = starts[0], b.add(stops[0], I64(1))
-            begins = ends = I1(1)  # whether the places of the loops so far are those of the first item, of the last
+            begins = ends = I1(1)  # whether the outer loops are at the first item's position; at the last's
             for number, axis in enumerate(order):
-                place = loops.enter_context(nest.loop(low, high))
-                _bind_place(nest, axis, place)
+                position = loops.enter_context(nest.loop(low, high))
+                _bind_item(nest, axis, position)
                 if number < len(counts):
                     hoist(nest, kernel.needed(kernel.targets()))
-                    begins = b.and_(begins, b.icmp_signed("==", place, starts[number]))
-                    ends = b.and_(ends, b.icmp_signed("==", place, stops[number]))
+                    begins = b.and_(begins, b.icmp_signed("==", position, starts[number]))
+                    ends = b.and_(ends, b.icmp_signed("==", position, stops[number]))
                     low = b.select(begins, starts[number + 1], I64(0))
                     high = b.select(ends, b.add(stops[number + 1], I64(1)), counts[number])
         yield
 
 
 def _digits(nest: Nest, number: ir.Value, counts: Sequence[ir.Value]) -> list[ir.Value]:
-    """The digits of a number, of which all but the first have a count."""
+    """A number in mixed radix: its digits, of which all but the first have a count."""
     digits: list[ir.Value] = []
     for count in reversed(counts):
         digits.insert(0, nest.builder.urem(number, count))
@@ -184,7 +184,7 @@ def _digits(nest: Nest, number: ir.Value, counts: Sequence[ir.Value]) -> list[ir
 
 
 def _count(nest: Nest, axis: int) -> ir.Value:
-    """How many places of items there are along an axis."""
+    """How many items there are along an axis."""
     if axis == nest.kernel.lane:
         return nest.words[nest.word_of("blocks")]
     b, extent, size = nest.builder, nest.words[nest.kernel.axes[axis][0]], _size(nest, axis)
@@ -192,28 +192,28 @@ def _count(nest: Nest, axis: int) -> ir.Value:
 
 
 def _size(nest: Nest, axis: int) -> int:
-    """How many positions of an outer axis an item takes."""
+    """How many indices of an outer axis an item covers."""
     return tile_rows(nest.kernel) if axis == nest.kernel.tiled else nest.blocks.get(axis, 1)
 
 
-def _bind_place(nest: Nest, axis: int, place: ir.Value) -> None:
-    """Bind an outer axis, or the range of lanes, from where an item stands along it."""
+def _bind_item(nest: Nest, axis: int, position: ir.Value) -> None:
+    """Bind an outer axis, or the range of lanes, at an item's position along it."""
     b, extent = nest.builder, nest.words[nest.kernel.axes[axis][0]]
     if axis == nest.kernel.lane:
         size = nest.words[nest.word_of("block")]
-        start = b.mul(place, size)
+        start = b.mul(position, size)
         nest.item_range = start, _least(nest, b.add(start, size), extent)
         nest.item_level = len(nest.scopes) - 1
     elif axis == nest.kernel.tiled:
         size = I64(_size(nest, axis))
-        place = b.mul(place, size)
-        nest.tiled_range = place, _least(nest, b.add(place, size), extent)
+        position = b.mul(position, size)
+        nest.tiled_range = position, _least(nest, b.add(position, size), extent)
     elif axis in nest.blocks:  # the last block overlaps the one before, and computes the same values again
         size = I64(_size(nest, axis))
-        nest.block_start[axis] = _least(nest, b.mul(place, size), b.sub(extent, size))
+        nest.block_start[axis] = _least(nest, b.mul(position, size), b.sub(extent, size))
         nest.level[axis] = len(nest.scopes) - 1
     else:
-        nest.bind_here(axis, place)
+        nest.bind_here(axis, position)
 
 
 def _least(nest: Nest, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -321,7 +321,8 @@ def _points(nest: Nest, needed: Sequence[int], body: Callable[[], None]) -> None
 def _reduce(nest: Nest, accumulator: Accumulator, i: Instruction) -> None:
     """Accumulate the value of reduction `i` at the point at hand; a product in a block is fused with the sum."""
     source = nest.kernel.instructions[i.args[0]]
-    # Convolutions are such sums over windows that are read in place: 205 GFlop/s forward, where first versions had 17 and 128.
+    # Convolutions are such sums over windows that are read in position: 205 GFlop/s forward, where first versions had 17 and
+    # 128.
     if nest.blocks and i.name == "sum" and source.name == "mul" and i.dtype.name in ("float32", "float64"):
         accumulator.add_product(value_of(nest, source.args[0]), value_of(nest, source.args[1]), nest.mask)
     else:

@@ -214,8 +214,7 @@ class _Tile:
         """Prefetch as many bytes as a chunk takes of all columns, which lie end to end."""
         start = self.builder.add(self.builder.mul(term, I64(self.columns)), I64(AHEAD))
         for line in range(0, self.columns * self.chunk, LINE):
-            place = self.lanes.element_pointer(weights, self.builder.add(start, I64(line)), "int8")
-            self.lanes.prefetch(place)
+            self.lanes.prefetch(self.lanes.element_pointer(weights, self.builder.add(start, I64(line)), "int8"))
 
     def _add(self, term: ir.Value, integers: Sequence[ir.Value], weights: Sequence[ir.Value]) -> None:
         """Add the products of a chunk of terms."""
@@ -223,8 +222,8 @@ class _Tile:
         factors = [builder.sext(builder.load(w, align=1, typ=self.bytes), self.wide) for w in weights]
         even, odd = (constants(I32, range(start, self.chunk, 2)) for start in (0, 1))
         for r, line in enumerate(integers):
-            place = self.lanes.element_pointer(line, term, "int16")
-            x = builder.sext(builder.load(place, align=2, typ=self.shorts), self.wide)
+            pair = self.lanes.element_pointer(line, term, "int16")
+            x = builder.sext(builder.load(pair, align=2, typ=self.shorts), self.wide)
             for factor, total in zip(factors, self.sums[r * self.columns :], strict=False):
                 products = builder.mul(x, factor)
                 pairs = [builder.shuffle_vector(products, products, which) for which in (even, odd)]
@@ -236,5 +235,5 @@ class _Tile:
         y = builder.fmul(y, kernel.number("scales", row))
         if self.biased:
             y = builder.fadd(y, kernel.number("bias", column))
-        place = builder.add(builder.mul(row, kernel.given["columns"]), column)
-        self.lanes.store_uniform(y, kernel.at("result", place, "float32"), "float32")
+        index = builder.add(builder.mul(row, kernel.given["columns"]), column)
+        self.lanes.store_uniform(y, kernel.at("result", index, "float32"), "float32")

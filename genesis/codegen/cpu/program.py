@@ -90,8 +90,8 @@ def launches_of(
 def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
     """Outputs that are too large to stay in a cache, and that no kernel of the program reads."""
     read = {value for stage in schedule.stages for call in stage for value in call.reads}
-    return {value for value, place in schedule.locations.items()
-            if place.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
+    return {value for value, location in schedule.locations.items()
+            if location.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
 
 
 def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSource]:

@@ -53,7 +53,7 @@ class Accumulator:
         b = lanes.builder
         b.store(self._shaped(lanes.constant(dtype, identity(name, dtype))), self.slot)
         if self.positions is not None:
-            # Of nothing but the identity the first place is the best, and anything else comes before it.
+            # Position 0 stands for the identity; any element replaces it.
             b.store(self._shaped(I64(0)), self.positions)
         if self.bits:
             b.store(self._shaped(self.bits(0)), self.magnitude)
@@ -125,10 +125,10 @@ class Accumulator:
             self._keep(self._combine(current, x), self.slot)
             return
         assert position is not None
-        place = self._current(self.positions)
+        before = self._current(self.positions)
         better = self._better(current, x)  # not in a masked lane: the identity exceeds nothing
         self._keep(lanes.select(better, x, current), self.slot)
-        self._keep(lanes.select(better, self._shaped(position), place), self.positions)
+        self._keep(lanes.select(better, self._shaped(position), before), self.positions)
 
     def replace(self, x: ir.Value) -> None:
         """Go on from `x`; of sums, where lanes that are masked do not count."""

@@ -54,9 +54,9 @@ def launches(
     ):
         return None
     size = {"pointers": 8, "columns": 8, "values": node.dtype.itemsize, "dense": node.dtype.itemsize}
-    places = [slots.address(operands[name][0], layouts[name].offset * nbytes) for name, nbytes in size.items()]
+    addresses_of = [slots.address(operands[name][0], layouts[name].offset * nbytes) for name, nbytes in size.items()]
     terms, (rows, width) = layouts["columns"].shape[0], node.shape
-    words: tuple[BlockWord, ...] = (*places, slots.address(call.node), terms, width, dense.strides[0])
+    words: tuple[BlockWord, ...] = (*addresses_of, slots.address(call.node), terms, width, dense.strides[0])
     workers = threads if terms * width > PARALLEL_COST else 1
     return [NativeLaunch(addresses[source(node.dtype.name).symbol], [Block(words, rows)], workers)]
 
@@ -78,7 +78,7 @@ def _product_ir(name: str, dtype: str, lanes_of: int) -> str:
 
 
 class _Rows:
-    """Emits the code of one row."""
+    """Emits the code for one row."""
 
     def __init__(self, builder: ir.IRBuilder, dtype: str, lanes_of: int, given: dict[str, ir.Value]) -> None:
         self.builder, self.dtype, self.given = builder, dtype, given
@@ -87,7 +87,7 @@ class _Rows:
 
     def emit(self, row: ir.Value) -> None:
         builder, width = self.builder, self.given["width"]
-        terms = self._least(self._pointer(row)), self._least(self._pointer(builder.add(row, I64(1))))
+        terms = self._clamped(self._pointer(row)), self._clamped(self._pointer(builder.add(row, I64(1))))
         target = self.lanes.element_pointer(self.given["result"], builder.mul(row, width), self.dtype)
         start: ir.Value = I64(0)
         for vectors in VECTORS:
@@ -102,11 +102,11 @@ class _Rows:
     def _pointer(self, row: ir.Value) -> ir.Value:
         return self.lanes.load_uniform(self.lanes.element_pointer(self.given["pointers"], row, "int64"), "int64")
 
-    def _least(self, place: ir.Value) -> ir.Value:
-        """A place among the terms: pointers are the user's, and lead nowhere else."""
+    def _clamped(self, index: ir.Value) -> ir.Value:
+        """An index clamped to the terms: row pointers are the user's, and may be wrong."""
         builder, terms = self.builder, self.given["terms"]
-        place = builder.select(builder.icmp_signed("<", place, terms), place, terms)
-        return builder.select(builder.icmp_signed("<", place, I64(0)), I64(0), place)
+        index = builder.select(builder.icmp_signed("<", index, terms), index, terms)
+        return builder.select(builder.icmp_signed("<", index, I64(0)), I64(0), index)
 
     def _stretch(
         self, terms: tuple[ir.Value, ir.Value], column: ir.Value, target: ir.Value, vectors: int, mask: ir.Value | None = None
@@ -118,27 +118,27 @@ class _Rows:
             builder.store(zero, total)
         with counted(builder, *terms) as term:
             if vectors > 1:
-                self._ask_for(builder.add(term, I64(AHEAD)), column, vectors)
+                self._prefetch(builder.add(term, I64(AHEAD)), column, vectors)
             value = lanes.splat(lanes.load_uniform(lanes.element_pointer(given["values"], term, dtype), dtype))
-            place = self._place(term, column)
+            dense = self._dense_row(term, column)
             for k, total in enumerate(self.sums[:vectors]):
-                x = lanes.load(lanes.element_pointer(place, I64(k * lanes.width), dtype), dtype, mask)
+                x = lanes.load(lanes.element_pointer(dense, I64(k * lanes.width), dtype), dtype, mask)
                 builder.store(lanes.fma(value, x, builder.load(total)), total)
         for k, total in enumerate(self.sums[:vectors]):
             to = lanes.element_pointer(target, builder.add(column, I64(k * lanes.width)), dtype)
             lanes.store(builder.load(total), to, dtype, mask)
 
-    def _place(self, term: ir.Value, column: ir.Value) -> ir.Value:
-        """Where the dense factor's row of a term lies, from `column` on."""
+    def _dense_row(self, term: ir.Value, column: ir.Value) -> ir.Value:
+        """The address of a term's row of the dense factor, from `column` on."""
         builder, lanes, given = self.builder, self.lanes, self.given
         line = lanes.load_uniform(lanes.element_pointer(given["columns"], term, "int64"), "int64")
         return lanes.element_pointer(given["dense"], builder.add(builder.mul(line, given["distance"]), column), self.dtype)
 
-    def _ask_for(self, term: ir.Value, column: ir.Value, vectors: int) -> None:
+    def _prefetch(self, term: ir.Value, column: ir.Value, vectors: int) -> None:
         last = self.builder.sub(self.given["terms"], I64(1))
         term = self.builder.select(self.builder.icmp_signed("<", term, last), term, last)
-        place = self._place(term, column)
+        start = self._dense_row(term, column)
         per_line = LINE // (4 if self.dtype == "float32" else 8)
         for k in range(0, vectors * self.lanes.width, per_line):
-            line = self.lanes.element_pointer(place, I64(k), self.dtype)
+            line = self.lanes.element_pointer(start, I64(k), self.dtype)
             self.lanes.prefetch(line)

@@ -1,8 +1,8 @@
-"""Tiles: where a load or store is to neighbours along another axis than the lanes', blocks of both are transposed.
+"""Transposing tiles: loads and stores that are contiguous along another axis than the lanes'.
 
-A block of the tiled axis and of lanes is read along the one into a tile, and from there along the other, as if it lay so; what
-is stored goes the other way. So both sides move along lines of memory, and all that is computed between is as elsewhere. A tile
-stays in a first-level cache, and the block's lines are on few pages.
+A block of the tiled axis and of the lanes is transposed into a tile, from which lanes load contiguously; stores go to a tile,
+which is transposed to memory. So both sides access whole cache lines, and the code between is the usual one. A tile stays in a
+first-level cache, and the block's lines are on few pages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from genesis.lower.kernel import Instruction
 def through_tiles(
     nest: Nest, first: ir.Value, last: ir.Value, accesses: Iterable[Instruction], body: Callable[[], None]
 ) -> None:
-    """`body` at each position of the tiled axis in [first, last), a block at most, for the lanes at hand."""
+    """Run `body` at each index of the tiled axis in [first, last), at most a block, for the present lanes."""
     kernel, (start, end) = nest.kernel, nest.lane_range
     tiled, lane = kernel.tiled, kernel.lane
     assert tiled is not None and lane is not None
@@ -47,8 +47,8 @@ def through_tiles(
             _transpose(nest, i, (_base(nest, i), pitch), memory[id(i)], (rows, lanes))
 
 
-def tile_place(nest: Nest, i: Instruction) -> ir.Value:
-    """Where the present lanes of load or store `i` are in its tile."""
+def tile_address(nest: Nest, i: Instruction) -> ir.Value:
+    """The address of the present lanes of load or store `i` in its tile."""
     tiled, lane, b = nest.kernel.tiled, nest.kernel.lane, nest.builder
     assert tiled is not None and lane is not None
     first, start = nest.block_origin
@@ -62,8 +62,8 @@ def tile_place(nest: Nest, i: Instruction) -> ir.Value:
 
 
 def prefetch_next_block(nest: Nest, i: Instruction, start: ir.Value) -> None:
-    """Where items are blocks: the lanes that the next item loads, `start` being the address of those at hand."""
-    # What is read along lanes is short lines far apart, which no processor foresees: a.t() + b of 2048 x 2048 1.39 to 0.88 ms.
+    """Where items are blocks: prefetch the lanes that the next item loads; `start` is the address of the present ones."""
+    # A block's rows are short and far apart, which no hardware prefetcher predicts: a.t() + b of 2048 x 2048 1.39 to 0.88 ms.
     kernel, lanes = nest.kernel, nest.lanes
     if kernel.tiled not in kernel.outer or kernel.lane_is_reduced:
         return
@@ -86,8 +86,8 @@ def _base(nest: Nest, i: Instruction) -> ir.Value:
     pitch = _pitch(nest)
 
     def base() -> ir.Value:
-        place = nest.builder.mul(nest.worker, nest.builder.mul(pitch, I64(tile_rows(nest.kernel))))
-        return nest.lanes.element_pointer(nest.extra_words(i, "tile")[0], place, i.dtype.name)
+        offset = nest.builder.mul(nest.worker, nest.builder.mul(pitch, I64(tile_rows(nest.kernel))))
+        return nest.lanes.element_pointer(nest.extra_words(i, "tile")[0], offset, i.dtype.name)
 
     return nest.once(0, ("tile", id(i)), base)
 
@@ -96,7 +96,7 @@ def _transpose(
     nest: Nest, i: Instruction, source: tuple[ir.Value, ir.Value], target: tuple[ir.Value, ir.Value],
     extents: tuple[ir.Value, ir.Value],
 ) -> None:
-    """From `source` to `target`, each a place and the elements from row to row; `extents` are the source's."""
+    """Transpose `source` to `target`, each an address and a pitch in elements; `extents` are the source's."""
     assert i.access is not None
     streams = nest.streams.get(i.access.pointer, I64(0)) if i.name == "store" else I64(0)
     _, function = nest.extra_words(i, "tile")

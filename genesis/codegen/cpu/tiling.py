@@ -77,7 +77,7 @@ def width_of(kernel: Kernel) -> int:
 
 TILE_LINE = 256  # bytes of a line of a tile's block in memory, either way: a tile of float32 takes 16 KiB
 TILE_SIDES = 16, 128  # elements, at least and at most
-TILE_PAD = 16  # elements between the rows of a tile: rows of a power of two would meet in the same few places of a cache
+TILE_PAD = 16  # elements between the rows of a tile: rows of a power of two would collide in few sets of a cache
 
 
 def tile_side(kernel: Kernel) -> int:

@@ -38,9 +38,9 @@ def _transposition(name: str, size: int, register: int) -> str:
     lines = max(2, min(MOST_LINES, register // size))
     square = _Square(b, size, lines)
 
-    def last_from(place: ir.Value, extent: ir.Value) -> ir.Value:
+    def last_from(start: ir.Value, extent: ir.Value) -> ir.Value:
         latest = b.sub(extent, I64(lines))
-        return b.select(b.icmp_signed("<", place, latest), place, latest)
+        return b.select(b.icmp_signed("<", start, latest), start, latest)
 
     fits = b.icmp_signed(">=", b.select(b.icmp_signed("<", rows, columns), rows, columns), I64(lines))
     with b.if_else(fits) as (by_squares, one_by_one):
@@ -65,8 +65,8 @@ class _Square:
 
     def at(self, base: ir.Value, distance: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
         b = self.builder
-        place = b.mul(b.add(b.mul(row, distance), column), I64(self.size))
-        return b.gep(base, [place], inbounds=True, source_etype=I8)
+        offset = b.mul(b.add(b.mul(row, distance), column), I64(self.size))
+        return b.gep(base, [offset], inbounds=True, source_etype=I8)
 
     def move_element(self, source: ir.Value, target: ir.Value) -> None:
         one = ir.VectorType(self.word, self.parts)

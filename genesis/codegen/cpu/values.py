@@ -14,7 +14,7 @@ from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.complex_memory import Pair, load_pair, store_pair
 from genesis.codegen.cpu.nest import LINE, Nest
 from genesis.codegen.cpu.registers import I64, PART, REGISTER_TYPE, is_varying, mangled, with_shape
-from genesis.codegen.cpu.tiles import prefetch_next_block, tile_place
+from genesis.codegen.cpu.tiles import prefetch_next_block, tile_address
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Instruction
 from genesis.ops.registry import PRIMITIVES
@@ -100,7 +100,7 @@ def computed(nest: Nest, i: Instruction) -> ir.Value:
 def _lanes_of(nest: Nest, i: Instruction) -> tuple[ir.Value, int | str]:
     """Where the first lane's element is, and the stride between those of the lanes."""
     assert i.access is not None
-    return (tile_place(nest, i), 1) if "tile" in dict(i.attrs) else (address(nest, i.access), lane_stride(nest, i.access))
+    return (tile_address(nest, i), 1) if "tile" in dict(i.attrs) else (address(nest, i.access), lane_stride(nest, i.access))
 
 
 def _read(nest: Nest, i: Instruction, indirect: ir.Value | None) -> ir.Value:

@@ -165,7 +165,7 @@ class Accumulator(NamedTuple):
 
     @property
     def position(self) -> str:
-        return f"place{self.number}"
+        return f"position{self.number}"
 
     @property
     def has_position(self) -> bool:
@@ -203,7 +203,7 @@ class Accumulator(NamedTuple):
         Declarations of the shared arrays that it needs go into `arrays`; `threads` is the size of a block.
         """
         types = [] if over == "warp" else [*self.variables.values()]
-        shared = [_shared(dtype, "places" if n else dtype, threads, arrays) for n, dtype in enumerate(types)]
+        shared = [_shared(dtype, "positions" if n else dtype, threads, arrays) for n, dtype in enumerate(types)]
         return f"{over}_{self.operation}({', '.join([*self.variables, *shared])})"
 
     def result(self, over: str | None, arrays: dict[str, str], threads: int) -> str:

@@ -21,7 +21,7 @@ BLOCKS = 16  # per multiprocessor, at most, where each thread has one point: two
 FEW, MANY = (2, 64) if SIMULATED else (16, 512)  # the most reduced elements per point for a thread; for a warp
 # Teams share a point where a thread has so many rounds that they take longer than another launch, about 4 us: a round takes a
 # quarter of 0.65 us, since four of them load together. Each team then has at least LEAST rounds.
-# Column sums of 2048 x 512 then have 256 blocks in place of 16, four rows of 10M 264 in place of 4.
+# Column sums of 2048 x 512 then have 256 blocks instead of 16, four rows of 10M 264 instead of 4.
 DEEP, LEAST = (2, 1) if SIMULATED else (64, 8)
 
 

@@ -19,7 +19,7 @@ from genesis.lower.kernel import Kernel
 BYTES, MOST = 16, 8  # bytes of a load or store; points per thread
 AHEAD = 128  # bytes that a thread loads ahead: 32 registers
 # Simple operations on a point, and on all points of a thread, up to which the compiler unrolls the loop over points: the arrays
-# of a loop that stays are in local memory in place of registers.
+# of a loop that stays are in local memory instead of registers.
 EXPENSIVE, UNROLLED = 64, 256
 
 

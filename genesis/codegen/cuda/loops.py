@@ -68,9 +68,9 @@ def _product(call: Product, box: Box, behind: Mapping[int, int]) -> Product:
     a_at = c_at = 0
     if rows:
         digits, terms = digits_of(a, call.a.axis_groups)
-        places = contiguous_strides(tuple(extent for extent, _ in digits))
-        for (start, _), (_, stride), place in zip(rows, digits, places, strict=True):
-            a_at, c_at = a_at + start * stride, c_at + start * place * c.strides[-2]
+        counts = contiguous_strides(tuple(extent for extent, _ in digits))
+        for (start, _), (_, stride), count in zip(rows, digits, counts, strict=True):
+            a_at, c_at = a_at + start * stride, c_at + start * count * c.strides[-2]
         m = numel(extent for _, extent in rows)
         a = a._replace(shape=(*a.shape[: -sum(call.a.axis_groups)], *(extent for _, extent in rows), *(e for e, _ in terms)))
         c = c._replace(shape=(*c.shape[:-2], m, n))

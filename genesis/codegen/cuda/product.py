@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from genesis.codegen.cuda.arithmetic import FLOATING, accumulated, memory_type
-from genesis.codegen.cuda.product_kernel import Form, Tile, combine_source, parameters, product_source
+from genesis.codegen.cuda.product_kernel import Form, BlockTile, combine_source, parameters, product_source
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
 from genesis.ir.shapes import numel
@@ -62,13 +62,13 @@ def matrices_of(call: Product) -> Matrices:
     )
 
 
-def tiles_of(dtype: str) -> tuple[Tile, ...]:
+def tiles_of(dtype: str) -> tuple[BlockTile, ...]:
     """The tiles for operands of a dtype, largest first."""
     if SIMULATED:
-        return Tile(8, 8, 4, 4, 4), Tile(4, 8, 4, 2, 2)
+        return BlockTile(8, 8, 4, 4, 4), BlockTile(4, 8, 4, 2, 2)
     # 128 x 128 takes 128 to 163 registers, spills nothing and compiles in 0.5 to 0.8 s.
-    middle, small = Tile(64, 64, 16, 4, 4), Tile(32, 32, 16, 2, 2)
-    return (Tile(128, 128, 8, 8, 8), middle, small) if accumulated(dtype) == "float32" else (middle, small)
+    middle, small = BlockTile(64, 64, 16, 4, 4), BlockTile(32, 32, 16, 2, 2)
+    return (BlockTile(128, 128, 8, 8, 8), middle, small) if accumulated(dtype) == "float32" else (middle, small)
 
 
 def steps_of(
@@ -115,13 +115,13 @@ def combined(dtype: str, parts: int, count: int, processors: int, adds: bool = F
     return ProductLaunch(function, min(-(-count // THREADS), 16 * processors), THREADS, ("partial", "c"), (parts, count))
 
 
-def _cut(matrices: Matrices, dtype: str, processors: int) -> tuple[Tile, int]:
+def _cut(matrices: Matrices, dtype: str, processors: int) -> tuple[BlockTile, int]:
     """The tile and the number of parts that finish first. Each multiprocessor computes its tiles one after the other; a tile
     costs its multiplications plus its loads, of which small tiles have more per multiplication.
     """
     m, n, k = matrices.extents
 
-    def cost(tile: Tile) -> tuple[float, int]:
+    def cost(tile: BlockTile) -> tuple[float, int]:
         blocks = -(-m // tile.rows) * -(-n // tile.columns) * matrices.matrices
         in_order = matrices.c_row == n and matrices.batch == _in_order(matrices.batch, m * n)
         most = min(k // SHARE, PARTS) if in_order else 1
@@ -179,14 +179,14 @@ def gemms_of(matrices: Matrices, dtype: str, stored: str = "", adds: bool = Fals
     axes = [axis for axis in matrices.batch if axis[0] != 1] or [(1, 0, 0, 0)]
     # A strided batch takes one batch axis.
     *outer, (count, *steps) = sorted(axes)  # the longest axis in one call
-    calls = list(itertools.product(*(_places(axis) for axis in outer)))
+    calls = list(itertools.product(*(_starts(axis) for axis in outer)))
     if len(calls) > CALLS or not count:
         return []
-    offsets = [tuple(map(sum, zip((0, 0, 0), *places, strict=True))) for places in calls]
+    offsets = [tuple(map(sum, zip((0, 0, 0), *starts, strict=True))) for starts in calls]
     return [Gemm(dtype, stored or dtype, (m, n, k), a, b, matrices.c_row, count, tuple(steps), each, adds) for each in offsets]
 
 
-def _places(axis: tuple[int, int, int, int]) -> Iterator[tuple[int, int, int]]:
+def _starts(axis: tuple[int, int, int, int]) -> Iterator[tuple[int, int, int]]:
     extent, a, b, c = axis
     return ((index * a, index * b, index * c) for index in range(extent))
 

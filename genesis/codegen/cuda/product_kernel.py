@@ -16,8 +16,8 @@ NUMBERS = ("m", "n", "k", "row_tiles", "column_tiles", "parts", "share", "c_row"
 AXES = ("batch_a", "batch_b", "batch_c", "rows", "a_terms", "b_terms", "columns")
 
 
-class Tile(NamedTuple):
-    """Rows and columns of a block's tile, terms per step, rows and columns of a thread: all powers of two."""
+class BlockTile(NamedTuple):
+    """The tile of a block of threads: its rows, columns and terms per step; a thread's rows and columns. All powers of two."""
 
     rows: int
     columns: int
@@ -40,7 +40,7 @@ class Form(NamedTuple):
 
     dtype: str
     stored: str  # the result's dtype, or that of partial sums
-    tile: Tile
+    tile: BlockTile
     digits: tuple[int, ...]  # of the axes in AXES
     a_along_terms: bool
     b_along_terms: bool
@@ -97,11 +97,11 @@ def _positions(form: Form, a: _Fetch, b: _Fetch) -> str:
     b_matrix = {_offset(form, "batch_b", "z")}
     c_matrix = {_offset(form, "batch_c", "z")} + part * c_part
     for s in range({a.elements}):
-        place = first_row + {a.place}
-        a_at[s] = a_matrix + {_offset(form, "rows", "place")}
+        line = first_row + {a.line}
+        a_at[s] = a_matrix + {_offset(form, "rows", "line")}
     for s in range({b.elements}):
-        place = first_column + {b.place}
-        b_at[s] = b_matrix + {_offset(form, "columns", "place")}
+        line = first_column + {b.line}
+        b_at[s] = b_matrix + {_offset(form, "columns", "line")}
     for i in range({t.own_rows}):
         for j in range({t.own_columns}):
             sums[i, j] = {sums}(0)
@@ -116,16 +116,16 @@ def _positions(form: Form, a: _Fetch, b: _Fetch) -> str:
 def _loop(form: Form, a: _Fetch, b: _Fetch) -> str:
     """The loop over terms: while a step's terms are multiplied, the loads of the next step are in flight."""
     # Offsets of terms take divisions: one thread computes each, two steps ahead, for all threads of the block.
-    t, sums, row, column = form.tile, accumulated(form.dtype), *_own_places(form.tile)
+    t, sums, row, column = form.tile, accumulated(form.dtype), *_own_indices(form.tile)
     return f"""\
     now = 0
-    for first in range(begin - {t.terms}, end, {t.terms}):  # the terms in hand; those after them are on their way
+    for first in range(begin - {t.terms}, end, {t.terms}):  # these terms are multiplied while the next ones are loaded
         then = (now + 1) & 1
         for s in range({a.elements}):
-            here = first_row + {a.place} < m and first + {t.terms} + {a.term} < end
+            here = first_row + {a.line} < m and first + {t.terms} + {a.term} < end
             a_next[s] = {a.element} if here else {sums}(0)
         for s in range({b.elements}):
-            here = first_column + {b.place} < n and first + {t.terms} + {b.term} < end
+            here = first_column + {b.line} < n and first + {t.terms} + {b.term} < end
             b_next[s] = {b.element} if here else {sums}(0)
         if first >= begin:
             for term in range({t.terms}):
@@ -134,9 +134,9 @@ def _loop(form: Form, a: _Fetch, b: _Fetch) -> str:
                     for j in range({t.own_columns}):
                         sums[i, j] += x * b_tiles[now, term, {column}]
         for s in range({a.elements}):
-            a_tiles[then, {a.term}, {a.place}] = a_next[s]
+            a_tiles[then, {a.term}, {a.line}] = a_next[s]
         for s in range({b.elements}):
-            b_tiles[then, {b.term}, {b.place}] = b_next[s]
+            b_tiles[then, {b.term}, {b.line}] = b_next[s]
         if thread < {t.terms}:
             term = first + {2 * t.terms} + thread
             a_terms[now, thread] = {_offset(form, "a_terms", "term")}
@@ -147,7 +147,7 @@ def _loop(form: Form, a: _Fetch, b: _Fetch) -> str:
 
 
 def _results(form: Form) -> str:
-    t, (row, column) = form.tile, _own_places(form.tile)
+    t, (row, column) = form.tile, _own_indices(form.tile)
     return f"""\
     for i in range({t.own_rows}):
         row = first_row + {row}
@@ -195,7 +195,7 @@ class _Fetch(NamedTuple):
     """
 
     elements: int
-    place: str
+    line: str
     term: str
     element: str
 
@@ -208,12 +208,12 @@ class _Fetch(NamedTuple):
         else:
             repeats = inner // t.threads
             fast, slow = f"thread + s % {repeats} * {t.threads}", f"s // {repeats}"
-        place, term = (slow, fast) if along_terms else (fast, slow)
+        line, term = (slow, fast) if along_terms else (fast, slow)
         element = loaded(f"{operand}[{operand}_at[s] + {operand}_terms[then, {term}]]", form.dtype)
-        return cls(inner * outer // t.threads, place, term, element)
+        return cls(inner * outer // t.threads, line, term, element)
 
 
-def _own_places(tile: Tile) -> tuple[str, str]:
+def _own_indices(tile: BlockTile) -> tuple[str, str]:
     """The rows and columns of a thread within the tile."""
     return _own("down", "i", tile.own_rows, tile.rows), _own("across", "j", tile.own_columns, tile.columns)
 

@@ -147,7 +147,7 @@ class _Assembly:
         """The launches of a kernel: one for all calls, and one that combines what multiple blocks have reduced."""
         kernel, processors = calls[0].kernel, self.memory.gpu.processors
         if Signature(kernel).adds_in_any_order:
-            determinism.refuse("scatter_add", "on a GPU, numbers that meet in one place are added in any order")
+            determinism.refuse("scatter_add", "on a GPU, numbers for one element are added in any order")
         largest = max((call.extents for call in calls), key=numel)
         team = team_of(kernel, largest, processors)
         # The layers of the grid number either the calls or the shares of a point.

@@ -180,14 +180,14 @@ def _copies(copies: Sequence[Copy | None]) -> str:
             f"  %c{k}.word = load ptr, ptr getelementptr (i64, ptr @words, i64 {SLOTS_OFFSET // 8 + RUN_SLOTS + copy.slot})",
             f"  br label %c{k}.loop", f"c{k}.loop:",
             f"  %c{k}.i = phi i64 [ 0, %{before} ], [ %c{k}.next, %c{k}.loop ]"]
-        rest, place = f"%c{k}.i", str(copy.offset)
+        rest, offset = f"%c{k}.i", str(copy.offset)
         for axis in reversed(range(len(copy.shape))):
             t = f"%c{k}.{axis}"
             lines += [f"  {t}.at = urem i64 {rest}, {copy.shape[axis]}", f"  {t}.rest = udiv i64 {rest}, {copy.shape[axis]}",
-                      f"  {t}.step = mul i64 {t}.at, {copy.strides[axis]}", f"  {t}.sum = add i64 {place}, {t}.step"]
-            rest, place = f"{t}.rest", f"{t}.sum"
+                      f"  {t}.step = mul i64 {t}.at, {copy.strides[axis]}", f"  {t}.sum = add i64 {offset}, {t}.step"]
+            rest, offset = f"{t}.rest", f"{t}.sum"
         lines += [
-            f"  %c{k}.from = getelementptr {kind}, ptr %c{k}.word, i64 {place}",
+            f"  %c{k}.from = getelementptr {kind}, ptr %c{k}.word, i64 {offset}",
             f"  %c{k}.value = load {kind}, ptr %c{k}.from, align 1",
             f"  %c{k}.to = getelementptr {kind}, ptr %c{k}.target, i64 %c{k}.i",
             f"  store {kind} %c{k}.value, ptr %c{k}.to, align 1", f"  %c{k}.next = add i64 %c{k}.i, 1",

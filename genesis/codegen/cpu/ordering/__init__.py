@@ -1,1 +1,1 @@
-"""Rows in order: kernels that sort, select and count places. Elements become keys, keys with positions pairs."""
+"""Kernels that sort, select and find nonzero elements. Elements become integer keys; keys with positions are pairs."""

@@ -68,7 +68,7 @@ class Argsort(Entry):
         block = I64(block) if isinstance(block, int) else block
         return self.at(a, self.builder.mul(self.builder.sub(block, self.given["blocks"]), I64(COUNTS)))
 
-    def _place(self) -> ir.Value:
+    def _byte(self) -> ir.Value:
         return self.builder.add(self.given["digit"], I64(self.keys.bytes))
 
     def _turns(self, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
@@ -120,7 +120,7 @@ class Argsort(Entry):
         row, block, first, end = self.part(item)
         state, a, here, _ = self._turns(row)
         with self.builder.if_then(self._has_digit(state)):
-            self.builder.call(self.sorting.count, [here, first, end, self._place(), self._counts(a, block)])
+            self.builder.call(self.sorting.count, [here, first, end, self._byte(), self._counts(a, block)])
 
     def _add_up(self, row: ir.Value) -> None:
         state, a, _, _ = self._turns(row)
@@ -136,7 +136,7 @@ class Argsort(Entry):
         row, block, first, end = self.part(item)
         state, a, here, there = self._turns(row)
         with self.builder.if_then(self.builder.icmp_signed("==", self.get(self._stays(state)), I64(0))):
-            self.builder.call(self.sorting.move, [here, there, first, end, self._place(), self._counts(a, block)])
+            self.builder.call(self.sorting.move, [here, there, first, end, self._byte(), self._counts(a, block)])
 
     def _positions(self, item: ir.Value) -> None:
         row, _, first, end = self.part(item)

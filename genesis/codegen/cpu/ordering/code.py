@@ -1,4 +1,4 @@
-"""The body of one function of a kernel that is no loop nest: variables, branches, memory of words, beside vectors."""
+"""Emitting functions that are not loop nests: variables, loops and words of memory, in addition to vectors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Variable:
         self.builder = code.builder
         self.type = value.type
         with self.builder.goto_entry_block():
-            self.place = self.builder.alloca(self.type)
+            self.slot = self.builder.alloca(self.type)
         self.set(value)
 
     def get(self) -> ir.Value:
-        return self.builder.load(self.place, typ=self.type)
+        return self.builder.load(self.slot, typ=self.type)
 
     def set(self, value: ir.Value) -> None:
-        self.builder.store(value, self.place)
+        self.builder.store(value, self.slot)
 
 
 class Code(Lanes):
@@ -105,6 +105,6 @@ class Code(Lanes):
         self.intrinsic("memset", ir.VoidType(), [pointer, i8(0), I64(nbytes), i1(0)], overloads=(POINTER, I64))
 
     def copy(self, source: ir.Value, target: ir.Value, nbytes: ir.Value) -> None:
-        """Copy bytes to where they were not."""
+        """Copy bytes between ranges that do not overlap."""
         arguments = [target, source, nbytes, ir.IntType(1)(0)]
         self.intrinsic("memcpy", ir.VoidType(), arguments, overloads=(POINTER, POINTER, I64))

@@ -1,7 +1,7 @@
 """Elements as keys: unsigned integers in the order in which elements are sorted.
 
 Floats are mapped monotonically; NaN is the greatest and -0.0 is 0.0. Keys of a descending order are complements, so equal
-elements keep their places in either order. What an element is, is said by words of the launch: there is one kernel for all
+elements keep their order either way. What an element is, is said by words of the launch: there is one kernel for all
 dtypes of a size.
 """
 

@@ -58,8 +58,8 @@ def _emit_find(module: ir.Module, keys: Keys) -> ir.Function:
     builder = code.builder
     left, before = code.variable(n), code.variable(rank)
     with code.count(0, I64(keys.size)) as digit:
-        place = builder.sub(I64(keys.bytes + keys.size - 1), digit)
-        builder.call(count, [pairs, I64(0), left.get(), place, counts])
+        byte = builder.sub(I64(keys.bytes + keys.size - 1), digit)
+        builder.call(count, [pairs, I64(0), left.get(), byte, counts])
         value = code.variable(0)
         with code.loop(lambda: builder.icmp_signed(">=", before.get(), code.get(counts, value.get()))):
             before.set(builder.sub(before.get(), code.get(counts, value.get())))
@@ -67,7 +67,7 @@ def _emit_find(module: ir.Module, keys: Keys) -> ir.Function:
         with builder.if_then(builder.icmp_signed("<", code.get(counts, value.get()), left.get())):
             kept = code.variable(0)
             with code.count(0, left.get()) as i:  # without a branch: which are kept is anybody's guess
-                same = builder.icmp_signed("==", digit_of(code, keys, pairs, i, place), value.get())
+                same = builder.icmp_signed("==", digit_of(code, keys, pairs, i, byte), value.get())
                 builder.store(load_pair(code, keys, pairs, i), code.at(pairs, kept.get(), keys.pair), align=WORD)
                 kept.set(builder.add(kept.get(), builder.zext(same, I64)))
             left.set(kept.get())

@@ -1,4 +1,4 @@
-"""The places of the elements that are not zero: blocks count theirs, the counts add up, and blocks write where they are to."""
+"""Indices of nonzero elements: blocks count theirs, counts become prefix sums, and blocks write from there on."""
 
 from __future__ import annotations
 
@@ -88,20 +88,20 @@ class Nonzero(Entry):
     def _write(self, block: ir.Value) -> None:
         builder, given = self.builder, self.given
         _, _, first, _ = self.part(block)
-        begin, end = (self.get(given["scratch"], place) for place in (block, builder.add(block, I64(1))))
-        i, at = self.variable(first), self.variable(begin)
-        last = self.at(given["out"], builder.sub(given["rank"], I64(1)), WORD)  # of a place's row: its place in flat
-        with self.loop(lambda: builder.icmp_signed("<", at.get(), end)):  # what is written is overwritten until it is a place
+        begin, end = (self.get(given["scratch"], index) for index in (block, builder.add(block, I64(1))))
+        i, row = self.variable(first), self.variable(begin)
+        last = self.at(given["out"], builder.sub(given["rank"], I64(1)), WORD)  # of a row of indices: its flat index
+        with self.loop(lambda: builder.icmp_signed("<", row.get(), end)):  # a row is overwritten until its element is not zero
             hit = self._hits(self.get(given["source"], i.get(), ir.IntType(8 * self.keys.size)))
-            self.put(i.get(), last, builder.mul(at.get(), given["rank"]))
-            at.set(builder.add(at.get(), builder.zext(hit, I64)))
+            self.put(i.get(), last, builder.mul(row.get(), given["rank"]))
+            row.set(builder.add(row.get(), builder.zext(hit, I64)))
             i.set(builder.add(i.get(), I64(1)))
-        with self.count(begin, end) as place:
-            row = self.at(given["out"], builder.mul(place, given["rank"]), WORD)
+        with self.count(begin, end) as number:
+            indices = self.at(given["out"], builder.mul(number, given["rank"]), WORD)
             axis = self.variable(builder.sub(given["rank"], I64(1)))
             with self.loop(lambda: builder.icmp_signed(">", axis.get(), I64(0))):
-                flat, extent = self.get(row, axis.get()), self.get(given["extents"], axis.get())
+                flat, extent = self.get(indices, axis.get()), self.get(given["extents"], axis.get())
                 rest = builder.udiv(flat, extent)
-                self.put(builder.sub(flat, builder.mul(rest, extent)), row, axis.get())
+                self.put(builder.sub(flat, builder.mul(rest, extent)), indices, axis.get())
                 axis.set(builder.sub(axis.get(), I64(1)))
-                self.put(rest, row, axis.get())
+                self.put(rest, indices, axis.get())

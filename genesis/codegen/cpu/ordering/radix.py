@@ -20,9 +20,9 @@ VALUES = 256  # of a digit, a byte
 COUNTS = WORD * VALUES  # bytes
 
 
-def digit_of(code: Code, keys: Keys, pairs: ir.Value, index: ir.Value, place: ir.Value) -> ir.Value:
-    """The byte `place` of a pair."""
-    return code.builder.zext(code.get(code.at(code.at(pairs, index, keys.pair), place), 0, I8), I64)
+def digit_of(code: Code, keys: Keys, pairs: ir.Value, index: ir.Value, byte: ir.Value) -> ir.Value:
+    """A byte of a pair, as a digit."""
+    return code.builder.zext(code.get(code.at(code.at(pairs, index, keys.pair), byte), 0, I8), I64)
 
 
 def load_pair(code: Code, keys: Keys, pairs: ir.Value, index: ir.Value) -> ir.Value:
@@ -79,18 +79,19 @@ def emit_positions(module: ir.Module, keys: Keys) -> ir.Function:
 
 
 def emit_count(module: ir.Module, keys: Keys) -> ir.Function:
-    """`void (pairs, first, end, place, counts)`: how often each value of the digit at `place` occurs."""
+    """`void (pairs, first, end, byte, counts)`: the histogram of a digit, which is a byte of the pairs."""
     code = Code(module, "count", [POINTER, I64, I64, I64, POINTER], 1)
-    pairs, first, end, place, counts = code.args
+    pairs, first, end, byte, counts = code.args
     code.fill(counts, COUNTS)
     with code.count(first, end) as i:
-        digit = digit_of(code, keys, pairs, i, place)
+        digit = digit_of(code, keys, pairs, i, byte)
         code.put(code.builder.add(code.get(counts, digit), I64(1)), counts, digit)
     return code.finish()
 
 
 def emit_add_up(module: ir.Module) -> ir.Function:
-    """`bool (counts, blocks, n)`: where each block's pairs of a value go; whether all n pairs have the same value."""
+    """`bool (counts, blocks, n)`: exclusive prefix sums of the histograms, by value and then by block; whether all n pairs have
+    one value."""
     code = Code(module, "add_up", [POINTER, I64, I64], 1, result=I1)
     counts, blocks, n = code.args
     builder = code.builder
@@ -98,35 +99,36 @@ def emit_add_up(module: ir.Module) -> ir.Function:
     with code.count(0, I64(VALUES)) as value:
         start = before.get()
         with code.count(0, blocks) as block:
-            at = builder.add(builder.mul(block, I64(VALUES)), value)
-            count = code.get(counts, at)
-            code.put(before.get(), counts, at)
+            index = builder.add(builder.mul(block, I64(VALUES)), value)
+            count = code.get(counts, index)
+            code.put(before.get(), counts, index)
             before.set(builder.add(before.get(), count))
         same.set(builder.or_(same.get(), builder.icmp_signed("==", builder.sub(before.get(), start), n)))
     return code.finish(same.get())
 
 
 def emit_move(module: ir.Module, keys: Keys) -> ir.Function:
-    """`void (pairs, target, first, end, place, counts)`: pairs go where the counts have added up to."""
+    """`void (pairs, target, first, end, byte, counts)`: scatter pairs to the positions in `counts`, which advance."""
     code = Code(module, "move", [POINTER, POINTER, I64, I64, I64, POINTER], 1)
-    source, target, first, end, place, counts = code.args
+    source, target, first, end, byte, counts = code.args
     with code.count(first, end) as i:
-        digit = digit_of(code, keys, source, i, place)
-        at = code.get(counts, digit)
-        code.put(code.builder.add(at, I64(1)), counts, digit)
-        code.builder.store(load_pair(code, keys, source, i), code.at(target, at, keys.pair), align=WORD)
+        digit = digit_of(code, keys, source, i, byte)
+        position = code.get(counts, digit)
+        code.put(code.builder.add(position, I64(1)), counts, digit)
+        code.builder.store(load_pair(code, keys, source, i), code.at(target, position, keys.pair), align=WORD)
     return code.finish()
 
 
 def emit_rank(module: ir.Module, keys: Keys) -> ir.Function:
-    """`void (pairs, n, target)`: pairs go to as many places from the first as there are pairs before them."""
+    """`void (pairs, n, target)`: sort few pairs by counting, for each, the pairs before it."""
     code = Code(module, "rank", [POINTER, I64, POINTER], keys.lanes)
     source, n, target = code.args
     builder, lanes = code.builder, code.lane_index(keys.dtype)
     rank, slot = code.variable(code.splat(keys.type(0))), builder.alloca(lanes.type)
 
     def counted(start: ir.Value | int, end: ir.Value, comes_before: str, own: ir.Value, block: ir.Value | None = None) -> None:
-        """Count those of [start, end). In a `block`, equal ones come before the lanes behind them."""
+        """Count the pairs of [start, end) that come before each lane's. In a `block`, of equal ones the earlier lane is
+        first."""
         with code.count(start, end) as j:
             other = code.splat(code.get(code.at(source, j, keys.pair), 1, keys.type))
             before = builder.icmp_unsigned(comes_before, other, own)
@@ -177,14 +179,14 @@ class Sorting(NamedTuple):
             builder.ret(b)
         here, there, left, digit = code.variable(a), code.variable(b), code.variable(greatest), code.variable(keys.bytes)
         with code.loop(lambda: builder.icmp_unsigned("!=", left.get(), zero)):
-            place = digit.get()
-            builder.call(count, [here.get(), zero, n, place, counts])
+            byte = digit.get()
+            builder.call(count, [here.get(), zero, n, byte, counts])
             with builder.if_then(builder.not_(builder.call(add_up, [counts, I64(1), n]))):
                 from_, to = here.get(), there.get()
-                builder.call(move, [from_, to, zero, n, place, counts])
+                builder.call(move, [from_, to, zero, n, byte, counts])
                 here.set(to)
                 there.set(from_)
-            digit.set(builder.add(place, I64(1)))
+            digit.set(builder.add(byte, I64(1)))
             left.set(builder.lshr(left.get(), I64(8)))
         code.finish(here.get())
         return cls(count, add_up, move, code.function)

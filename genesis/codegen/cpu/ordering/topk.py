@@ -86,18 +86,18 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence
     builder = code.builder
     given = {word: code.get(block, n) for n, word in enumerate(words) if word in (*ORDER, "k", "full")}
     loader = keys.loader(code, given)
-    place, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
+    position, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
     slot = builder.alloca(ir.VectorType(keys.type, keys.lanes))
     last = code.at(a, builder.sub(given["k"], I64(1)), keys.pair)  # of the first k, once they are known
-    with code.loop(lambda: builder.icmp_signed("<", place.get(), end)):
-        at = place.get()
-        mask = code.first_lanes(builder.sub(end, at))
-        key = loader.load(source, at, mask)
+    with code.loop(lambda: builder.icmp_signed("<", position.get(), end)):
+        start = position.get()
+        mask = code.first_lanes(builder.sub(end, start))
+        key = loader.load(source, start, mask)
         hits = builder.and_(mask, builder.icmp_unsigned("<=", key, code.splat(limit.get())))
-        place.set(builder.add(at, I64(keys.lanes)))
+        position.set(builder.add(start, I64(keys.lanes)))
         with builder.if_then(code.any_lane(hits), likely=False):
             builder.store(key, slot)
-            _emit_push(code, keys, hits, slot, at, a, count)
+            _emit_push(code, keys, hits, slot, start, a, count)
             with builder.if_then(builder.icmp_signed(">=", count.get(), given["full"]), likely=False):
                 pairs = builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b])
                 with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
@@ -106,7 +106,7 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence
                 worst = code.get(last, 1, keys.type)
                 limit.set(builder.sub(worst, keys.type(1)))  # equal ones come later
                 nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
-                place.set(builder.select(nothing_less, end, place.get()))
+                position.set(builder.select(nothing_less, end, position.get()))
     return code.finish(builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b]))
 
 

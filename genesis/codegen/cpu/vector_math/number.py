@@ -1,8 +1,8 @@
 """`Number`: a float or integer value with the operators of arithmetic, so that a formula reads as one; and `DoubleWord`.
 
 A double word has twice the precision: an unevaluated sum high + low with |low| at most half an ulp of high. The algorithms are
-those of T. J. Dekker, "A floating-point technique for extending the available precision" (1971), with the fused multiply-add in
-the place of his splitting, as in M. Joldes, J.-M. Muller, V. Popescu, "Tight and rigorous error bounds for basic building
+those of T. J. Dekker, "A floating-point technique for extending the available precision" (1971), with the fused multiply-add
+instead of his splitting, as in M. Joldes, J.-M. Muller, V. Popescu, "Tight and rigorous error bounds for basic building
 blocks of double-word arithmetic" (ACM TOMS 44, 2017).
 """
 
@@ -192,7 +192,7 @@ def in_float64(function: Callable[..., Number]) -> Callable[..., Number]:
 
 
 def by_precision(quick: Callable[..., Number]) -> Callable[[Callable[..., Number]], Callable[..., Number]]:
-    """A function written for float64, with a `quick` form, good to some 40 bits, in its place for float32."""
+    """A function written for float64, with a `quick` form, good to some 40 bits, instead of it for float32."""
 
     def choose(precise: Callable[..., Number]) -> Callable[..., Number]:
         @functools.wraps(precise)

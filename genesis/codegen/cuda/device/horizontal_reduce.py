@@ -77,22 +77,22 @@ warp_min, block_min, column_min = _reductions(minimum)
 # ---- positions: the first NaN, or else the first of the greatest; a position of -1 stands for nothing ----
 
 @device_function
-def argmax_of(x: float, place: int, y: float, other: int) -> tuple[float, int]:
+def argmax_of(x: float, position: int, y: float, other: int) -> tuple[float, int]:
     """The greater of two values with its position."""
-    if other < 0 or (place >= 0 and (x > y or (x != x and y == y))):
-        return x, place
-    if place >= 0 and place < other and (x == y or x != x):
-        return x, place
+    if other < 0 or (position >= 0 and (x > y or (x != x and y == y))):
+        return x, position
+    if position >= 0 and position < other and (x == y or x != x):
+        return x, position
     return y, other
 
 
 @device_function
-def argmin_of(x: float, place: int, y: float, other: int) -> tuple[float, int]:
+def argmin_of(x: float, position: int, y: float, other: int) -> tuple[float, int]:
     """The lesser of two values with its position."""
-    if other < 0 or (place >= 0 and (x < y or (x != x and y == y))):
-        return x, place
-    if place >= 0 and place < other and (x == y or x != x):
-        return x, place
+    if other < 0 or (position >= 0 and (x < y or (x != x and y == y))):
+        return x, position
+    if position >= 0 and position < other and (x == y or x != x):
+        return x, position
     return y, other
 
 
@@ -100,35 +100,35 @@ def _positional(combine: Callable[..., tuple[float, int]]) -> tuple[Reduction, R
     """As `_reductions`, for values with their positions."""
 
     @device_function
-    def of_warp(x: float, place: int) -> tuple[float, int]:
+    def of_warp(x: float, position: int) -> tuple[float, int]:
         offset = WARP // 2
         while offset:
-            x, place = combine(x, place, exchanged(x, offset), exchanged(place, offset))
+            x, position = combine(x, position, exchanged(x, offset), exchanged(position, offset))
             offset //= 2
-        return x, place
+        return x, position
 
     @device_function
-    def of_block(x: float, place: int, shared: Elements, places: Elements) -> tuple[float, int]:
-        x, place = of_warp(x, place)
+    def of_block(x: float, position: int, shared: Elements, positions: Elements) -> tuple[float, int]:
+        x, position = of_warp(x, position)
         if _thread() % WARP == 0:
-            shared[_thread() // WARP], places[_thread() // WARP] = x, place
+            shared[_thread() // WARP], positions[_thread() // WARP] = x, position
         cuda.syncthreads()
-        x, place = shared[0], places[0]
+        x, position = shared[0], positions[0]
         for warp in range(1, cuda.blockDim.x * cuda.blockDim.y // WARP):
-            x, place = combine(x, place, shared[warp], places[warp])
+            x, position = combine(x, position, shared[warp], positions[warp])
         cuda.syncthreads()
-        return x, place
+        return x, position
 
     @device_function
-    def of_column(x: float, place: int, shared: Elements, places: Elements) -> tuple[float, int]:
-        shared[_thread()], places[_thread()] = x, place
+    def of_column(x: float, position: int, shared: Elements, positions: Elements) -> tuple[float, int]:
+        shared[_thread()], positions[_thread()] = x, position
         cuda.syncthreads()
-        x, place = shared[cuda.threadIdx.x], places[cuda.threadIdx.x]
+        x, position = shared[cuda.threadIdx.x], positions[cuda.threadIdx.x]
         for y in range(1, cuda.blockDim.y):
             at = cuda.threadIdx.x + y * cuda.blockDim.x
-            x, place = combine(x, place, shared[at], places[at])
+            x, position = combine(x, position, shared[at], positions[at])
         cuda.syncthreads()
-        return x, place
+        return x, position
 
     return of_warp, of_block, of_column
 

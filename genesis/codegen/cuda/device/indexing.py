@@ -27,7 +27,7 @@ def wrapped_index(index: int, extent: int, site: int, fault: Elements) -> int:
 
 @device_function
 def checked_divisor(divisor: int, extent: int, site: int, fault: Elements) -> int:
-    """A divisor that is not 0. In place of 0 it is 1 and, if it is the first, written to the fault record."""
+    """A divisor that is not 0: instead of 0 it is 1, and the first such fault is recorded."""
     if divisor != 0:
         return divisor
     if set_once(fault) == 0:
