@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from genesis.codegen.cuda.arithmetic import FLOATING, accumulated, memory_type
-from genesis.codegen.cuda.product_kernel import Form, BlockTile, combine_source, parameters, product_source
+from genesis.codegen.cuda.product_kernel import BlockTile, Form, combine_source, parameters, product_source
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
 from genesis.ir.shapes import numel
