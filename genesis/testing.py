@@ -62,7 +62,7 @@ def _difference(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, check
     elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
         if len(a) != len(b):
             return f"{len(a)} items instead of {len(b)}"
-        pairs = [(place, x, y) for place, (x, y) in enumerate(zip(a, b, strict=True))]
+        pairs = [(index, x, y) for index, (x, y) in enumerate(zip(a, b, strict=True))]
     else:
         return _of_arrays(a, b, tolerances, equal_nan, checks)
     found = ((key, _difference(x, y, tolerances, equal_nan, checks)) for key, x, y in pairs)

@@ -55,7 +55,7 @@ def fake_quantize_per_tensor_affine(
 def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
-    """As `fake_quantize_per_tensor_affine`, with a scale and a zero point for each place on `axis`.
+    """As `fake_quantize_per_tensor_affine`, with a scale and a zero point for each index of `axis`.
 
     >>> x, scale, zero = genesis.tensor([[0.12, 0.17], [0.12, 0.17]]), genesis.tensor([0.1, 0.5]), genesis.tensor([0, 0])
     >>> genesis.ao.quantization.fake_quantize_per_channel_affine(x, scale, zero, 0, 0, 15)

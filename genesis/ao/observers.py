@@ -193,7 +193,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
 
 
 class PerChannelMinMaxObserver(_RangeObserver):
-    """Notes the least and the greatest number of each place on the axis `ch_axis`."""
+    """Notes the least and the greatest number of each index of the axis `ch_axis`."""
 
     def __init__(
         self, ch_axis: int = 0, dtype: DType = uint8, qscheme: qscheme = per_channel_affine, reduce_range: bool = False,

@@ -19,7 +19,7 @@ from genesis.nn.module import Module
 __all__ = ["default_dynamic_qconfig", "per_channel_dynamic_qconfig", "quantize_dynamic"]
 __all__ += [*fake_quantize.__all__, *fake_quantizers.__all__, *observers.__all__]
 
-Place = type[Module] | str  # a class of modules, or a module's path
+ModuleKey = type[Module] | str  # a class of modules, or a module's path
 
 
 class DynamicQConfig:
@@ -46,8 +46,8 @@ MAPPING: Mapping[type[Module], type[Quantized]] = {Linear: dynamic.Linear}
 
 
 def quantize_dynamic(
-    model: Module, qconfig_spec: Collection[Place] | Mapping[Place, DynamicQConfig | None] | None = None, dtype: DType = int8,
-    mapping: Mapping[type[Module], type[Quantized]] | None = None, inplace: bool = False,
+    model: Module, qconfig_spec: Collection[ModuleKey] | Mapping[ModuleKey, DynamicQConfig | None] | None = None,
+    dtype: DType = int8, mapping: Mapping[type[Module], type[Quantized]] | None = None, inplace: bool = False,
 ) -> Module:
     """The model with int8 weights in its linear layers, a scale for each output; for inference.
 
@@ -56,7 +56,7 @@ def quantize_dynamic(
         qconfig_spec: which modules: classes and paths, `{nn.Linear}`, `{"head", nn.TransformerEncoder}`, with all that is
             below them; of a mapping those with None are left out. By default all linear layers.
         dtype: of the weights, int8.
-        mapping: the classes that are replaced, and those with a `from_float` that take their place.
+        mapping: the classes that are replaced, and their replacements, which have a `from_float`.
 
     Warns where an entry of `qconfig_spec` has nothing to quantise. Raises ValueError for another dtype or qconfig.
 
@@ -68,16 +68,16 @@ def quantize_dynamic(
     if dtype is not int8:
         raise ValueError(f"quantize_dynamic: no weights of {getattr(dtype, 'name', dtype)}; want int8")
     mapping = MAPPING if mapping is None else mapping
-    spec: Mapping[Place, DynamicQConfig | None] = qconfig_spec if isinstance(qconfig_spec, Mapping) else dict.fromkeys(
+    spec: Mapping[ModuleKey, DynamicQConfig | None] = qconfig_spec if isinstance(qconfig_spec, Mapping) else dict.fromkeys(
         mapping if qconfig_spec is None else qconfig_spec, default_dynamic_qconfig)
-    for place, qconfig in spec.items():
+    for key, qconfig in spec.items():
         if qconfig is not None and qconfig is not default_dynamic_qconfig:
-            raise ValueError(f"quantize_dynamic: {qconfig!r} for {place!r}; want per_channel_dynamic_qconfig or None")
+            raise ValueError(f"quantize_dynamic: {qconfig!r} for {key!r}; want per_channel_dynamic_qconfig or None")
     walk = _Walk(spec, mapping)
     model = walk.quantized(model if inplace else copy.deepcopy(model), "", None)
     if qconfig_spec is not None:
-        for place in [place for place, qconfig in spec.items() if qconfig is not None and place not in walk.served]:
-            named = repr(place) if isinstance(place, str) else place.__name__
+        for key in [key for key, qconfig in spec.items() if qconfig is not None and key not in walk.served]:
+            named = repr(key) if isinstance(key, str) else key.__name__
             warnings.warn(f"quantize_dynamic: nothing to quantise for {named}: {', '.join(k.__name__ for k in mapping)} alone "
                           "has a quantised form", stacklevel=2)
     return model
@@ -86,16 +86,18 @@ def quantize_dynamic(
 class _Walk:
     """Replaces the modules below one; each once, however many paths lead to it."""
 
-    def __init__(self, spec: Mapping[Place, DynamicQConfig | None], mapping: Mapping[type[Module], type[Quantized]]) -> None:
+    def __init__(
+        self, spec: Mapping[ModuleKey, DynamicQConfig | None], mapping: Mapping[type[Module], type[Quantized]]
+    ) -> None:
         self.spec, self.mapping = spec, mapping
-        self.served: set[Place] = set()
+        self.served: set[ModuleKey] = set()
         self.made: dict[Module, Module] = {}
 
-    def quantized(self, module: Module, path: str, above: Place | None) -> Module:
-        """The module, or what takes its place; `above` is the entry of the specification that it stands below."""
-        for place in (type(module), path):
-            if place in self.spec:
-                above = place
+    def quantized(self, module: Module, path: str, above: ModuleKey | None) -> Module:
+        """The module, or its replacement; `above` is the entry of the specification that covers it."""
+        for key in (type(module), path):
+            if key in self.spec:
+                above = key
         if above is not None and self.spec[above] is not None and type(module) in self.mapping:
             self.served.add(above)
             if module not in self.made:

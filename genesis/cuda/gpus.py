@@ -10,7 +10,7 @@ from genesis.runtime.devices import Device, DeviceLike, device_of, get_current_g
 
 __all__ = [
     "GpuLike", "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties",
-    "init", "is_available", "is_bf16_supported", "is_initialized", "memory_of", "place_of", "set_device",
+    "gpu_of", "init", "is_available", "is_bf16_supported", "is_initialized", "memory_of", "set_device",
 ]
 
 GpuLike = DeviceLike | int  # a GPU's number, its name or a device; None is the current one
@@ -37,7 +37,7 @@ def is_initialized() -> bool:
 
 def init() -> None:
     """Open the GPU that "cuda" is; whoever uses it first does so anyway. Raises ValueError if there is none."""
-    place_of(None)
+    gpu_of(None)
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -50,7 +50,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 def current_device() -> int:
     """The number of the GPU that "cuda" is, in this thread."""
-    return place_of(None).index or 0
+    return gpu_of(None).index or 0
 
 
 def set_device(device: GpuLike) -> None:
@@ -59,7 +59,7 @@ def set_device(device: GpuLike) -> None:
     Raises ValueError for a GPU that does not exist.
     """
     if not (isinstance(device, int) and device < 0):
-        set_current_gpu(place_of(device).index or 0)
+        set_current_gpu(gpu_of(device).index or 0)
 
 
 class device:
@@ -69,7 +69,7 @@ class device:
     """
 
     def __init__(self, device: GpuLike) -> None:
-        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else place_of(device).index or 0
+        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else gpu_of(device).index or 0
         self._before: list[int] = []
 
     def __enter__(self) -> None:
@@ -96,17 +96,17 @@ def get_device_properties(device: GpuLike = None) -> Properties:
     return _gpu(device).properties()
 
 
-def place_of(device: GpuLike) -> Device:
+def gpu_of(device: GpuLike) -> Device:
     """The GPU that an argument names: a number, a name or a device; the current one for None."""
-    place = device_of(f"cuda:{device}" if isinstance(device, int) else "cuda" if device is None else device)
-    if place.type != "cuda":
-        raise ValueError(f"cuda: {place} is no CUDA device")
-    return place
+    gpu = device_of(f"cuda:{device}" if isinstance(device, int) else "cuda" if device is None else device)
+    if gpu.type != "cuda":
+        raise ValueError(f"cuda: {gpu} is no CUDA device")
+    return gpu
 
 
 def memory_of(device: GpuLike) -> GpuMemory:
     """The memory of the GPU that an argument names."""
-    return place_of(device).memory
+    return gpu_of(device).memory
 
 
 def _gpu(device: GpuLike) -> Gpu:

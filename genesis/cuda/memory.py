@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from genesis.cuda.gpus import GpuLike, memory_of, place_of
+from genesis.cuda.gpus import GpuLike, gpu_of, memory_of
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.installation import readable
 
@@ -65,7 +65,7 @@ def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
     found, (free, total) = _statistics(device), mem_get_info(device)
     held, peak, reserved, most = (readable(found[name]) for name in ("held", "peak", "reserved", "peak_reserved"))
     return "\n".join([
-        f"{place_of(device)}: {readable(free)} of {readable(total)} free",
+        f"{gpu_of(device)}: {readable(free)} of {readable(total)} free",
         f"held by tensors and programs: {held} in {found['blocks']} blocks, at most {peak}",
         f"taken from the GPU: {reserved} in {found['segments']} segments, at most {most}",
         f"given back for want of memory: {found['retries']} times, in vain {found['shortages']} times",

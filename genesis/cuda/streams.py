@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from genesis.cuda.gpus import GpuLike, place_of, set_device
+from genesis.cuda.gpus import GpuLike, gpu_of, set_device
 from genesis.cuda.gpus import device as current
 from genesis.execution.flush import flush
 from genesis.runtime.cuda.memory import GpuMemory
@@ -20,15 +20,15 @@ __all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", 
 
 def synchronize(device: GpuLike = None) -> None:
     """Compute what this thread has recorded for a GPU, by default the current one, and wait until it is done."""
-    _asked(place_of(device)).synchronize()
+    _asked(gpu_of(device)).synchronize()
 
 
-def _asked(place: Device) -> GpuMemory:
+def _asked(device: Device) -> GpuMemory:
     """A GPU's memory, after what this thread has recorded for it is flushed."""
     for trace in unflushed():
-        if trace.device is place:
+        if trace.device is device:
             flush(trace)
-    return place.memory
+    return device.memory
 
 
 class Stream:
@@ -47,7 +47,7 @@ class Stream:
     """
 
     def __init__(self, device: GpuLike = None, priority: int = 0) -> None:
-        self.device = place_of(device)
+        self.device = gpu_of(device)
         self.priority = priority
         self._current = current(self.device)
 
@@ -151,7 +151,7 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Compute what this thread has recorded for a GPU, by default the current one, and set the event behind it."""
-        device = place_of(None) if stream is None else stream.device
+        device = gpu_of(None) if stream is None else stream.device
         self._mark = _asked(device).mark(self._timing, self._blocking)
         self._device = device
 
@@ -166,7 +166,7 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let what comes in a stream wait for the event: on its own GPU it does anyway."""
-        if self._device is not (place_of(None) if stream is None else stream.device):
+        if self._device is not (gpu_of(None) if stream is None else stream.device):
             self.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:

@@ -89,10 +89,10 @@ def cost_of(plan: Plan, written: Provenance) -> ProgramCost:
     """The stages and decisions of a plan, whose trace was `written` as that says."""
     lowered = plan.lowered
     nodes = lowered.nodes
-    placed, modules, _ = written.of_origins(lowered.origins)
+    lines_of, modules, _ = written.of_origins(lowered.origins)
 
     def name(index: int) -> str:
-        where = f" (line {placed[index][1]})" if index in placed else ""
+        where = f" (line {lines_of[index][1]})" if index in lines_of else ""
         return f"%{index} {nodes[index].op}{where}"
 
     stages, sources = [], sources_of(plan)
@@ -100,7 +100,7 @@ def cost_of(plan: Plan, written: Provenance) -> ProgramCost:
         involved = dict.fromkeys(index for call in stage for index in _nodes_of(call))
         text = instruction(plan, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else "")
         ops = tuple(nodes[i].op for i in _nodes_of(stage[0]) if nodes[i].op != "input")
-        used = tuple(dict.fromkeys(placed[i] for i in involved if i in placed))
+        used = tuple(dict.fromkeys(lines_of[i] for i in involved if i in lines_of))
         within = tuple(dict.fromkeys(modules[i] for i in involved if modules.get(i)))
         stages.append(StageCost(
             text, ops, used, estimate(nodes, stage, lowered.target), tuple(sources.get(number, ())), within))

@@ -14,7 +14,7 @@ from genesis.tracing.source_line import line_name
 
 
 class GradientRecord(NamedTuple):
-    """A step of backward: its place in the order, the node, the shapes of the gradients that came to it and that it passed
+    """A step of backward: its number in the order, the node, the shapes of the gradients that came to it and that it passed
     on (None for arguments without one), and the file and line of the operation.
     """
 
@@ -84,8 +84,8 @@ class record_grad_function:
     def __iter__(self) -> Iterator[GradientRecord]:
         return iter(self.records)
 
-    def __getitem__(self, place: int) -> GradientRecord:
-        return self.records[place]
+    def __getitem__(self, index: int) -> GradientRecord:
+        return self.records[index]
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.records))

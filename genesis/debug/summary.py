@@ -15,7 +15,7 @@ from genesis.runtime.team import get_num_threads
 from genesis.tracing.source_line import line_name
 
 Line = tuple[str, int]  # file, line
-LONG = 40  # lines of detail from which on a summary is printed in their place
+LONG = 40  # lines of detail from which on a summary is printed instead
 FURTHEST = 3
 _MOST = 6  # operations, lines or modules that a summary of a graph names
 _SAME_VALUE = ("variable", "detach", "with_value")
@@ -38,7 +38,7 @@ class Spent(NamedTuple):
         return self.seconds - self.estimate.seconds
 
     @property
-    def place(self) -> str:
+    def origin(self) -> str:
         """The first line and module."""
         line = "".join(line_name(line, short=True) for line in self.lines[:1])
         return " ".join(filter(None, (line, *self.modules[:1])))
@@ -68,7 +68,7 @@ def time_summary(programs: Sequence[Sequence[Spent]], measured: bool = True) -> 
         lost = f", {stage.lost * 1e3:.3f} ms above the estimate" if measured else ""
         reason = why(stage) if measured else f"{stage.estimate.nbytes / 1e6:.2f} MB, {stage.estimate.flops / 1e6:.2f} MFlop"
         lines.append(f"  {stage.seconds * 1e3:9.3f} ms ({stage.seconds / total:.0%}){lost}: {reason}")
-        lines.append(f"               {stage.text.splitlines()[0]:.80}  {stage.place}".rstrip())
+        lines.append(f"               {stage.text.splitlines()[0]:.80}  {stage.origin}".rstrip())
     return lines
 
 
@@ -123,8 +123,8 @@ def graph_summary(
         rows += [f"{title}: {most}"] if most else []
     rows.append("largest:")
     for i in sorted(computed, key=lambda i: -nodes[i].nbytes)[:FURTHEST]:
-        place = " ".join(filter(None, (line_name(lines[i], short=True) if i in lines else "", modules.get(i))))
-        rows.append(f"  {readable(nodes[i].nbytes):>9}  {format_node(i, nodes[i]):.80}  {place}".rstrip())
+        origin = " ".join(filter(None, (line_name(lines[i], short=True) if i in lines else "", modules.get(i))))
+        rows.append(f"  {readable(nodes[i].nbytes):>9}  {format_node(i, nodes[i]):.80}  {origin}".rstrip())
     return rows
 
 

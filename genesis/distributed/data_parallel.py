@@ -49,7 +49,7 @@ class DistributedDataParallel(Module):
         find_unused_parameters: whether parameters may get no gradient on some rank. They count as zeros there; one that gets
             none on any rank keeps its `.grad`. Without it, such a parameter raises RuntimeError at the end of backward.
         init_sync: whether parameters and buffers become rank 0's now.
-        forward_sync_buffers: in place of `broadcast_buffers`, for forwards alone: at the start buffers become rank 0's.
+        forward_sync_buffers: instead of `broadcast_buffers`, for forwards alone: at the start buffers become rank 0's.
         device_ids, output_device, dim, gradient_as_bucket_view, static_graph: accepted as PyTorch's, of no effect.
 
     The loss of a rank is the mean over its part of the batch; with parts of one length the gradient is that of the whole
@@ -269,7 +269,7 @@ class GroupReduction:
 
 
 def _recorded_at(parameter: Tensor) -> int:
-    """The place of a parameter's gradient in the program; -1 of one that is computed already."""
+    """The position of a parameter's gradient in the program; -1 if it is computed already."""
     array = array_of(parameter._grad)  # type: ignore[arg-type]
     return -1 if array.trace is None or array.memory is not None else array.index
 

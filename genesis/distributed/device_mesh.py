@@ -74,7 +74,7 @@ class DeviceMesh:
         self.device_type, self.mesh_dim_names = device_type, names
         self._ranks, self._groups = ranks, groups
         found = np.argwhere(ranks == world().rank())
-        self._place: list[int] | None = found[0].tolist() if len(found) else None
+        self._coordinate: list[int] | None = found[0].tolist() if len(found) else None
 
     @property
     def mesh(self) -> Tensor:
@@ -102,9 +102,9 @@ class DeviceMesh:
         if not wanted or any(name not in known for name in wanted) or len({*wanted}) < len(wanted):
             raise KeyError(f"DeviceMesh: {mesh_dim_names!r} of a mesh whose axes are {known}; want one of these, or several")
         axes = [known.index(name) for name in wanted]
-        if self._place is None:
+        if self._coordinate is None:
             raise RuntimeError(f"DeviceMesh: rank {world().rank()} is not in the mesh {self._ranks.tolist()}")
-        rest = [slice(None) if axis in axes else self._place[axis] for axis in range(self.ndim)]
+        rest = [slice(None) if axis in axes else self._coordinate[axis] for axis in range(self.ndim)]
         part = self._ranks[tuple(rest)].transpose(np.argsort(np.argsort(axes)))
         made = object.__new__(DeviceMesh)
         made._begin(self.device_type, part, wanted, [self._groups[axis] for axis in axes])
@@ -119,7 +119,7 @@ class DeviceMesh:
         return [group_of(group) for group in self._groups]
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This rank's place along an axis, which may be left out where there is one."""
+        """This rank's coordinate along an axis, which may be omitted for a mesh of one axis."""
         return self.get_group(mesh_dim).rank()
 
     def get_rank(self) -> int:
@@ -127,8 +127,8 @@ class DeviceMesh:
         return world().rank()
 
     def get_coordinate(self) -> list[int] | None:
-        """This rank's place along each axis; None if it is not in the mesh."""
-        return self._place
+        """This rank's coordinate along each axis; None if it is not in the mesh."""
+        return self._coordinate
 
     def _axis(self, name: str, mesh_dim: int | str | None) -> int:
         known = self.mesh_dim_names or ()

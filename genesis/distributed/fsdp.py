@@ -209,16 +209,16 @@ class _Sharding:
         self.group, self.policy = group, policy
         # After forward, to ranks that keep parts; None is as the module turns out to be within another or not.
         self.reshards = reshards
-        places: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
+        owners_of: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
         for owner in module.modules():
             for name, held in owner._parameters.items():
                 if isinstance(held, Parameter) and not isinstance(held, ShardedParameter) and id(held) not in ignored:
-                    places.setdefault(id(held), ([], held))[0].append((owner, name))
-        scalars = [name for name, p in module.named_parameters() if id(p) in places and not p.shape]
+                    owners_of.setdefault(id(held), ([], held))[0].append((owner, name))
+        scalars = [name for name, p in module.named_parameters() if id(p) in owners_of and not p.shape]
         if scalars:
             raise ArgumentError(f"fully_shard: parameter {scalars[0]} has no axis to cut; want shape (1,), or ignored_params")
-        self.entries = [(owners, rows_of(whole, group, offloads)) for owners, whole in places.values()]
-        self.devices = [whole.device for _, whole in places.values()]
+        self.entries = [(owners, rows_of(whole, group, offloads)) for owners, whole in owners_of.values()]
+        self.devices = [whole.device for _, whole in owners_of.values()]
         self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False  # whether they are whole, and stay so until a forward
         self.divisor: float | None = None  # of gradients' sums; the number of ranks if there is none
@@ -250,7 +250,7 @@ class _Sharding:
             self._hold(wholes)
 
     def hold_whole(self, wholes: Sequence[Tensor]) -> None:
-        """Have the modules hold these in place of the rows, until `reshard`."""
+        """Have the modules hold these instead of the rows, until `reshard`."""
         self._hold(wholes)
         self._is_gathered = self._is_unsharded = True
 

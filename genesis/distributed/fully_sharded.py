@@ -301,7 +301,7 @@ class FullyShardedDataParallel(Module):
         optim_state_dict: Mapping[str, Any], optim_state_key_type: OptimStateKeyType, model: Module, optim_input: Any = None,
         optim: Optimizer | None = None,
     ) -> dict[str, Any]:
-        """The state of an optimizer by names in place of numbers, or the other way round."""
+        """The state of an optimizer by names instead of numbers, or the other way round."""
         names = [name for name, _ in model.named_parameters()]
         if optim is not None:
             known = _names(model)

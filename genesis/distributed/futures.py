@@ -30,7 +30,7 @@ class Future:
         return self._future.done()
 
     def wait(self) -> Any:
-        """The result, once it is there; raises what was set in its place."""
+        """The result, once it is there; raises the exception that was set instead."""
         return self._future.result()
 
     value = wait

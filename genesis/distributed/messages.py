@@ -141,18 +141,18 @@ def _begin_on_gpus(messages: Sequence[P2POp]) -> list[Work]:
 
 
 def _pass(sent: Sequence[Tensor], received: Sequence[Tensor], group: ProcessGroup, low: int, high: int) -> None:
-    """What two ranks of a group give each other: at once where it is as much both ways, else first what rank `low` sends."""
+    """The messages of two ranks of a group to each other: one exchange if shapes are equal, else `low` sends first."""
     is_low = group.rank() == low
     peer = group.ranks[high if is_low else low]
-    gone, place = (joined(tensors) if tensors else None for tensors in (sent, received))
-    if gone is not None and place is not None and gone.shape == place.shape and gone.dtype is place.dtype:
-        put(received, functional.sendrecv(gone, peer, group))
+    outgoing, incoming = (joined(tensors) if tensors else None for tensors in (sent, received))
+    if outgoing is not None and incoming is not None and outgoing.shape == incoming.shape and outgoing.dtype is incoming.dtype:
+        put(received, functional.sendrecv(outgoing, peer, group))
         return
     for sends in (is_low, not is_low):
-        if sends and gone is not None:
-            functional.send(gone, peer, group)
-        elif not sends and place is not None:
-            put(received, functional.recv(place, peer, group))
+        if sends and outgoing is not None:
+            functional.send(outgoing, peer, group)
+        elif not sends and incoming is not None:
+            put(received, functional.recv(incoming, peer, group))
 
 
 def _check_one_dtype(tensors: Sequence[Tensor]) -> None:
@@ -205,7 +205,7 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
     group: Any = None, group_src: int | None = None,
 ) -> None:
-    """Put this rank's one of rank `src`'s objects into the first place of the output list."""
+    """Put this rank's one of rank `src`'s objects into the first element of the output list."""
     if (own := _ready("scatter_object_list", group)) is not None:
         root = root_of(own, src, group_src)
         if own.rank() == root:

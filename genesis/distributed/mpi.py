@@ -58,7 +58,7 @@ def library() -> Any:
 
 
 def neighbours_of(comm: Any) -> tuple[int, int]:
-    """How many of a communicator's ranks share this machine, and the place of this one among them.
+    """How many of a communicator's ranks share this machine, and the rank of this one among them.
 
     MPICH's ranks share no memory with `MPIR_CVAR_NOLOCAL=1`, but processors, as its launcher says.
     """
@@ -72,8 +72,8 @@ def neighbours_of(comm: Any) -> tuple[int, int]:
 def ranks_by_name() -> dict[str, str]:
     """The variables by which `torchrun` tells a process who it is."""
     comm = library().COMM_WORLD
-    size, place = neighbours_of(comm)
-    found = {"RANK": comm.rank, "WORLD_SIZE": comm.size, "LOCAL_RANK": place, "LOCAL_WORLD_SIZE": size}
+    size, local_rank = neighbours_of(comm)
+    found = {"RANK": comm.rank, "WORLD_SIZE": comm.size, "LOCAL_RANK": local_rank, "LOCAL_WORLD_SIZE": size}
     return {name: str(number) for name, number in found.items()}
 
 

@@ -41,19 +41,19 @@ class ProcessGroup:
         self.handle: Group
         if comm is None:  # one rank needs nobody
             self.control = None
-            table, handles, place = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0, False), (0, 0), 0
+            table, handles, own_rank = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0, False), (0, 0), 0
             explain: Callable[[str, int, int, int | None], str] = _alone
         else:
             self.control, comparing = comm.Dup(), comm.Dup()
-            table, handles, place = mpi.table(), (mpi.word(comm), mpi.word(comparing)), comm.rank
+            table, handles, own_rank = mpi.table(), (mpi.word(comm), mpi.word(comparing)), comm.rank
             explain = mpi.Explanation(self.control, self.ranks, lambda: self.handle.timeout, departed)
             for each in (comm, self.control, comparing):
                 each.Set_errhandler(mpi.library().ERRORS_RETURN)
             self._comparing = comparing
-        self.handle = Group(number, place, self.ranks, table, *handles, timeout, _world.neighbours, explain)
+        self.handle = Group(number, own_rank, self.ranks, table, *handles, timeout, _world.neighbours, explain)
         GROUPS[number] = self.handle
         if comm is not None and _world.uses_gpus:
-            connect(self.handle, self.control, _world.device_id, _world.place)
+            connect(self.handle, self.control, _world.device_id, _world.local_rank)
 
     @property
     def number(self) -> int:
@@ -78,7 +78,7 @@ class _World:
     def __init__(self) -> None:
         self.group: ProcessGroup | None = None
         self.others: list[ProcessGroup] = []
-        self.neighbours, self.place = 1, 0  # ranks on this machine, and which of them this one is
+        self.neighbours, self.local_rank = 1, 0  # ranks on this machine, and which of them this one is
         self.backend, self.uses_gpus = "mpi", False
         self.device_id: object = None
         self.departures: Departures | None = None
@@ -147,7 +147,7 @@ def init_process_group(
         init_method: where ranks meet that `mpiexec` has not started, those of `torch.multiprocessing.spawn` for one:
             "tcp://HOST:PORT", "file://PATH" of a file that all can reach and that is not there yet, or "env://", the default,
             for the variables MASTER_ADDR and MASTER_PORT. It needs MPICH.
-        store: in place of that, a store that all share.
+        store: instead of that, a store that all share.
         timeout: how long a collective waits for other ranks, and this call: a timedelta or seconds; 30 minutes if left out.
         world_size, rank: how many ranks there are, and which one this is: of ranks of `mpiexec` what they must be, of others if
             left out the variables WORLD_SIZE and RANK.
@@ -175,7 +175,7 @@ def init_process_group(
         raise ArgumentError(
             f"init_process_group: this is rank {own} of {size}, not rank {rank} of {world_size}; mpiexec -n says how many")
     if comm is not None:
-        _world.neighbours, _world.place = mpi.neighbours_of(comm)
+        _world.neighbours, _world.local_rank = mpi.neighbours_of(comm)
         share_processors(_world.neighbours)
         mpi.unlink_shared_memory()
     _world.backend = ("nccl" if str(backend).lower() == "nccl" else "cpu:mpi,cuda:nccl") if uses_gpus else "mpi"

@@ -79,7 +79,7 @@ class Server:
         del self._read[connection]
         rank = self._ranks.pop(connection, None)
         if rank is not None and not self._have_met:
-            del self._machines[rank]  # another one may come in its place
+            del self._machines[rank]  # another one may be started
         self._give_up()
 
     def _give_up(self) -> None:

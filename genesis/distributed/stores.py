@@ -56,7 +56,7 @@ class Store(ABC):
         self._timeout = timeout
 
     def set(self, key: str, value: str | bytes) -> None:
-        """Leave a value, in place of one that is there."""
+        """Set a value, replacing an existing one."""
         self._do("set", key, _bytes(value))
 
     def get(self, key: str) -> bytes:

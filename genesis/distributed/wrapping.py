@@ -95,7 +95,7 @@ def wrap_children(
     module: Module, policy: Any, wrapper: Wrapper, ignored_modules: Collection[Module] = (),
     ignored_params: Collection[Tensor] = (),
 ) -> None:
-    """Put wrappers in place of the modules below `module` that a policy names, the innermost first."""
+    """Wrap the modules below `module` that a policy names, the innermost first."""
     ignored = {id(each) for ignored_module in ignored_modules for each in ignored_module.modules()}
     kept = {id(p) for p in ignored_params}
     if isinstance(policy, CustomPolicy):

@@ -129,8 +129,8 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     if rows.shape[0] != length:
         raise ValueError(f"vec_to_tril_matrix: {length} numbers are not a triangle below the diagonal {diag}")
     empty = zeros(*vec.shape[:-1], n * n, dtype=vec.dtype, device=vec.device)
-    places = (rows * n + columns).expand(vec.shape)
-    return empty.scatter(-1, places, vec).reshape(*vec.shape[:-1], n, n)
+    indices = (rows * n + columns).expand(vec.shape)
+    return empty.scatter(-1, indices, vec).reshape(*vec.shape[:-1], n, n)
 
 
 def joint_shape(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from genesis.onnx.layouts import Step, steps_at_sizes
+from genesis.onnx.layouts import ViewOperator, steps_at_sizes
 from genesis.ops.layout import Layout
 from genesis.shipping.dynamic import Formula, Sizes, samples
 from genesis.shipping.graph_of_call import CallGraph
@@ -42,7 +42,7 @@ class DynamicSizes:
         shape = self._sizes.varying(index, self._graph.nodes[index]).shape
         return [names.get(n) if isinstance(n, Formula) else n for n in shape]
 
-    def steps(self, index: int) -> list[Step] | None:
+    def steps(self, index: int) -> list[ViewOperator] | None:
         """The operators of a view, at all sizes; None if it has other ones at other sizes."""
         base = self._graph.nodes[index].inputs[0]
 
@@ -100,8 +100,8 @@ class DynamicSizes:
         limit = self.scalar(count, TensorProto.INT64) if isinstance(count, Formula) else self._constant(np.array(count))
         return str(self._add("Range", [self._constant(np.array(0)), limit, self._constant(np.array(1))]))
 
-    def places(self, attrs: Mapping[str, Any]) -> str:
-        """Where the elements of a layout lie, whose numbers may follow from sizes."""
+    def offsets(self, attrs: Mapping[str, Any]) -> str:
+        """The offset of each element of a layout, whose numbers may be Formulas."""
         rank = len(attrs["shape"])
         total = self.vector([attrs["offset"]])
         for axis, (extent, stride) in enumerate(zip(attrs["shape"], attrs["strides"], strict=True)):

@@ -15,7 +15,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.onnx.dynamic_axes import DynamicAxes, dynamic_of
 from genesis.onnx.dynamic_sizes import DynamicSizes
-from genesis.onnx.layouts import places_of, steps_of
+from genesis.onnx.layouts import offsets_of, steps_of
 from genesis.onnx.operators import BITWISE, ELEMENTWISE, LOGICAL, REDUCTIONS, SAME, Operator, operator_of
 from genesis.ops.layout import Layout
 from genesis.shipping import ExportedProgram, ExportError
@@ -38,7 +38,7 @@ def export(
 
     Args:
         model: what is exported as by `genesis.export`, with example arguments `args` and `kwargs`; or a program.
-        input_names, output_names: names in the place of those of the arguments, and of output_0, ..
+        input_names, output_names: names instead of those of the arguments, and instead of output_0, ..
         dynamic_axes: the axes whose size may vary, by the names of inputs: `{"x": {0: "batch"}}`, or `{"x": [0]}`.
         dynamic_shapes: the same as `dynamic` of `genesis.export`: by argument, with `Dim`s or names.
 
@@ -189,7 +189,7 @@ class _Model:
         steps = self._dynamic.steps(index) if varies else steps_of(base, _layout(node))
         if steps is None:  # elements one by one
             flat = self._add("Reshape", [x[0], self._constant(np.array([-1], np.int64))])
-            return self._add("Gather", [flat, self._dynamic.places(node.attrs)], axis=0)
+            return self._add("Gather", [flat, self._dynamic.offsets(node.attrs)], axis=0)
         for step in steps:
             operands = [self._dynamic.vector(one) if varies else self._constant(one) for one in step.operands]
             x = [self._add(step.op, [*x, *operands], **dict(step.attributes))]
@@ -199,11 +199,11 @@ class _Model:
         flat = self._constant(np.array([-1], np.int64))
         whole, part = (self._add("Reshape", [one, flat]) for one in x)
         if _varies(node.attrs):
-            places = self._add("Reshape", [self._dynamic.places(node.attrs), flat])
+            offsets = self._add("Reshape", [self._dynamic.offsets(node.attrs), flat])
         else:
-            places = self._constant(places_of(_layout(node)).reshape(-1))
+            offsets = self._constant(offsets_of(_layout(node)).reshape(-1))
         summed = {"reduction": "add"} if node.op == "put_sum" else {}
-        written = self._add("ScatterElements", [whole, places, part], axis=0, **summed)
+        written = self._add("ScatterElements", [whole, offsets, part], axis=0, **summed)
         return self._add("Reshape", [written, self._dynamic.vector(node.shape)])
 
     def _matmul(self, index: int, node: Node, x: list[str]) -> str:

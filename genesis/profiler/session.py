@@ -71,12 +71,12 @@ def schedule(
         if step < 0:
             return ProfilerAction.NONE
         step += wait * bool(skip_first_wait)
-        cycle, place = divmod(step, wait + warmup + active)
-        if (repeat and cycle >= repeat) or place < wait:
+        cycle, phase = divmod(step, wait + warmup + active)
+        if (repeat and cycle >= repeat) or phase < wait:
             return ProfilerAction.NONE
-        if place < wait + warmup:
+        if phase < wait + warmup:
             return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD_AND_SAVE if place == wait + warmup + active - 1 else ProfilerAction.RECORD
+        return ProfilerAction.RECORD_AND_SAVE if phase == wait + warmup + active - 1 else ProfilerAction.RECORD
 
     return action
 

@@ -5,7 +5,7 @@
     launch      {kernel, number of blocks, blocks, total items, workers, chunks, numbered}
 
 A launch's items are one index space over all its blocks, and chunk c of C is [total*c/C, total*(c+1)/C). Which items a chunk
-has depends on nothing else. Where chunks are `numbered`, the kernel gets the chunk's number in place of the worker's: partial
+has depends on nothing else. Where chunks are `numbered`, the kernel gets the chunk's number instead of the worker's: partial
 results per chunk have the same bits whoever computes them.
 """
 

@@ -185,8 +185,8 @@ enter:
   fields %state: 1 first.at
   %last.next = getelementptr %entry, ptr %last, i32 0, i32 1
   %alone = icmp eq ptr %last, null
-  %place = select i1 %alone, ptr %first.at, ptr %last.next
-  store ptr %entry, ptr %place
+  %link = select i1 %alone, ptr %first.at, ptr %last.next
+  store ptr %entry, ptr %link
   store ptr %entry, ptr %last.at
   ret void
 }

@@ -73,7 +73,7 @@ class Collective(NamedTuple):
 
 
 class Launched(NamedTuple):
-    """What launches of a collective say: the group's state, the collective's place in its line, and the rest."""
+    """The arguments of a collective's launches: the group's state, the collective's entry in its queue, and the rest."""
 
     state: int
     entry: int
@@ -196,27 +196,27 @@ class Group:
             *self._comparison(what, compared, keep)))
 
     def meeting(self, what: Collective) -> Meeting:
-        """What waits until all ranks that a collective concerns are about to do it."""
+        """A function that waits until all ranks of a collective are about to run it."""
         given, found = (array("q", [0]) * MEETING_WORDS for _ in range(2))
         keep: list[object] = [given, found]
         if what.op == "exchange":
             nothing = self._at(0), 0, self._library.dtypes["uint8"], what.root, _MOVING
             call: tuple[str, tuple[Address, ...]] = "Isendrecv", (*nothing, *nothing, self._comparing)
         else:
-            places = given.buffer_info()[0], found.buffer_info()[0]
+            buffers = given.buffer_info()[0], found.buffer_info()[0]
             kind, reduction = self._library.dtypes["int64"], self._library.reductions["band"]
-            call = "Iallreduce", (*places, MEETING_WORDS, kind, reduction, self._handle)
+            call = "Iallreduce", (*buffers, MEETING_WORDS, kind, reduction, self._handle)
         launched = self._launched(what, *call, (), True, 0, keep)
 
         def meet(words: Sequence[int] = ()) -> tuple[int, int, list[int]]:
-            for place in range(MEETING_WORDS):
-                given[place] = words[place] if words else 0
+            for index in range(MEETING_WORDS):
+                given[index] = words[index] if words else 0
             return *self._done(launched, keep), found.tolist()
 
         return meet
 
     def attend(self) -> None:
-        """Have a thread see to it that MPI goes on while others compute, where threads may ask it at once."""
+        """Start a thread that drives MPI's progress while others compute, if MPI is thread-safe."""
         if not self._is_attended:
             self._is_attended = True
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # the thread outlives the interpreter
@@ -226,8 +226,8 @@ class Group:
     def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
         """Do it now, on arrays in row-major order. Raises CollectiveError."""
         keep: list[object] = [operand, result]
-        places = operand.ctypes.data, result.ctypes.data
-        for each in self.blocks(what, operand.dtype, *places, (operand.nbytes, result.nbytes), 0, keep):
+        buffers = operand.ctypes.data, result.ctypes.data
+        for each in self.blocks(what, operand.dtype, *buffers, (operand.nbytes, result.nbytes), 0, keep):
             flag, value = self._done(each, keep)
             if flag:
                 raise self.failure(what, "", flag, value, keep)
@@ -290,8 +290,8 @@ class Group:
         words += (self._at(ir.REQUEST),)
         return (self._library.functions[function], *words, *[0] * (ir.ARGUMENTS - len(words)), found)
 
-    def _at(self, place: int) -> int:
-        return self._state.buffer_info()[0] + 8 * place
+    def _at(self, word: int) -> int:
+        return self._state.buffer_info()[0] + 8 * word
 
     def _calls(
         self, what: Collective, dtype: np.dtype, operand: Address, result: Address, keep: list[object]
@@ -315,7 +315,7 @@ class Group:
                                 comm), False) for n in range(0, count, step)]
         kind = library.dtypes[_MOVED[size]]
         sends, receives = (_ints(counts, keep) for counts in (what.sends, what.receives))
-        starts, places = (_ints([0, *accumulate(counts)], keep) for counts in (what.sends, what.receives))
+        starts, offsets = (_ints([0, *accumulate(counts)], keep) for counts in (what.sends, what.receives))
         if what.op == "broadcast_from":
             return [("Ibcast", (operand if own else result, what.sends[0], kind, root, comm), own)]
         if what.op == "exchange":  # on the communicator where no message of the program's is
@@ -323,14 +323,14 @@ class Group:
             return [("Isendrecv", (operand, *what.sends, kind, *there, result, *what.receives, kind, *there, self._comparing),
                      False)]
         if what.op == "all_gather":
-            return [("Iallgatherv", (operand, what.sends[0], kind, result, receives, places, kind, comm), False)]
+            return [("Iallgatherv", (operand, what.sends[0], kind, result, receives, offsets, kind, comm), False)]
         if what.op == "gather_to":
             into = result if own else 0
-            return [("Igatherv", (operand, what.sends[0], kind, into, receives, places, kind, root, comm), not own)]
+            return [("Igatherv", (operand, what.sends[0], kind, into, receives, offsets, kind, root, comm), not own)]
         if what.op == "scatter_from":
             source = operand if own else 0
             return [("Iscatterv", (source, sends, starts, kind, result, what.receives[0], kind, root, comm), False)]
-        return [("Ialltoallv", (operand, sends, starts, kind, result, receives, places, kind, comm), False)]
+        return [("Ialltoallv", (operand, sends, starts, kind, result, receives, offsets, kind, comm), False)]
 
 
 GROUPS: dict[int, Group] = {}  # by their numbers, which no other group of the process gets

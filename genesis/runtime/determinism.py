@@ -30,8 +30,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """With True, results do not depend on the number of threads, and what has no deterministic algorithm raises.
 
     On the CPU every operation adds up in an order of its own in any case. The setting fixes how sums are divided, whatever
-    `set_num_threads` says: runs on as many threads as there are give the same bits. On a GPU, float additions to places that
-    meet raise RuntimeError, or warn with `warn_only`. Raises TypeError for a mode that is no bool.
+    `set_num_threads` says: runs on as many threads as there are give the same bits. On a GPU, float additions to one element
+    from several threads raise RuntimeError, or warn with `warn_only`. Raises TypeError for a mode that is no bool.
 
     >>> genesis.use_deterministic_algorithms(True)
     >>> genesis.are_deterministic_algorithms_enabled()

@@ -14,7 +14,7 @@ _LAST = 63  # the number of the last logical device of the CPU
 
 
 class Device:
-    """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda:0", "cuda:1", .., of which "cuda"
+    """A device for tensors, by name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda:0", "cuda:1", .., of which "cuda"
     is the one that `cuda.set_device` chose, at first the first; "meta", where tensors have shapes and no values. There is one
     object for each. As a context it is the default device, in this thread.
 

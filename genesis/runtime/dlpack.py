@@ -153,6 +153,6 @@ def imported(capsule: Any) -> Outside:
     shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.ndim and tensor.strides else None
     dtype = "bool" if code == 6 else _BYTES[code] if code in _BYTES else f"{_CODES[code]}{bits}"
-    place = tensor.device.type, tensor.device.index
+    device = tensor.device.type, tensor.device.index
     writeable = not (isinstance(managed, _Versioned) and managed.flags & _READ_ONLY)
-    return Outside((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, place, _Owner(managed, address), writeable)
+    return Outside((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, device, _Owner(managed, address), writeable)

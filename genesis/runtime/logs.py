@@ -95,7 +95,7 @@ class CompilingLine:
             CompilingLine._waited += took
 
     def _show(self, text: str, end: str = "") -> None:
-        """`text` in place of what stands in the line."""
+        """Replace the line by `text`."""
         with contextlib.suppress(OSError, ValueError):  # it is closed
             sys.stderr.write(f"\r{text:<{self._width}}{end}")
             sys.stderr.flush()

@@ -34,7 +34,7 @@ class MersenneTwister:
 
     def __init__(self, seed: int) -> None:
         state: Any = np.random.RandomState(seed & 0xFFFFFFFF).get_state(legacy=False)
-        self._key = _with_place(state["state"]["key"], twister_ir.KEY)
+        self._key = _with_position(state["state"]["key"], twister_ir.KEY)
         self.normal: float | None = None
 
     def words(self, count: int) -> np.ndarray:
@@ -51,9 +51,9 @@ class MersenneTwister:
 
     def state(self, seed: int, counter: int) -> bytes:
         """Its state together with a generator's seed and counter."""
-        place = int(self._key[-1])
+        position = int(self._key[-1])
         record = np.zeros((), _STATE)
-        record["seed"], record["seeded"], record["left"], record["next"] = seed, 1, 625 - place, place % 624
+        record["seed"], record["seeded"], record["left"], record["next"] = seed, 1, 625 - position, position % 624
         record["key"], record["counter"] = self._key[:-1], counter
         record["normal"], record["has_normal"] = self.normal or 0.0, self.normal is not None
         return record.tobytes()
@@ -61,7 +61,7 @@ class MersenneTwister:
     def set_state(self, state: bytes) -> tuple[int, int]:
         """Continue from the bytes that `state` gave; returns the seed and the counter in them."""
         (record,) = np.frombuffer(state, _STATE)
-        self._key = _with_place(record["key"], 625 - int(record["left"]))
+        self._key = _with_position(record["key"], 625 - int(record["left"]))
         self.normal = float(record["normal"]) if record["has_normal"] else None
         return int(record["seed"]), int(record["counter"])
 
@@ -69,10 +69,10 @@ class MersenneTwister:
 STATE_BYTES = _STATE.itemsize
 
 
-def _with_place(key: np.ndarray, place: int) -> np.ndarray:
-    """A key with the place of its next word behind it; one that is none in it stands for the end."""
+def _with_position(key: np.ndarray, position: int) -> np.ndarray:
+    """A key, followed by the position of its next word; a position out of range becomes the end."""
     state = np.empty(twister_ir.KEY + 1, np.uint32)
-    state[:-1], state[-1] = key, place if 0 <= place < twister_ir.KEY else twister_ir.KEY
+    state[:-1], state[-1] = key, position if 0 <= position < twister_ir.KEY else twister_ir.KEY
     return state
 
 

@@ -69,7 +69,7 @@ class NativeLaunch(NamedTuple):
     """One kernel over the items of its blocks, laid end to end and divided evenly among `workers`.
 
     With `numbered` (and a single block) the items are divided into so many chunks, whatever the workers are. The kernel is
-    called once for each, be its range empty, with the chunk's number in place of the worker's.
+    called once for each, be its range empty, with the chunk's number instead of the worker's.
     """
 
     kernel: int | Symbol
@@ -131,7 +131,7 @@ def _native_run() -> Callable[[int], int]:
 
 
 class Completion:
-    """Whether a run took place, or how far it came. The native code notes it: an interrupt that comes right after cannot hide
+    """Whether a run happened, or how far it came. The native code notes it: an interrupt that comes right after cannot hide
     it.
     """
 
@@ -328,8 +328,8 @@ class ProgramLayout:
         )
         self.pointers += (1, 3, 4, 5)
 
-    def placed(self) -> array[int]:
-        """The whole program, in memory."""
+    def assembled(self) -> array[int]:
+        """The whole program, relocated to its memory."""
         words = self.words
         program = array("Q", words)
         base = program.buffer_info()[0]
@@ -351,4 +351,4 @@ def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
 def _assemble(launches: Sequence[NativeLaunch], slots: int, clock: int) -> array[int]:
     layout = ProgramLayout(slots)
     layout.end(launches, clock)
-    return layout.placed()
+    return layout.assembled()

@@ -34,7 +34,7 @@ def hide_frames(traceback: TracebackType | None) -> None:
 def fold_tracebacks() -> None:
     """Have the running IPython, if there is one, leave our frames out; `%xmode Verbose` shows them.
 
-    A handler of errors that somebody has set is left in place.
+    An error handler that is set already is kept.
     """
     running = shell()
     if running is not None and not running.custom_exceptions:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 IDLE_SECONDS = 20.0  # a worker without requests for that long ends itself
 
-# What $GENESIS_TARGET may name, in place of the host's processor, and the features that decide on the width of vectors.
+# What $GENESIS_TARGET may name, instead of the host's processor, and the features that decide on the width of vectors.
 LEVELS = {"x86-64-v3": "+avx,+avx2,+f16c,+fma", "x86-64-v4": "+avx,+avx2,+f16c,+fma,+avx512bw,+avx512f,+avx512vl"}
 
 _LENGTH = struct.Struct("<Q")

@@ -1,4 +1,4 @@
-"""Where CPython keeps what objects hold: words that machine code compares in place of look-ups.
+"""Where CPython stores the members of objects: words that machine code compares instead of looking names up.
 
 No layout is taken for granted: each offset is measured at import on objects whose contents are known. What is not found has
 no word, and is looked up as Python does.
@@ -58,9 +58,9 @@ def _words(thing: object) -> array[int]:
 
 
 def _only_offset(thing: object, word: int) -> int | None:
-    """Where an object has a word, if it has it once."""
-    places = [k for k, found in enumerate(_words(thing)) if found == word and k > 1]
-    return _WORD * places[0] if len(places) == 1 else None
+    """The offset of a word in an object, if it occurs once."""
+    indices = [k for k, found in enumerate(_words(thing)) if found == word and k > 1]
+    return _WORD * indices[0] if len(indices) == 1 else None
 
 
 def _parts() -> dict[tuple[type, str], int]:
@@ -112,8 +112,8 @@ def _version_offset() -> int | None:
         names.get("one"), len(names), [*names]
         if _words(names)[2:] != seen[-1][2:]:
             return None
-    places = [k for k, words in enumerate(zip(*seen, strict=True)) if len({*words}) == len(seen)]
-    return _WORD * places[0] if len(places) == 1 else None
+    indices = [k for k, words in enumerate(zip(*seen, strict=True)) if len({*words}) == len(seen)]
+    return _WORD * indices[0] if len(indices) == 1 else None
 
 
 _PARTS, _SIZES, _SLOTS_ARE_KNOWN = _parts(), _sizes(), _are_slots_known()

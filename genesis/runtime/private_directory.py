@@ -1,6 +1,6 @@
 """This user's directories of compiled kernels and measured choices: nobody else can write to them, or nothing is read.
 
-Whoever can write to a directory on the way to it can put another in its place. So it is opened once, every directory above
+Whoever can write to a parent directory can replace it. So it is opened once, every directory above
 the one that was opened is looked at, and files are opened relative to it, whatever its path leads to later.
 """
 

@@ -20,9 +20,9 @@ _thread_state.restype = ctypes.c_void_p
 
 
 def profile_hook() -> Callable[[], None]:
-    """What puts this thread's profiler of now back. Profilers see neither it nor what it calls.
+    """A function that restores this thread's present profiler. Profilers see neither it nor what it calls.
 
-    Raises RuntimeError if it cannot be: it is of C, and this Python keeps it elsewhere.
+    Raises RuntimeError for a profiler in C if this Python's thread state is not laid out as expected.
 
     >>> put_back = profile_hook()
     >>> sys.setprofile(lambda frame, event, argument: None)
@@ -32,9 +32,9 @@ def profile_hook() -> Callable[[], None]:
     hook = sys.getprofile()
     if hook is None or isinstance(hook, Callable):  # type: ignore[arg-type]
         return functools.partial(sys.setprofile, hook)
-    if (place := _place()) is None:
+    if (index := _hook_index()) is None:
         raise RuntimeError(f"{type(hook).__name__}, a profiler of C, cannot be put back by this Python: record first")
-    return functools.partial(_set_profile, _words()[place], hook)
+    return functools.partial(_set_profile, _words()[index], hook)
 
 
 def _words() -> ctypes.Array[ctypes.c_size_t]:
@@ -42,8 +42,8 @@ def _words() -> ctypes.Array[ctypes.c_size_t]:
 
 
 @functools.cache
-def _place() -> int | None:
-    """Which word of a thread's state is its profiler's function: two before the profiler's object."""
+def _hook_index() -> int | None:
+    """The index of the profiler's function among the words of a thread's state: two before the profiler's object."""
     found: list[int] = []
 
     def probe(frame: object, event: str, argument: object) -> None: ...

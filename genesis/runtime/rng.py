@@ -1,8 +1,8 @@
 """The random number generator's state: a 64-bit seed, and a 64-bit counter of the draws handed out.
 
 The numbers themselves are a function of (seed, counter, index), computed inside kernels (Threefry); the host only
-reserves ranges of the counter, so that no two draws share one. In PyTorch's place, calls that are not compiled draw from
-a Mersenne Twister of the same seed instead.
+reserves ranges of the counter, so that no two draws share one. When genesis stands in for PyTorch, calls that are not compiled
+draw from a Mersenne Twister of the same seed instead.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Generator:
         return self._seed
 
     def reserve(self, draws: int) -> int:
-        """Set aside `draws` numbers of the stream; return the first one's place in it. Any thread may ask."""
+        """Set aside `draws` numbers of the stream; return the first one's position in it. Any thread may ask."""
         if draws < 0:
             raise ValueError(f"reserve: draws is {draws}; want 0 or more")
         # A range of the counter per draw, even in a program that replays: no two draws share a number.

@@ -41,7 +41,7 @@ class Speeds(NamedTuple):
 
 
 # 50e9 operations are 8 lanes, twice a cycle, at 3 GHz. With 20e9, GELU's exponential was kept, not recomputed: forward 0.91 ms
-# in place of 0.60, backward 1.1 in place of 0.65.
+# instead of 0.60, backward 1.1 instead of 0.65.
 ROUND = Speeds(memory=40e9, cache=20e9, operations=50e9, products=80e9, launch=2e-7, team=2e-6, cached=4e6)
 
 

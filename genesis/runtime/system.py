@@ -97,7 +97,7 @@ def free(address: int) -> None:
 
 
 def want_huge_pages(address: int, nbytes: int) -> None:
-    """A hint: one page fault per 2 MiB at the first touch in place of 512."""
+    """A hint: one page fault per 2 MiB at the first touch instead of 512."""
     if IS_LINUX and hasattr(mmap, "MADV_HUGEPAGE"):
         _libc.madvise(address, nbytes, mmap.MADV_HUGEPAGE)
 

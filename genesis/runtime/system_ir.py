@@ -9,7 +9,7 @@ those who sleep on it, each with a lock of its own. `sleep` may return without a
 
 Placement is Linux' alone: a system may wake a worker on the caller's own processor, where the two alternate for milliseconds:
 every sum then took one thread's time. So the caller bars sleeping workers from its processor while it wakes them, and a worker
-that finds itself there moves away before it begins. Measured: softmax of 2048 x 2048 stays at 1.0 ms in place of 2.2.
+that finds itself there moves away before it begins. Measured: softmax of 2048 x 2048 stays at 1.0 ms instead of 2.2.
 """
 
 from __future__ import annotations
@@ -254,13 +254,13 @@ define internal i64 @thread() {
 ; Let the workers up to %helpers run where this thread may, but not on processor %taken (-1: none is).
 define internal void @place_workers(ptr %team, i64 %helpers, i64 %taken) {
 entry:
-  %places = alloca [128 x i8], align 8
-  store [128 x i8] zeroinitializer, ptr %places, align 8
-  call i32 @sched_getaffinity(i32 0, i64 128, ptr %places)
+  %processors = alloca [128 x i8], align 8
+  store [128 x i8] zeroinitializer, ptr %processors, align 8
+  call i32 @sched_getaffinity(i32 0, i64 128, ptr %processors)
   %known = icmp ult i64 %taken, 1024
   br i1 %known, label %bar, label %next
 bar:
-  call void @bar(ptr %places, i64 %taken)
+  call void @bar(ptr %processors, i64 %taken)
   br label %next
 next:
   %p = phi i64 [ 1, %entry ], [ 1, %bar ], [ %p.next, %one ]
@@ -270,7 +270,7 @@ one:
   %thread.at = getelementptr %team, ptr %team, i32 0, i32 15, i64 %p, i64 3
   %thread = load atomic i64, ptr %thread.at monotonic, align 8
   %narrow = trunc i64 %thread to i32
-  call i32 @sched_setaffinity(i32 %narrow, i64 128, ptr %places)   ; EINVAL, if that leaves none
+  call i32 @sched_setaffinity(i32 %narrow, i64 128, ptr %processors)   ; EINVAL, if that leaves none
   %p.next = add i64 %p, 1
   br label %next
 finished:

@@ -1,6 +1,6 @@
 """What is drawn from a Mersenne Twister as LLVM IR: its words, even and normal numbers, and a shuffle.
 
-    words(ptr key, ptr out, i64 count)                count words; the place in the key of the next one is behind the key
+    words(ptr key, ptr out, i64 count)                count words; the position of the next one follows the key
     even_floats(ptr words, i64 blocks)                words to multiples of 2^-24 in [0, 1), 8 a block, in place
     normal_floats(ptr even, i64 blocks, float, float) even numbers to normal ones of a deviation and a mean, 16 a block
     spread_float(ptr even, i64 count, float, float)   even numbers times a width plus a start, fused; spread_double as well
@@ -61,8 +61,8 @@ class _Body:
         self.lines.append(f"  store {kind} {value}, ptr {address}, align 4")
 
     def at(self, base: str, index: str, offset: int = 0) -> str:
-        place = self.let(f"add i64 {index}, {offset}") if offset else index
-        return self.let(f"getelementptr i32, ptr {base}, i64 {place}")
+        element = self.let(f"add i64 {index}, {offset}") if offset else index
+        return self.let(f"getelementptr i32, ptr {base}, i64 {element}")
 
     @property
     def text(self) -> str:
@@ -106,12 +106,12 @@ define void @genesis_twister_words(ptr %key, ptr %out, i64 %count) {{
 entry:
   %keys = alloca [{2 * KEY} x i32], align 32
   %tempered = alloca [{KEY} x i32], align 32
-  %place.at = getelementptr i32, ptr %key, i64 {KEY}
-  %place.word = load i32, ptr %place.at
-  %place = zext i32 %place.word to i64
+  %position.at = getelementptr i32, ptr %key, i64 {KEY}
+  %position.word = load i32, ptr %position.at
+  %position = zext i32 %position.word to i64
   br label %next
 next:
-  %from = phi i64 [ %place, %entry ], [ %to, %give ]
+  %from = phi i64 [ %position, %entry ], [ %to, %give ]
   %given = phi i64 [ 0, %entry ], [ %given.next, %give ]
   %left = sub i64 %count, %given
   %done = icmp eq i64 %left, 0
@@ -154,7 +154,7 @@ give:
   br label %next
 finished:
   %from.word = trunc i64 %from to i32
-  store i32 %from.word, ptr %place.at
+  store i32 %from.word, ptr %position.at
   ret void
 }}
 """
@@ -240,8 +240,8 @@ def _normal() -> str:
     squared = b.real("fmul", _logarithm(b, share), -2.0)
     radius = b.let(f"call {_F} @llvm.sqrt.v8f32({_F} {squared})")
     sine, cosine = _sine_and_cosine(b, b.real("fmul", turn, 6.283185307179586))
-    for place, part in ((first, cosine), (second, sine)):
-        b.store(_F, b.fma(b.real("fmul", radius, part), "%stds", "%means"), place)
+    for address, part in ((first, cosine), (second, sine)):
+        b.store(_F, b.fma(b.real("fmul", radius, part), "%stds", "%means"), address)
     return b.text
 
 

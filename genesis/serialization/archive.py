@@ -94,7 +94,7 @@ class Archive:
         return info
 
     def _start(self, info: zipfile.ZipInfo) -> int:
-        """The place of a record's first byte in the file."""
+        """The offset of a record's first byte in the file."""
         self._file.seek(info.header_offset)
         header = self._file.read(_HEADER)
         if len(header) != _HEADER or header[:4] != b"PK\x03\x04" or info.flag_bits & 1:

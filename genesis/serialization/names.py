@@ -17,7 +17,7 @@ from genesis.ir.shapes import contiguous_strides
 from genesis.ir.sparse_layouts import SPARSE_LAYOUTS, SparseLayout
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
-from genesis.serialization.storage import MapLocation, Source, Storage, StorageKind, checked_layout, place_of
+from genesis.serialization.storage import MapLocation, Source, Storage, StorageKind, checked_layout, mapped_device
 from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
@@ -93,7 +93,7 @@ class Builder:
         if not 0 <= nbytes <= (sys.maxsize if limit is None else limit):
             raise damaged(f"storage {key!r} of {elements} elements")
         made = Storage(kind.dtype, nbytes)
-        device = place_of(made, location, self._map_location)
+        device = mapped_device(made, location, self._map_location)
         if self._source is None:
             made.allocate(device)
         else:
@@ -179,8 +179,8 @@ class Builder:
         checked_layout(math.prod(shape), dtype.itemsize, 0, shape, contiguous_strides(shape))
         if dtype is bool_:
             content = (np.frombuffer(content, np.uint8) != 0).tobytes()
-        place = place_of(Storage(dtype, len(content)), str(device), self._map_location)
-        return _rebuilt(wanted, content, shape, dtype, requires_grad, own_attributes(wanted, own), str(place))
+        target = mapped_device(Storage(dtype, len(content)), str(device), self._map_location)
+        return _rebuilt(wanted, content, shape, dtype, requires_grad, own_attributes(wanted, own), str(target))
 
 
 def _make_leaf(tensor: Tensor) -> None:
@@ -203,7 +203,7 @@ def _layout(name: Read) -> SparseLayout:
 
 def _device(name: Read, index: Read = None) -> Device:
     storage = Storage(None, 0)
-    return place_of(storage, str(name) if index is None else f"{name}:{index}", None)
+    return mapped_device(storage, str(name) if index is None else f"{name}:{index}", None)
 
 
 def _encoded(text: Read, encoding: Read = "utf-8") -> bytes:

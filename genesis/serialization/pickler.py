@@ -1,4 +1,4 @@
-"""The pickle of a file: tensors under PyTorch's names, with references to storages in the place of their bytes."""
+"""The pickle of a file: tensors under PyTorch's names, with references to storages instead of their bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _NAMES = {
 
 
 class _Reference:
-    """A root's storage, in the place of its bytes."""
+    """A reference to a root's storage, instead of its bytes."""
 
     __slots__ = ("identity",)
 

@@ -18,9 +18,9 @@ def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
             last = at.offset + sum((extent - 1) * stride for extent, stride in zip(at.shape, at.strides, strict=True))
             by_root.setdefault(id(root), []).append((at.offset, last, name))
     groups = []
-    for places in by_root.values():
+    for spans in by_root.values():
         reached = -1
-        for first, last, name in sorted(places):
+        for first, last, name in sorted(spans):
             if first > reached:
                 groups.append([name])
             else:

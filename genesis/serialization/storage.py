@@ -144,11 +144,11 @@ def checked_layout(elements: int, itemsize: int, offset: object, size: object, s
         f"{elements} elements")
 
 
-Place = Callable[[Storage, str], Storage | DeviceLike]
-MapLocation = DeviceLike | Mapping[DeviceLike, DeviceLike] | Place
+LocationMap = Callable[[Storage, str], Storage | DeviceLike]
+MapLocation = DeviceLike | Mapping[DeviceLike, DeviceLike] | LocationMap
 
 
-def place_of(storage: Storage, location: str, map_location: MapLocation) -> Device:
+def mapped_device(storage: Storage, location: str, map_location: MapLocation) -> Device:
     """The device of a storage that a file saw at `location`. Raises RuntimeError if it is not here."""
     chosen: Storage | DeviceLike
     if callable(map_location):

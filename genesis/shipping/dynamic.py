@@ -115,7 +115,7 @@ class Sizes:
         return made, scalars
 
     def varying(self, index: int, node: Node) -> Node:
-        """A node of the graph with a Formula in the place of each number that follows from sizes."""
+        """A node of the graph with a Formula instead of each number that follows from sizes."""
         return _with_numbers(node, [self.formulas.get((index, k), v) for k, v in enumerate(numbers_of(node))])
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ def numbers_of(node: Node) -> list[int | float]:
 
 
 def _with_numbers(node: Node, numbers: Sequence[Any]) -> Node:
-    """The node with others in the place of its numbers."""
+    """The node with other numbers."""
     values = iter(numbers)
     shape = tuple(_filled(node.shape, values))
     return Node(node.op, node.inputs, {name: _filled(value, values) for name, value in node.attrs.items()}, shape, node.dtype)

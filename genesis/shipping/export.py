@@ -163,13 +163,13 @@ def _formulas(
              if all(one == call for one in same)]
     columns = [_columns(one) for one in (graph, *others)]
     formulas: dict[tuple[int, int], Formula] = {}
-    for place, value in columns[0].items():
-        values = [column[place] for column in columns]
+    for key, value in columns[0].items():
+        values = [column[key] for column in columns]
         if any(repr(value) != repr(other) for other in values):
             formula = fitted(grid, values)
             if formula is None:
-                raise ExportError(_no_formula(graph, place, grid, values, dims))
-            formulas[place] = formula
+                raise ExportError(_no_formula(graph, key, grid, values, dims))
+            formulas[key] = formula
     return graph._replace(calls=calls), formulas
 
 
@@ -212,7 +212,7 @@ def _alike(graph: CallGraph, other: CallGraph, point: tuple[int, ...], dims: Seq
     for k, (one, two) in enumerate(zip(graph.nodes, other.nodes, strict=False)):
         if structure_of(one) != structure_of(two):
             raise ExportError(f"export: with {sizes} the function computes something else from {short(graph.lines[k])} on: "
-                              f"{two.op} in place of {one.op}")
+                              f"{two.op} instead of {one.op}")
     if len(graph.nodes) != len(other.nodes) or graph.outputs != other.outputs or graph.result != other.result:
         raise ExportError(f"export: with {sizes} the function computes {len(other.nodes)} values, not {len(graph.nodes)}")
     return other
@@ -224,9 +224,9 @@ def _columns(graph: CallGraph) -> dict[tuple[int, int], int | float]:
 
 
 def _no_formula(
-    graph: CallGraph, place: tuple[int, int], grid: Sequence[tuple[int, ...]], values: Sequence[Any], dims: Sequence[Dim]
+    graph: CallGraph, key: tuple[int, int], grid: Sequence[tuple[int, ...]], values: Sequence[Any], dims: Sequence[Dim]
 ) -> str:
     sizes = [size[0] if len(size) == 1 else size for size in grid]
-    line = short(graph.lines[place[0]]) if place[0] >= 0 else ""
+    line = short(graph.lines[key[0]]) if key[0] >= 0 else ""
     return (f"export: a number at {line or 'a scalar'} is {[*values]} for {', '.join(d.__name__ for d in dims)} of {sizes}; "
             "want one that is a polynomial of the sizes")

@@ -119,8 +119,8 @@ def _graph_of_json(told: Mapping[str, Any], state: dict[str, Tensor]) -> CallGra
 def _sizes_as_json(sizes: Sizes) -> dict[str, Any]:
     return {
         "dims": [[dim.__name__, dim.min, dim.max] for dim in sizes.dims], "axes": sizes.axes, "examples": sizes.examples,
-        "formulas": [[*place, formula.kind, [[c.numerator, c.denominator, *degrees] for c, degrees in formula.terms]]
-                     for place, formula in sizes.formulas.items()],
+        "formulas": [[*key, formula.kind, [[c.numerator, c.denominator, *degrees] for c, degrees in formula.terms]]
+                     for key, formula in sizes.formulas.items()],
     }
 
 

@@ -1,4 +1,4 @@
-"""Guards of attributes: of objects, classes and modules, with the place where each is found, or that it is not there."""
+"""Guards of attributes: of objects, classes and modules, with where each is found, or that it is missing."""
 
 from __future__ import annotations
 

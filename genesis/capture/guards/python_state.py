@@ -185,7 +185,7 @@ class Guards(Attributes):
         shared: dict[frozenset[str], frozenset[str]] = {}  # most objects of a class lack the same names
         for owner, label, names in self._hidden.values():
             absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
-            self.fail_if(f"not {self._dict_of(owner)}.keys().isdisjoint({absent})", f"what {label} has in place of its class")
+            self.fail_if(f"not {self._dict_of(owner)}.keys().isdisjoint({absent})", f"what {label} has instead of its class")
         for namespace, names in self._nowhere.values():
             known = self.constant((*names,))
             self.fail_if(f"not {self.constant(namespace)}.keys().isdisjoint({known})", "a global that is new")

@@ -119,7 +119,7 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs:
 
 
 def _plain(value: Any) -> Any:
-    """`value` with numbers in place of Numbers; lists, dicts and dataclasses keep their identity."""
+    """`value` with numbers instead of Numbers; lists, dicts and dataclasses keep their identity."""
     if type(value) is Number:
         return value.value
     if isinstance(value, tuple):

@@ -49,7 +49,7 @@ def _values(recorder: Recorder, result: object) -> dict[str, object]:
     for tensor, state in recorder.states.items():
         found[state.label] = tensor
         found[f"the gradient of {state.label}"] = tensor._grad
-    found["the place in the random numbers"] = rng.get_state()[1]
+    found["the position in the random numbers"] = rng.get_state()[1]
     return {name: leaf.numpy(force=True).copy() if isinstance(leaf, Tensor) else leaf for name, leaf in found.items()}
 
 

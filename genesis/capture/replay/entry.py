@@ -137,7 +137,7 @@ class Entry:
     def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
         """(True, what the recorded call would return), or (False, why) if it would go on in another way: nothing has happened.
 
-        FAULT in place of a result: the function has to be called, to fail where it fails.
+        FAULT instead of a result: the function has to be called, to fail where it fails.
         """
         if self.results.held:
             leaves = self.results.with_held(leaves)

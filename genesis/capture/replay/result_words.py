@@ -45,7 +45,7 @@ class ResultWords:
         self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])
 
     def renew(self) -> None:
-        """Find memory in place of what somebody owns, and for large results."""
+        """Allocate memory for large results, and instead of memory that somebody else owns."""
         self._disown()  # should this raise
         run = self.run
         self.release()  # what a call has left that came to nothing

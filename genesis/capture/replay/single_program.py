@@ -40,7 +40,7 @@ _NOTHING = Array.realized(Buffer(0), contiguous_layout((0,)), float32)  # of no 
 
 
 class Commit:
-    """Whether what a call changes has been put in place: before that it can be taken back."""
+    """Whether a call's changes are committed; before that they can be undone."""
 
     done = False
 
@@ -156,7 +156,7 @@ class SingleProgramReplay(HostProgram, Commit):
         return ordered
 
     def _gradients(self, results: Results, cleared: Sequence[Source]) -> tuple[list[Source], dict[int, Source]]:
-        """Whose gradients are new; and the values that are gradients in the place of others, with whose these were."""
+        """Whose gradients are new; and the values that replace gradients, with whose these were."""
         recipes = self._recipes = [recipe for _, recipe in results.gradients]
         self._builders = [None if recipe is None else tensor_builder(recipe, self._value) for recipe in recipes]
         graded = [source for source, _ in results.gradients]
@@ -176,7 +176,7 @@ class SingleProgramReplay(HostProgram, Commit):
         writers: dict[int, list[Source]] = {}
         for write in writes:
             writers.setdefault(write.output, []).append(write.source)
-        # One writer, the input's own tensor: then that alone owns the array, and its place is where the result belongs.
+        # One writer, the input's own tensor: then it alone owns the array, and the result may take its memory.
         over: list[tuple[int, int]] = []
         freed: list[tuple[int, int]] = []
         for value, (_, number, layout, *_) in enumerate(plan.outputs):

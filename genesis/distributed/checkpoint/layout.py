@@ -1,7 +1,7 @@
 """What a checkpoint is: a directory with a file of bytes for each rank, and `.metadata`, which says what lies where.
 
 The metadata is JSON: `save`, a name that no other save has; `tensors`, path -> {dtype, shape, parts}, where each part has
-its file, its place there, and its start and shape in the whole; `values`, path -> what is no tensor.
+its file, its offset there, and its start and shape in the whole; `values`, path -> what is no tensor.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class StateDictOptions:
     """What `get_state_dict` and its kin give, and what `set_state_dict` and its kin are given.
 
     Attributes:
-        full_state_dict: whole tensors in place of DTensors and parts.
+        full_state_dict: whole tensors instead of DTensors and parts.
         cpu_offload: tensors in the CPU's memory; with `full_state_dict` rank 0 alone gets them, and other ranks an empty one.
         ignore_frozen_params: without parameters that need no gradients.
         keep_submodule_prefixes: the whole names of what `submodules=` says, else those that it has there.
@@ -78,7 +78,7 @@ def _held(value: Tensor, parameter: Tensor) -> Any:
     sharding: Any = parameter.sharding  # type: ignore[attr-defined]
     if isinstance(parameter, ShardedParameter):  # rows, of any number on each rank
         shape = sum(parameter.sizes), *value.shape[1:]
-        start, whole = ([0] * len(shape), [*shape]) if sharding.within is None else sharding.within.place_of(shape)
+        start, whole = ([0] * len(shape), [*shape]) if sharding.within is None else sharding.within.span_of(shape)
         start[0] += parameter.start
         return Part(value, tuple(start), tuple(whole))
     return sharding.held(value)

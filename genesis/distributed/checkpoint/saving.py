@@ -37,10 +37,10 @@ def save(
 
     >>> import tempfile
     >>> genesis.distributed.init_process_group()
-    >>> weight, place = genesis.ones(3), tempfile.mkdtemp()
-    >>> genesis.distributed.checkpoint.save({"weight": weight, "step": 5}, checkpoint_id=place)
+    >>> weight, folder = genesis.ones(3), tempfile.mkdtemp()
+    >>> genesis.distributed.checkpoint.save({"weight": weight, "step": 5}, checkpoint_id=folder)
     >>> state = {"weight": genesis.zeros(3), "step": 0}
-    >>> genesis.distributed.checkpoint.load(state, checkpoint_id=place)
+    >>> genesis.distributed.checkpoint.load(state, checkpoint_id=folder)
     >>> state
     {'weight': tensor([1., 1., 1.]), 'step': 5}
     >>> genesis.distributed.destroy_process_group()

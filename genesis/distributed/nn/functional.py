@@ -118,7 +118,7 @@ def collective(row: Operation, tensor: Tensor, *arguments: Any) -> Tensor:
     """
     device = array_of(tensor).device
     if device is not CPU:
-        check_place(row.name, device, arguments[-1])
+        check_device(row.name, device, arguments[-1])
         reduce = next((setting for setting in arguments if isinstance(setting, str)), "")
         if reduce in rows.REDUCTIONS and GROUPS[arguments[-1]].size > 1 and (said := refusal(tensor.dtype, reduce)):
             raise ArgumentTypeError(f"{row.name}: {said}")
@@ -126,7 +126,7 @@ def collective(row: Operation, tensor: Tensor, *arguments: Any) -> Tensor:
     return call(row, (tensor, *arguments))  # type: ignore[no-any-return]
 
 
-def check_place(name: str, device: Device, number: int) -> None:
+def check_device(name: str, device: Device, number: int) -> None:
     """Raise ValueError for a device whose tensors the ranks of a group cannot communicate."""
     group, memory = GROUPS[number], device.memory
     if group.size == 1 and device.type == "cuda":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from genesis.autograd.backward_pass import backward
-from genesis.distributed.nn.functional import check_place
+from genesis.distributed.nn.functional import check_device
 from genesis.distributed.pipelining.link import Link
 from genesis.distributed.process_group import group_of
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
@@ -47,14 +47,14 @@ class PipelineStage:
             raise ArgumentError(f"PipelineStage: {num_stages} stages in a group of {own.size()} ranks; want one for each rank")
         if stage_index != own.rank():
             raise ArgumentError(f"PipelineStage: stage {stage_index} on rank {own.rank()} of the group; want {own.rank()}")
-        place = device_of(device)
-        if place is not CPU:
-            check_place("PipelineStage", place, own.number)
+        target = device_of(device)
+        if target is not CPU:
+            check_device("PipelineStage", target, own.number)
         self.submodule, self.stage_index, self.num_stages, self.group = submodule, stage_index, num_stages, own
         self.is_first, self.is_last = stage_index == 0, stage_index == num_stages - 1
         self.live: dict[int, tuple[Sequence[Tensor], Sequence[Tensor]]] = {}  # what came, and what it gave, by micro-batch
-        self._before = None if self.is_first else Link(own, stage_index - 1, is_next=False, device=place)
-        self._after = None if self.is_last else Link(own, stage_index + 1, is_next=True, device=place)
+        self._before = None if self.is_first else Link(own, stage_index - 1, is_next=False, device=target)
+        self._after = None if self.is_last else Link(own, stage_index + 1, is_next=True, device=target)
 
     def begin(self, count: int, before: int, after: int) -> None:
         """A step of `count` micro-batches begins: so many go ahead on either side before gradients come back."""

@@ -26,8 +26,8 @@ class Sharding:
         """What ranks hold together, of which this rank has `local`."""
         return DTensor(local, self.device_mesh, self.placements)
 
-    def place_of(self, shape: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Where this rank's part, of `shape`, begins in the whole, and the whole's shape."""
+    def span_of(self, shape: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The start of this rank's part, of `shape`, in the whole, and the whole's shape."""
         start, whole = [0] * len(shape), [*shape]
         for axis, placement in enumerate(self.placements):
             if isinstance(placement, Shard):

@@ -24,7 +24,7 @@ class CyclicLR(LRScheduler):
         mode: "triangular", cycles of one height; "triangular2", each half as high as the last; "exp_range", of the height
             gamma^step.
         gamma: see `mode`.
-        scale_fn: the height, in place of `mode`: a function of the cycle's number or of the step.
+        scale_fn: the height, instead of `mode`: a function of the cycle's number or of the step.
         scale_mode: "cycle" or "iterations", what scale_fn is given.
         cycle_momentum: whether momentum goes from `max_momentum` down to `base_momentum` and back.
         last_epoch: the step to resume after; -1 to begin.

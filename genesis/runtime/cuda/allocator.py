@@ -93,8 +93,8 @@ class Allocator:
 
     def _best(self, size: int, is_small: bool) -> _Block | None:
         free = self._free[is_small]
-        place = bisect.bisect_left(free, (size, 0))
-        return self._blocks[free.pop(place)[1]] if place < len(free) else None
+        index = bisect.bisect_left(free, (size, 0))
+        return self._blocks[free.pop(index)[1]] if index < len(free) else None
 
     def _segment(self, size: int, is_small: bool, wanted: int) -> _Block:
         """A new segment that a block of `size` fits into."""

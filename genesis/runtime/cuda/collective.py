@@ -31,7 +31,7 @@ class CollectiveProgram:
         self.group, self.engine, self.what = group, engine, what
         self.refused = _PAIR if what.between is not None else ""
         self._dtype, self._node = dtype, node
-        self._places, self._nbytes, self._awaits = (operand, result), nbytes, awaits
+        self._slots, self._nbytes, self._awaits = (operand, result), nbytes, awaits
         self.meet = group.meeting(what._replace(said=f"{what.said} on cuda"))
         # What other ranks than the root are left with is what they gave.
         self._copies = what.op in ("reduce_to", "gather_to") and group.rank != what.root
@@ -87,7 +87,7 @@ class CollectiveProgram:
     def _submit(self, values: Sequence[int | float]) -> bool:
         """Have the stream of what communicates do it; whether NCCL began it."""
         engine, dtype = self.engine, self._dtype
-        operand, result = [int(values[place.number]) + place.offset for place in self._places]
+        operand, result = [int(values[slot.number]) + slot.offset for slot in self._slots]
         if self._copies:
             engine.memory.gpu.copy(result, operand, self._nbytes, communicates=True)
         return engine.submit(engine.commands(self.what, dtype.name, dtype.itemsize, operand, result))

@@ -162,4 +162,4 @@ def _join(hold: Callable[[Mark], None], under_way: dict[object, Mark], begun: ob
 
 
 def _number(words: Sequence[int]) -> int:
-    return sum(word << _BITS * place for place, word in enumerate(words))
+    return sum(word << _BITS * digit for digit, word in enumerate(words))

@@ -14,7 +14,7 @@ import numpy as np
 from genesis.ir.annotations import Key
 
 Command = Callable[[], Any]  # a call that submits one launch; what it returns is the driver's status
-Mark = Any  # an event of the driver's; on the simulated GPU, a time and a place in a stream
+Mark = Any  # an event of the driver's; on the simulated GPU, a time and a position in a stream
 Image = bytes | Callable[..., None]  # machine code; on the simulated GPU, a function of (blocks, threads, arguments)
 Loaded = Any  # a function that `Gpu.load` returned, or a `Gemm`
 

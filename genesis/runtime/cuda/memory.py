@@ -89,7 +89,7 @@ class GpuMemory:
             return
         flat = values.reshape(-1).view(np.uint8)
         with self.lock:
-            # Two pieces in flight: the host copies one to its place while the GPU fills the other.
+            # Double buffering: the host copies one piece out while the GPU fills the other.
             waiting: deque[tuple[np.ndarray, np.ndarray, Mark]] = deque()
             for start in range(0, flat.nbytes, CHUNK):
                 if len(waiting) == 2:

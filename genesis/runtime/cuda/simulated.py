@@ -98,10 +98,10 @@ class SimulatedGpu(Gpu):
         return np.empty(nbytes, np.uint8)
 
     def _bytes(self, address: int, nbytes: int | None = None) -> np.ndarray:
-        """The bytes from an address on, to the end of the memory that was asked for in one piece, or fewer."""
-        place = bisect.bisect_right(self._addresses, address) - 1
-        start = self._addresses[place] if place >= 0 else 0
-        rest = self._memory[start][address - start :] if place >= 0 else np.empty(0, np.uint8)
+        """The bytes from an address on, to the end of its allocation or `nbytes`."""
+        index = bisect.bisect_right(self._addresses, address) - 1
+        start = self._addresses[index] if index >= 0 else 0
+        rest = self._memory[start][address - start :] if index >= 0 else np.empty(0, np.uint8)
         if len(rest) < (nbytes or 1):
             raise RuntimeError(f"CUDA: {nbytes or 1} bytes at {address:#x} are not in the GPU's memory")
         return rest[:nbytes]
@@ -114,8 +114,8 @@ class SimulatedGpu(Gpu):
         values[:] = self._bytes(address, values.nbytes)
 
     def copy(self, address: int, source: int, nbytes: int, communicates: bool = False) -> None:
-        places = self._bytes(address, nbytes).ctypes.data, self._bytes(source, nbytes).ctypes.data
-        self.do(partial(ctypes.memmove, *places, nbytes), communicates)
+        addresses = self._bytes(address, nbytes).ctypes.data, self._bytes(source, nbytes).ctypes.data
+        self.do(partial(ctypes.memmove, *addresses, nbytes), communicates)
 
     def clear(self, address: int, nbytes: int) -> None:
         self.submitted[0] += 1

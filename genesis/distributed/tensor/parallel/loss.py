@@ -34,12 +34,12 @@ def loss_parallel_cross_entropy(
     group = device_mesh.get_group()
     with recording(False) as again, again:
         greatest = all_reduce(input.amax(1), "max", group)
-        place = target - group.rank() * input.shape[1]
-        here = (place >= 0) & (place < input.shape[1])
+        index = target - group.rank() * input.shape[1]
+        here = (index >= 0) & (index < input.shape[1])
         counted = target != ignore_index
     scores = input - greatest.reshape(-1, 1)
     total = redistribute_local(scores.exp().sum(1), Partial(), Replicate(), group)
-    own = scores.gather(1, place.clamp(0, input.shape[1] - 1).reshape(-1, 1)).reshape(-1) * here
+    own = scores.gather(1, index.clamp(0, input.shape[1] - 1).reshape(-1, 1)).reshape(-1) * here
     losses = (total.log() - redistribute_local(own, Partial(), Replicate(), group)) * counted
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / counted.sum()
 

@@ -59,8 +59,8 @@ class ColwiseParallel(ParallelStyle):
         shard_parameters(module, device_mesh, parts, src_data_rank)
         group = device_mesh.get_group()
         # each rank's outputs are a term of the gradient of what all of them read
-        _place_inputs(module, group, [(self.input_layouts, Replicate())], Partial() if isinstance(module, Linear) else None)
-        _place_outputs(module, group, [(Shard(-1), self.output_layouts)])
+        _move_inputs(module, group, [(self.input_layouts, Replicate())], Partial() if isinstance(module, Linear) else None)
+        _move_outputs(module, group, [(Shard(-1), self.output_layouts)])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(input_layouts={self.input_layouts}, output_layouts={self.output_layouts})"
@@ -87,12 +87,12 @@ class RowwiseParallel(ParallelStyle):
             shard_parameters(module, device_mesh, {"weight": Shard(1), "bias": Replicate()}, src_data_rank)
             if isinstance(wanted, Shard) and module.bias is not None:
                 _add_gradients(module.bias, group)
-            _place_inputs(module, group, [(self.input_layouts or Shard(-1), Shard(-1))])
+            _move_inputs(module, group, [(self.input_layouts or Shard(-1), Shard(-1))])
             module.forward = _SumOfLinears(module, wanted, group)  # type: ignore[method-assign]
         else:
             table = _embedding(module, self)
             shard_parameters(table, device_mesh, {"weight": Shard(0)}, src_data_rank)
-            _place_inputs(table, group, [(self.input_layouts or Replicate(), Replicate())])
+            _move_inputs(table, group, [(self.input_layouts or Replicate(), Replicate())])
             table.forward = _SumOfRows(table, wanted, group)  # type: ignore[method-assign]
 
     __repr__ = ColwiseParallel.__repr__
@@ -144,7 +144,7 @@ class PrepareModuleInput(ParallelStyle):
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
         """Move the inputs before each call."""
-        _place_inputs(module, device_mesh.get_group(), self.moves, None, self.named_moves)
+        _move_inputs(module, device_mesh.get_group(), self.moves, None, self.named_moves)
 
 
 class PrepareModuleOutput(ParallelStyle):
@@ -155,7 +155,7 @@ class PrepareModuleOutput(ParallelStyle):
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
         """Move the results after each call."""
-        _place_outputs(module, device_mesh.get_group(), self.moves)
+        _move_outputs(module, device_mesh.get_group(), self.moves)
 
 
 # ---- what they share ----
@@ -185,9 +185,9 @@ class _SumOfRows:
         self.padding = padding - self.first if padding is not None and 0 <= padding - self.first < self.rows else None
 
     def __call__(self, input: Tensor) -> Tensor:
-        place = input - self.first
-        here = (place >= 0) & (place < self.rows)
-        found = functional.embedding(place.clamp(0, self.rows - 1), self.module.weight, self.padding)
+        index = input - self.first
+        here = (index >= 0) & (index < self.rows)
+        found = functional.embedding(index.clamp(0, self.rows - 1), self.module.weight, self.padding)
         return redistribute_local(found * here.unsqueeze(-1), Partial(), self.wanted, self.group)
 
 
@@ -213,32 +213,32 @@ def _moves(name: str, comes: Layouts | None, wanted: Layouts | None) -> Moves:
     return [*zip(before, after, strict=True)]
 
 
-def _placed(value: Any, move: tuple[Placement | None, Placement | None], group: ProcessGroup, gradient: Any = None) -> Any:
+def _moved(value: Any, move: tuple[Placement | None, Placement | None], group: ProcessGroup, gradient: Any = None) -> Any:
     source, target = move
     if source is None or target is None or not isinstance(value, Tensor):
         return value
     return redistribute_local(value, source, target, group, gradient)
 
 
-def _place_inputs(
+def _move_inputs(
     module: Module, group: ProcessGroup, moves: Moves, gradient: Placement | None = None,
     named: dict[str, tuple[Placement, Placement]] | None = None,
 ) -> None:
     """Move what a module is given before each call."""
     def move(module: Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        placed = [_placed(value, how, group, gradient) for value, how in zip(inputs, moves, strict=False)]
-        known = {name: _placed(options[name], how, group) for name, how in (named or {}).items() if name in options}
-        return (*placed, *inputs[len(placed) :]), {**options, **known}
+        moved = [_moved(value, how, group, gradient) for value, how in zip(inputs, moves, strict=False)]
+        known = {name: _moved(options[name], how, group) for name, how in (named or {}).items() if name in options}
+        return (*moved, *inputs[len(moved) :]), {**options, **known}
 
     module.register_forward_pre_hook(move, with_kwargs=True)
 
 
-def _place_outputs(module: Module, group: ProcessGroup, moves: Moves) -> None:
+def _move_outputs(module: Module, group: ProcessGroup, moves: Moves) -> None:
     """Move what a module gives after each call."""
     def move(module: Module, inputs: Any, output: Any) -> Any:
         if not isinstance(output, tuple):
-            return _placed(output, moves[0], group)
-        return (*[_placed(value, how, group) for value, how in zip(output, moves, strict=False)], *output[len(moves) :])
+            return _moved(output, moves[0], group)
+        return (*[_moved(value, how, group) for value, how in zip(output, moves, strict=False)], *output[len(moves) :])
 
     module.register_forward_hook(move)
 
