@@ -321,8 +321,7 @@ def _points(nest: Nest, needed: Sequence[int], body: Callable[[], None]) -> None
 def _reduce(nest: Nest, accumulator: Accumulator, i: Instruction) -> None:
     """Accumulate the value of reduction `i` at the point at hand; a product in a block is fused with the sum."""
     source = nest.kernel.instructions[i.args[0]]
-    # Convolutions are such sums over windows that are read in place: 205 GFlop/s forward, where first versions had 17 and
-    # 128.
+    # Convolutions are such sums over windows that are read in place: 205 GFlop/s forward, where first versions had 17 and 128.
     if nest.blocks and i.name == "sum" and source.name == "mul" and i.dtype.name in ("float32", "float64"):
         accumulator.add_product(value_of(nest, source.args[0]), value_of(nest, source.args[1]), nest.mask)
     else:
