@@ -56,10 +56,10 @@ def lower(
     nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = (),
     awaited: Sequence[int] = (),
 ) -> Lowered:
-    """Lower a graph for `target`; `scalars` gives for each scalar slot float64 or int64.
+    """Lower a graph for `target`; `scalars` gives the dtype of each scalar slot, float64 or int64.
 
-    The values `saved` are outputs too, and may share their memory with others. Those `awaited` are computed, read or not:
-    other processes wait for them.
+    The values `saved` are outputs too, and may share memory with others. Those `awaited` are computed even if nothing reads
+    them: other processes wait for them.
     """
     real = split_complex(nodes, [*outputs, *saved, *awaited])
     graph = simplify(real.nodes, real.outputs)
@@ -78,7 +78,7 @@ def lower(
     graph = graph._replace(outputs=graph.outputs[: len(outputs) + len(saved)])
     graph = prepare_writes(graph)
     _check(graph)
-    while True:  # a value that no index map reaches is copied, and fusion begins anew: it may now choose other groups
+    while True:  # values without an index map are copied, and fusion starts over: it may choose other groups
         partition = fuse(graph.nodes, graph.outputs, target, scalars)
         stages, unreachable = order(graph.nodes, partition, target.native)
         if not unreachable:

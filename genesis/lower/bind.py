@@ -1,7 +1,7 @@
-"""Binding: instructions whose index maps are numbers become a Kernel, whose maps are words: its axes, its lanes, its text.
+"""Binding: instructions with numeric index maps become a Kernel, whose strides and extents are words.
 
-Before: the instructions of a loop nest, in order. After: a kernel that knows no size, and what fills its words. Kernels of one
-structure are one text, whatever their sizes: 100, 101 and 500 rows are one kernel.
+Before: the instructions of a loop nest, in order. After: a kernel without sizes, and the contents of its words. Kernels of one
+structure share one text: 100, 101 and 500 rows are one kernel. Also chosen here: the lane axis, unrolled axes and tiles.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from genesis.lower.group import COLUMN, FINAL, FULL, Axis
 from genesis.lower.index_map import IndexMap
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAttrs, Kernel, KernelArg
 
-# Elements that a vector may step over: a wide load taken apart by shuffles then beats a gather. Pooling, whose windows are
-# 2 x 2, takes 0.6 ms a layer so, and 2.3 with gathers.
+# The stride up to which a wide load, deinterleaved by shuffles, beats a gather. Pooling with windows of 2 x 2 takes 0.6 ms a
+# layer instead of 2.3 with gathers.
 MOST_STRIDE = 4
 LEAST_TILE = 8  # elements along each side
 LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
-HORIZONTAL_REDUCE = 16  # elements of a row that take as long as it takes to make one number of its sum's lanes
-# What an access is worth along an axis, by its stride: one that runs backwards is a load and a shuffle, one of every other
-# element a wide load and a shuffle, and others are gathers.
+HORIZONTAL_REDUCE = 16  # elements of a row that take as long as one horizontal reduction
+# The worth of an access along an axis, by its stride: backwards it is a load and a shuffle, of every other element a wide load
+# and a shuffle; other strides are gathers.
 _LANE_SCORE, GATHERED = {1: 3, -1: 2, 2: 2, 0: 1}, -1 / 2
 _COPIES = frozenset(("load", "store", "clone"))
-# What an access once a row weighs beside one at every point, when the lane axis is chosen. Weighed alike, mean and variance of
-# rows gather down the rows: 13.0 ms (2048 x 2048) and 0.25 so. Four numbers for each channel, as of batch norm, weigh no more:
-# images would be turned round, channels last and back.
+# The weight of an access per row relative to one per point, when the lane axis is chosen. With equal weights, mean and variance
+# of rows would gather down the rows: 13.0 ms (2048 x 2048) instead of 0.25. The four numbers per channel of batch norm must not
+# outweigh the image: it would be transposed to channels last and back.
 ROW_WEIGHT = 1 / 16
 
 
 class UnboundInstruction(NamedTuple):
-    """An instruction whose map is numbers, not yet words; `origin` is the value that it belongs to."""
+    """An instruction with a numeric map, not yet words; `origin` is the value that it belongs to."""
 
     name: str
     args: tuple[int, ...]
@@ -55,7 +55,7 @@ def bind(
     if unroll:
         vectors = _tiled(axes, instructions, maps, vectors)
     kernel, extents = _bound(axes, instructions, maps, vectors)
-    if vectors.tiled is not None and kernel.is_product:  # its blocks of sums read few elements for each product as it is
+    if vectors.tiled is not None and kernel.is_product:  # its blocks of sums read few elements per product anyway
         kernel, extents = _bound(axes, instructions, maps, vectors._replace(tiled=None, turned=()))
     return kernel, extents
 
@@ -63,9 +63,9 @@ def bind(
 def _bound(
     axes: Sequence[Axis], instructions: Sequence[UnboundInstruction], maps: Sequence[IndexMap | None], vectors: _Vectors
 ) -> tuple[Kernel, tuple[int, ...]]:
-    """The kernel of these vectors, and its axes' extents."""
+    """The kernel vectorized so, and its axes' extents."""
     lane, tiled = vectors.lane, vectors.tiled
-    # A tile is of lanes and the loop around them: of the kept axes the tiled one is the last.
+    # A tile covers the lanes and the loop around them: the tiled axis is the last of the kept axes.
     order = sorted([a for a in range(len(axes)) if a != lane], key=lambda a: (axes[a][1], a == tiled))
     order += [lane] if lane is not None else []
     axes = [axes[a] for a in order]
@@ -85,7 +85,7 @@ def _bound(
 
 
 def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list[Axis], list[IndexMap | None]]:
-    """Neighbouring axes that every map crosses as one become one; axes of extent 1 go."""
+    """Merge neighbouring axes that have a common stride in every map, and drop axes of extent 1."""
     keep = [a for a, (extent, _) in enumerate(axes) if extent != 1]
     result = [axes[a] for a in keep]
     strides = [None if m is None else [m.strides[a] for a in keep] for m in maps]
@@ -105,8 +105,8 @@ def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list
 
 
 class _Vectors(NamedTuple):
-    """The axis to run as vectors, the short axes to unroll in them, whether they step over elements of other vectors, and the
-    axis that is tiled together with the lanes (see `Kernel`)."""
+    """The lane axis, the unrolled axes, whether vectors interleave, and the axis tiled together with the lanes (see
+    `Kernel`)."""
 
     lane: int | None
     unrolled: Collection[int] = ()
@@ -118,10 +118,10 @@ class _Vectors(NamedTuple):
 def _vectorized(
     axes: Sequence[Axis], instructions: Sequence[UnboundInstruction], maps: Sequence[IndexMap | None], unroll: bool
 ) -> _Vectors:
-    """The lane axis is the one along which most accesses are to neighbours.
+    """Choose the lane axis: the one along which most accesses are contiguous.
 
-    A short axis is unrolled if some access, at every point, is to neighbours along it where it steps over them along the lanes.
-    Then what a vector steps over is what the others read, and one wide load serves all.
+    A short axis is unrolled if some access, at every point, is contiguous along it and strided by its extent along the lanes:
+    the elements that one vector skips are those of the others, and one wide load serves all.
     """
     names = {i.name for i in instructions}
     in_order, columns = not names.isdisjoint(("scatter", "scan")), any(i.level == COLUMN for i in instructions)
@@ -152,10 +152,10 @@ def _vectorized(
 
     lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
     if lane is not None and in_order and (unroll or "scan" in names) and all(strides[lane] != 1 for _, strides in accesses):
-        return _Vectors(None)  # row by row: each reads and writes along itself
+        return _Vectors(None)  # row by row: each row is contiguous
     if lane is not None and unroll and names <= _COPIES and axes[lane][0] <= MOST_STRIDE and len(axes) > 1:
-        # Edges two columns wide, 18,432 of them, took 150 us of a pad, and 40 to 50 so, beside other work.
-        return _Vectors(None, {lane})  # one by one: a vector under a mask takes longer than these few
+        # 18,432 edges of two columns took 150 us of a pad, and 40 to 50 as scalars.
+        return _Vectors(None, {lane})  # scalar: a masked vector takes longer than so few elements
     every_other = unroll and lane is not None and not in_order and any(strides[lane] == 2 for _, strides in accesses)
     return _Vectors(lane, {axis for of, axis in short if of == lane}, every_other or any(of == lane for of, _ in stepping))
 
@@ -163,8 +163,8 @@ def _vectorized(
 def _lane_axes(axes: Sequence[Axis], names: Collection[str], in_order: bool, columns: bool) -> list[int]:
     """The axes that may be lanes, innermost first.
 
-    A scatter or a scan goes along reduced axes one element after the other. A place among several reduced axes (argmax) is
-    counted with the last one running fastest. Sums of columns are kept beside rows, along which lanes run.
+    Scatters and scans go along reduced axes in order. A position among several reduced axes (argmax) counts the last one
+    fastest. Column sums accumulate while lanes run along rows.
     """
     reduced = [axis for axis, (_, r) in enumerate(axes) if r]
     barred = reduced if in_order else reduced[:-1] if any(name.startswith("arg") for name in names) else ()
@@ -174,9 +174,9 @@ def _lane_axes(axes: Sequence[Axis], names: Collection[str], in_order: bool, col
 def _tiled(
     axes: Sequence[Axis], instructions: Sequence[UnboundInstruction], maps: Sequence[IndexMap | None], vectors: _Vectors
 ) -> _Vectors:
-    """With the axis along which most of those accesses are to neighbours that are not along lanes, if there are any.
+    """Choose the tiled axis: the one along which most accesses that are strided along lanes are contiguous, if any.
 
-    Tiles pay from a few rows on, and whole rows of lanes that are reduced have to fit into a cache.
+    Tiles pay from a few rows on; where lanes are reduced, whole rows have to fit into a cache.
     """
     lane = vectors.lane
     if lane is None or vectors.strided or axes[lane][0] < LEAST_TILE or (axes[lane][1] and axes[lane][0] > LONGEST_TILE):
@@ -195,10 +195,9 @@ def _tiled(
 
 
 def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap, unroll: bool, repeated: bool) -> float:
-    """What an access weighs when the lane axis is chosen; it is `repeated` if another varies over its axes and more. Where
-    nothing is unrolled, its elements' share of all points.
+    """The weight of an access in the choice of the lane axis; it is `repeated` if another one varies over its axes and more.
 
-    There lanes are threads, which wait for memory together: what a row or a column has once comes from a cache.
+    Without unrolling, lanes are a GPU's threads: the weight is the access' share of all points, as caches serve repetitions.
     """
     if unroll or instruction.name not in ("load", "store"):
         return ROW_WEIGHT if repeated or instruction.level != FULL else 1.0
@@ -223,13 +222,13 @@ class _Binder:
         self.instructions: list[Instruction] = []
         self.words = [KernelArg("extent", extent) for extent, _ in axes]
         self.words += [KernelArg("block"), KernelArg("blocks")] if vectors.lane is not None else []
-        self.alike: dict[tuple[object, ...], tuple[int | str, ...]] = {}  # a value and strides there -> the strides' words
+        self.alike: dict[tuple[object, ...], tuple[int | str, ...]] = {}  # a value and its strides -> the strides' words
 
     def add(self, raw: UnboundInstruction, at: IndexMap | None) -> None:
         access = None if at is None else self._access(raw, at)
         attrs = raw.attrs
-        # A word says whether a store goes past the caches, so that small and large outputs share a kernel. Where large ones do,
-        # silu(a * b + c) takes 1.82 ms instead of 2.24.
+        # A word says whether stores bypass the caches, so that small and large outputs share a kernel. For large ones it makes
+        # silu(a * b + c) 1.82 ms instead of 2.24.
         turned = len(self.instructions) in self.turned
         if raw.name == "store" and raw.level == FULL and access is not None and (turned or access.strides[-1:] == (1,)):
             attrs += (("stream", self._word(KernelArg("stream", raw.storage))),)
@@ -251,9 +250,9 @@ class _Binder:
         self.words.append(KernelArg("stride", at.offset) if raw.storage is None else
                           KernelArg("pointer", raw.storage, at.offset * raw.dtype.itemsize))
         is_lanes_load = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.turned
-        backwards = last if is_lanes_load else None  # the axis along which a stride of -1 is known
-        known = self._is_known if raw.dtype.category < 3 else _is_unit  # two numbers a place: none steps over others
-        # Accesses to a value that go through it alike have their words in common, and code generation their offsets.
+        backwards = last if is_lanes_load else None  # a stride of -1 is compiled in along this axis
+        known = self._is_known if raw.dtype.category < 3 else _is_unit  # complex elements are never deinterleaved
+        # Accesses to a value with equal strides share words, so code generation shares their offsets.
         alike = raw.storage, raw.dtype, backwards, at.strides
         if alike not in self.alike:
             self.alike[alike] = tuple([
@@ -262,14 +261,14 @@ class _Binder:
         return Access(pointer, self.alike[alike], raw.dtype)
 
     def _is_known(self, stride: int, axis: int, innermost: bool) -> bool:
-        """Whether the code depends on a stride, so that it is no word."""
-        # A known stride is part of the kernel's text. Were all known, each size would compile its own.
+        """Whether a stride is compiled in rather than a word."""
+        # A known stride is part of the kernel's text. If all were known, each size would compile a kernel.
         if stride in (0, 1):
             return not stride or innermost or axis in self.unrolled
         return self.strided and innermost and 1 < stride <= MOST_STRIDE
 
     def _varies(self, raw: UnboundInstruction, at: IndexMap | None) -> frozenset[int]:
-        """The axes that a value varies over: those of its arguments and of its own map, but for what it reduces."""
+        """The axes that a value varies over: those of its arguments and of its own map, without the reduced ones."""
         found = frozenset[int]().union(*[self.instructions[a].varies for a in raw.args])
         if at is not None:
             found |= frozenset(axis for axis, a in enumerate(self.order) if at.strides[a])

@@ -1,7 +1,7 @@
 """Building: from a group of nodes to kernels, by reading every value through its index map.
 
-Before: a group, whose nodes have levels. After: its kernels. A value is computed at a map: where its element lies, among the
-value's row-major elements, at each point of the loop nest. Views change maps and nothing else, so they vanish.
+Before: a group, whose nodes have levels. After: its kernels. A value is computed at a map, which says which of its row-major
+elements is needed at each point of the loop nest. Views only change maps, so they vanish.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from genesis.ops.registry import PRIMITIVES
 
 
 class Store(NamedTuple):
-    """Value `node`, of the given level, goes to `layout` of the storage of `target` (None: all of it)."""
+    """Store value `node`, computed at a level, to `layout` of the memory of `target` (None: all of it)."""
 
     node: int
     level: str
@@ -42,7 +42,7 @@ class Store(NamedTuple):
 
 
 class KernelCall(NamedTuple):
-    """A kernel and the extents it runs over; `reads` and `writes` are the values whose storage it touches."""
+    """A kernel and the extents it runs over; `reads` and `writes` are the values whose memory it touches."""
 
     kernel: Kernel
     extents: tuple[int, ...]
@@ -65,7 +65,7 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
     assert group.kind in WRITES, group.kind
     if all(nodes[write].attrs.get("rest") == "unread" for write in group.members):
         return kernels.writing_parts([nodes[write] for write in group.members], index)
-    # One after the other into a copy of the first base, which is the memory of the last.
+    # In order, into a copy of the first base, which is the memory of the last write.
     copy = kernels.copying(nodes[group.members[0]].inputs[0], index)
     return [copy, *(kernels.writing(write, index) for write in group.members)]
 
@@ -78,7 +78,7 @@ class _Kernels:
         self.partition = partition
 
     def storing(self, axes: tuple[Axis, ...], stores: Sequence[Store], group: Group | None = None) -> KernelCall:
-        """The kernel that computes and stores values; those of `group` at its levels, others at any."""
+        """The kernel that computes and stores values; members of `group` at their levels, others at any."""
         def emit(build: _Build) -> None:
             for store in stores:
                 at = canonical_map(build.axes, store.level)
@@ -111,7 +111,7 @@ class _Kernels:
         return [self.storing(pattern_of((numel(shape),), ()), parts) for shape, parts in stores.items()]
 
     def scan(self, index: int) -> KernelCall:
-        """Along `dim` one element after the other, the other axes side by side."""
+        """A kernel that scans along `dim` in order, vectorized over the other axes."""
         # Running sums of 4M numbers take 2.0 to 3.6 ms, along rows or across them (torch 2.1 to 16.7).
         node = self.nodes[index]
 
@@ -123,7 +123,7 @@ class _Kernels:
         return self._built(pattern_of(node.shape, (node.attrs["dim"],)), emit)
 
     def writing(self, index: int, target: int) -> KernelCall:
-        """The kernel that writes what a `put` or a `scatter` does into the memory of `target`."""
+        """The kernel of a `put` or a `scatter` that writes into the memory of `target`."""
         node = self.nodes[index]
         if PRIMITIVES[node.op].kind == "scatter":
             return self.scatter(index, target)
@@ -131,7 +131,7 @@ class _Kernels:
         return self.copying(node.inputs[1], target, _layout_of(node))
 
     def scatter(self, index: int, target: int) -> KernelCall:
-        """Along `dim` one source after the other, the other axes side by side: no two writers meet."""
+        """A kernel that scatters along `dim` in order, in parallel over the other axes: so no two writers collide."""
         node = self.nodes[index]
         (_, where, source), dim, strides = node.inputs, node.attrs["dim"], contiguous_strides(node.shape)
 
@@ -147,13 +147,13 @@ class _Kernels:
         return self._built(pattern_of(self.nodes[where].shape, (dim,)), emit)
 
     def _built(self, axes: tuple[Axis, ...], emit: Callable[[_Build], None], group: Group | None = None) -> KernelCall:
-        """Build, beginning anew with finer axes whenever a map needs one split."""
+        """Build a kernel, starting over with finer axes whenever a map needs one split."""
         while True:
             build = _Build(self.nodes, self.partition, group, axes)
             try:
                 emit(build)
                 return build.finished()
-            # All instructions so far read at maps of the coarser axes. Axes only become finer, so this ends.
+            # The instructions so far have maps over the coarser axes. Axes only become finer, so this terminates.
             except SplitAxis as split:
                 axes = split.applied(axes)
 
@@ -167,7 +167,7 @@ def _without(strides: Shape, dim: int) -> Shape:
 
 
 class _Build:
-    """One kernel under construction: its instructions so far, and which of them gives a value at a map."""
+    """A kernel under construction: its instructions, and which of them computes a value at a map."""
 
     def __init__(self, nodes: Sequence[Node], partition: Partition, group: Group | None, axes: tuple[Axis, ...]) -> None:
         self.nodes = nodes
@@ -200,17 +200,17 @@ class _Build:
     # ---- values ----
 
     def value(self, index: int, at: IndexMap) -> int:
-        """The instruction that gives value `index` at map `at`."""
+        """The instruction that computes value `index` at map `at`."""
         try:
             index, at = pull_views(self.nodes, index, at, self.extents)
             at = self._normal(at)
-            # A value that is read at two maps is computed at both: it has no memory to be read from.
+            # A value read at two maps is computed twice: it has no memory.
             key = (index, at)
             found = self.memo.get(key)
             if found is None:
                 found = self.memo[key] = self._compute(index, at)
         except Unmappable as refusal:
-            if refusal.index < 0:  # the innermost value that cannot be read this way
+            if refusal.index < 0:  # report the innermost value that cannot be read this way
                 refusal.index = index
             raise
         return found
@@ -227,7 +227,7 @@ class _Build:
         if kind == "source":
             return self._source(index, node, at)
         here = self.partition.home[index] is self.group
-        # In memory, it is read; in registers of another group, it is computed again here; a reduction is never computed again.
+        # Loaded from memory; or recomputed here if it is in another group's registers. Reductions are never recomputed.
         if not here and (index in self.partition.materialized or kind not in ("elementwise", "gather")):
             return self._load(index, node, at)
         if kind == "reduce":
@@ -250,30 +250,30 @@ class _Build:
     def _reduction(self, index: int, node: Node, at: IndexMap) -> int:
         assert self.partition.home[index] is self.group is not None
         level = self.group.levels[index]
-        # A reduction's result is in registers of the point that computed it, where no other point can read it.
+        # A reduction's result is in registers: only the point that computed it can read it.
         if at != self._normal(canonical_map(self.axes, level)):
             refusal = Unmappable(f"%{index} is read away from where it is computed")
             refusal.index = index
             raise refusal
         over = ROW if level == FINAL and self._is_of_rows(node, self.group) else FULL
         value = self.value(node.inputs[0], canonical_map(self.axes, over))
-        step = self.instructions[value].step + 1  # the next pass: a reduction's result is there when all points are done
+        step = self.instructions[value].step + 1  # the next pass: a reduction is complete after all points
         return self.add(UnboundInstruction(node.op, (value,), node.dtype, level, step, index, attrs=(("over", over),)))
 
     def _is_of_rows(self, node: Node, group: Group) -> bool:
-        """Whether a reduction of everything reduces values that there is one of for each row."""
+        """Whether a total reduces row values."""
         size = self.nodes[node.inputs[0]].numel
         return group.reduces and size == group.numel(ROW) != group.numel(FULL)
 
     def level_and_step(self, args: Sequence[int]) -> tuple[str, int]:
-        """The level and step of an elementwise value: the innermost and latest of its arguments'."""
+        """The level and step of an elementwise value: the innermost level and the latest step of its arguments."""
         levels = [self.instructions[a].level for a in args]
         step = max((self.instructions[a].step for a in args), default=0)
         level = next((level for level in (COLUMN, FULL, ROW, FINAL) if level in levels), "uniform")
         return level, step
 
     def _level_of(self, at: IndexMap) -> str:
-        """The level of what is read at a map alone: once a row if it varies along no reduced axis."""
+        """The level of a load, by its map: once a row if it varies along no reduced axis."""
         used = [axis for axis, s in enumerate(at.strides) if s]
         if not used:
             return "uniform"
@@ -287,7 +287,7 @@ class _Build:
             word = (KernelArg("constant", node.attrs["value"], node.dtype) if slot is None
                     else KernelArg("scalar", slot, self.partition.scalars[slot]))
             return self.add(UnboundInstruction("word", (), node.dtype, "uniform", 0, index, words=(word,)))
-        nowhere = IndexMap(0, (0,) * len(self.axes))  # of a seed or a counter, which all elements share
+        nowhere = IndexMap(0, (0,) * len(self.axes))  # for a seed or a counter, which all elements share
         args = tuple([self.value(i, nowhere) for i in node.inputs])
         name = "index" if node.op == "iota" else node.op
         return self.add(UnboundInstruction(name, args, node.dtype, self._level_of(at), 0, index, at))

@@ -1,11 +1,9 @@
-"""Convolutions of few rows: matrix products of overlapping windows become elementwise products and sums, which read windows in
-place.
+"""Convolutions of few rows: products of overlapping windows become sums of elementwise products that read windows in place.
 
-Before: a simplified graph. After: no matrix product of few rows reads windows that overlap. Such a product and the sum over its
-batch that alone reads it (a weight gradient) are one sum. Code generation computes such sums in blocks that stay in registers.
-Other products pack windows, which takes as long as a few rows of products do (see `codegen/cpu/product`).
-After `sum_batches`, other sums over leading batch axes of a product that nothing else reads are products with `summed`, the
-number of those axes.
+Before: a simplified graph. After: no matrix product of few rows reads overlapping windows. Such a product, and a sum over its
+batch that is its only reader (a weight gradient), are one sum, computed in register blocks. Other products pack windows, which
+takes as long as a few rows of products (see `codegen/cpu/product`). After `sum_batches`, a sum over leading batch axes that is
+the only reader of a product is part of the product: `summed` is the number of those axes.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
-LEAST_WINDOWS, LEAST_SUMMED = 12, 24  # in a row, of a product and of a sum over its batch
-# Measured on two Zen 3 cores, 3x3 windows of 32x32: 8 rows 98 GFlop/s so and 70 packed, 16 143 and 116, 64 78 and 166; of a sum
-# over the batch 32 rows 156 and 120, 64 124 and 153.
+LEAST_WINDOWS, LEAST_SUMMED = 12, 24  # adjacent windows, for a product and for a sum over its batch
+# Measured on two Zen 3 cores, 3x3 windows of 32x32, in place and packed: 8 rows 98 and 70 GFlop/s, 16 143 and 116, 64 78 and
+# 166; with a sum over the batch 32 rows 156 and 120, 64 124 and 153.
 MOST_ROWS, MOST_SUMMED = 16, 32
 
 
@@ -39,7 +37,7 @@ def convolve(graph: Simplified) -> Simplified:
     for index, node in enumerate(graph.nodes):
         product, over = (totals[index], node.attrs["axes"]) if index in totals else (index, ())
         if index in totals.values():
-            result.put(-1)  # its sum alone is read
+            result.put(-1)  # only its sum is read
         elif product in found:
             a, b = (result.value(result.new_index[i]) for i in graph.nodes[product].inputs)
             result.put(sum_of_products(result, a, b, node.shape, over, materialize=True).index)
@@ -50,19 +48,18 @@ def convolve(graph: Simplified) -> Simplified:
 
 def _reads_in_place(node: Node, windows: int, summed: bool) -> bool:
     least, most = (LEAST_SUMMED, MOST_SUMMED) if summed else (LEAST_WINDOWS, MOST_ROWS)
-    return (windows >= least or node.shape[-2] == 1) and node.shape[-2] <= most  # no product has a single row
+    return (windows >= least or node.shape[-2] == 1) and node.shape[-2] <= most  # one row never is a matrix product
 
 
 def _windows_in_a_row(nodes: Sequence[Node], node: Node) -> int:
-    """How many windows lie next to each other in a row of those that a product reads; 0 if it reads none."""
+    """The number of adjacent windows in a row that a product reads; 0 if it reads none."""
     if node.op != "matmul" or node.dtype.category != 2 or nodes[node.inputs[0]].dtype is not node.dtype.compute:
         return 0
     return max([_windows(nodes, nodes[i]) for i in node.inputs])
 
 
 def _windows(nodes: Sequence[Node], node: Node) -> int:
-    """How many windows lie next to each other in a row, if a value is a matrix of windows that lie over each other: a view of a
-    view. 0 if it is none."""
+    """The number of adjacent windows in a row, if a value is a matrix of overlapping windows (a view of a view); else 0."""
     if node.op != "view" or nodes[node.inputs[0]].op != "view":
         return 0
     view = nodes[node.inputs[0]]
@@ -72,7 +69,7 @@ def _windows(nodes: Sequence[Node], node: Node) -> int:
 
 
 def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
-    """The sums over batch axes alone -> the product that each is of, and that nothing else reads."""
+    """Sum over batch axes -> the product that it sums, if that has no other reader."""
     readers = readers_of(enumerate(graph.nodes))
     return {
         index: node.inputs[0] for index, node in enumerate(graph.nodes)
@@ -84,9 +81,9 @@ def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
 def sum_of_products(
     graph: Graph, a: Value, b: Value, shape: tuple[int, ...], over: Sequence[int] = (), *, materialize: bool = False
 ) -> Value:
-    """sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `apart`, of operands in memory.
+    """The sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `apart`, of materialized operands.
 
-    Products with a vector go through the matrix as it lies, so that they are taken beside what else passes over it.
+    Products with a vector follow the matrix's memory order, so that they fuse with other passes over it.
     """
     *batch, m, k = a.shape
     n = b.shape[-1]
@@ -106,7 +103,7 @@ def sum_of_products(
 
 
 def _strides(graph: Graph, x: Value) -> tuple[int, int]:
-    """How far apart in memory the rows of a matrix lie, and its columns; the same, if it is not one in memory."""
+    """The strides of a matrix's rows and columns; equal numbers if it is not in memory."""
     found = grouped_layout(graph.nodes, x.index)
     if found is None or found[1] != PLAIN:
         return 1, 1
@@ -134,7 +131,7 @@ def sum_batches(graph: Simplified) -> Simplified:
 
 
 def _sums_product(nodes: Sequence[Node], node: Node) -> bool:
-    """Whether a node is a sum over leading axes of the batch of products, which are none with a vector, in their own dtype."""
+    """Whether a node sums leading batch axes of matrix products, in their dtype; not of products with a vector."""
     product = nodes[node.inputs[0]] if node.op == "sum" else node
     if node.op != "sum" or product.op != "matmul":
         return False

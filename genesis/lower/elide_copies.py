@@ -1,8 +1,8 @@
-"""Copy elision: what is only copied to another place, a product or what a kernel stores, is computed there.
+"""Copy elision: a result that is only copied elsewhere is computed there.
 
-Before: stages in order. After: the same without such copies, which nobody else notices: the copy reads the whole result, is
-its only reader, and nothing else writes where it writes (but for other parts of a `cat`). The result needs no memory.
-Products come before loops are made, whose tiles then find them in place. Kernels come after: those in loops stay.
+Before: stages in order. After: the same without such copies. That is safe where the copy reads the whole result, is its only
+reader, and nothing else writes to its target (but for other parts of a `cat`). The result then needs no memory. Copies of
+products are elided before loops are formed, so that their tiles see the final layout; those of kernels after, outside loops.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def elide_copies_of_kernels(nodes: Sequence[Node], stages: Sequence[Stage], outp
 def _copied(
     nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]
 ) -> Iterator[tuple[Call, KernelCall]]:
-    """Calls with another one that is the only reader of what they write, to where nothing else writes."""
+    """Pairs of a call and the copy that is its only reader, where nothing else writes to the copy's target."""
     calls = [call for stage in stages for call in stage]
     writers = Counter(value for call in calls for value in call.writes)
     readers: dict[int, list[Call]] = {}
@@ -67,7 +67,7 @@ def _copied(
 
 
 def _computed_there(product: Product, copy: KernelCall) -> Product | None:
-    """The product with its result where `copy`, which does nothing else, would bring it; None if it cannot lie there."""
+    """The product with its result at the target of `copy`; None if `copy` does more, or products cannot write that layout."""
     steps = _steps(copy)
     if steps is None:
         return None
@@ -86,8 +86,8 @@ def _computed_there(product: Product, copy: KernelCall) -> Product | None:
 
 
 def _steps(copy: KernelCall) -> tuple[dict[tuple[int, int], int], KernelArg, DType] | None:
-    """What a step from one element to the next, so many times, in what is copied is in the copy; the word of where that begins,
-    and the dtype. None for a call that does anything else."""
+    """(extent, stride) in a copy's source -> its stride in the target; the word of the target's start, and the dtype. None for
+    a call that is no plain copy."""
     kernel = copy.kernel
     moves = [i for i in kernel.instructions if i.name != "clone"]
     if [i.name for i in moves] != ["load", "store"]:
@@ -101,7 +101,7 @@ def _steps(copy: KernelCall) -> tuple[dict[tuple[int, int], int], KernelArg, DTy
 
 
 def _stored_there(nodes: Sequence[Node], call: KernelCall, copy: KernelCall) -> KernelCall | None:
-    """The call that stores where `copy` brings what it stores; None if its code cannot."""
+    """The call with its stores at the target of `copy`; None if its code does not allow that."""
     kernel, steps = call.kernel, _steps(copy)
     if steps is None:
         return None
@@ -118,7 +118,7 @@ def _stored_there(nodes: Sequence[Node], call: KernelCall, copy: KernelCall) -> 
     count = 1
     for extent, stride, name in zip(call.extents, kernel.strides(access), access.strides, strict=True):
         there = _step(step, extent, stride) if stride else 0
-        if there is None or (there != stride and not isinstance(name, str)):  # a stride that the code knows
+        if there is None or (there != stride and not isinstance(name, str)):  # a stride that is compiled in
             return None
         if isinstance(name, str):
             words[int(name[1:])] = KernelArg("stride", there)
@@ -130,13 +130,13 @@ def _stored_there(nodes: Sequence[Node], call: KernelCall, copy: KernelCall) -> 
 
 
 def _step(steps: Mapping[tuple[int, int], int], extent: int, stride: int) -> int | None:
-    """What a step of `stride`, taken so often, is in a copy with these axes: of one of them, or of a part of one."""
+    """The target stride of (extent, stride) in a copy with these axes: that of one of them, or of a part of one."""
     return next((there * (stride // here) for (count, here), there in steps.items()
                  if here and stride % here == 0 and extent * stride <= count * here), None)
 
 
 def _as_copied(product: Product, steps: Collection[tuple[int, int]]) -> tuple[tuple[int, ...], Matrix, Matrix, Matrix]:
-    """The batch and the matrices of a product, with its one axis as two where a copy, of such (extent, stride), splits it."""
+    """The batch and the matrices of a product, with its batch axis split in two where the copy's axes split it."""
     batch, matrices = product.batch, (product.a, product.b, product.c)
     if len(batch) == 1:
         inner = next((extent for extent, stride in steps if stride == product.c.steps[0] and extent < batch[0]), None)

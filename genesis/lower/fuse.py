@@ -2,13 +2,13 @@
 
 Before: a legal graph. After: every node that is computed has a group, and groups are in an order that respects their reads.
 
-Nodes are taken in order, and a group's number is the order in which it was opened. A node may join a group only if all that
-it reads comes from groups numbered no higher. So groups stay convex, in linear time and without a search for cycles; and a
-node joins only at a level of the group's nest (see `group`) where it finds what it reads.
+Nodes are taken in order, and groups are numbered in the order of their creation. Invariant: a node joins a group only if all
+that it reads comes from groups with no higher number. So groups stay convex, in linear time and without a search for cycles.
+A node joins only at a level of the group's nest (see `group`) where it finds what it reads.
 
-Single numbers that begin a group are numbered right behind what they are computed from, so that any later group may read them:
-numbered in order, they would part what was computed before them from what reads both. Loops compute them once, before they
-begin, unless `materialize` keeps them in memory.
+A group of single numbers is numbered right after its inputs, so that any later group may read it: numbered in order, it would
+separate groups before it from those that read both. Loops compute single numbers once, before they begin, unless `materialize`
+keeps them in memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from genesis.lower.rewriting import base_of
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
-OPERATION_LIMIT = 64  # a kernel of so many compiles in 32 ms
-LOAD_LIMIT = 24  # values that a kernel reads: each takes an address in each of its loops
-STORED_COPY = 4  # operations that a copy of a view into an output counts for: compiling takes the cube of their number
+OPERATION_LIMIT = 64  # of a kernel, which then compiles in 32 ms
+LOAD_LIMIT = 24  # values that a kernel loads: each takes an address in each of its loops
+STORED_COPY = 4  # operations that a copy of a view into an output counts as: compile time grows with the cube of their number
 
 
 def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = ()) -> Partition:
@@ -38,8 +38,8 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars:
     fusion.run()
     groups = sorted((g for g in fusion.groups if g.members), key=lambda g: g.number)
     for group in groups:
-        group.members.sort()  # absorbed members came later, and were computed earlier
-    # Memory is decided last: only now is it known which values another group reads.
+        group.members.sort()  # absorbed members were appended late, but must be computed first
+    # Last, as only now it is known which values another group reads.
     kept = materialize(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
     return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)
 
@@ -50,7 +50,7 @@ class _Fusion:
         self.stored = frozenset(outputs)
         self.decisions = Decisions([], [])
         self.groups: list[Group] = []
-        self.singles: dict[float, Group] = {}  # number of a group -> the group of single numbers right behind it
+        self.singles: dict[float, Group] = {}  # number of a group -> the group of single numbers right after it
         self.home: dict[int, Group] = {}
         self.readers: dict[int, Group] = {}  # base -> the last loop group that reads it
         self.bases = [base_of(nodes, i) if n.op == "view" else i for i, n in enumerate(nodes)]
@@ -61,7 +61,7 @@ class _Fusion:
     def run(self) -> None:
         for index, node in enumerate(self.nodes):
             kind = PRIMITIVES[node.op].kind
-            if kind in ("source", "view"):  # read through, wherever they are needed
+            if kind in ("source", "view"):  # inlined into their readers
                 continue
             if node.attrs.get("materialize"):
                 group = self._opened("loop", pattern_of((node.numel,), ()))
@@ -71,14 +71,14 @@ class _Fusion:
                 self._assign(index, node, kind)
             else:
                 group = self._opened("scan" if node.op in SCANS and node.dtype.category < 3 else kind, ())
-                # The gradient by windows several steps apart is one `put` for each remainder of the positions.
-                # Apart, each of them would copy the whole image.
+                # The gradient of a strided convolution is one `put` per remainder. In separate groups, each would copy
+                # the whole image.
                 if kind in WRITES:
                     self._take_over(group, node)
                 self._join(group, index, FULL)
 
     def _take_over(self, group: Group, write: Node) -> None:
-        """Take in what was written into the base of `write`, if nobody else reads it: all goes into one memory at once."""
+        """Take in the group that wrote the base of `write`, if nothing else reads that: both write into one buffer."""
         base = write.inputs[0]
         home = self.home.get(base)
         if home is None or home.kind not in WRITES or self.counts[base] > 1:
@@ -93,7 +93,7 @@ class _Fusion:
         return group
 
     def _join(self, group: Group, index: int, level: str) -> None:
-        """Make a node a member of `group`, and note what the group reads by it."""
+        """Make a node a member of `group`, and note what the group then reads."""
         group.members.append(index)
         group.levels[index] = level
         node = self.nodes[index]
@@ -118,16 +118,16 @@ class _Fusion:
         """Join the latest group that can take a node in, or open one."""
         bases = [self.bases[i] for i in node.inputs]
         homes = [self.home[b] for b in bases if b in self.home]
-        # Candidates are the last group that the node reads from, and later ones that read what it reads: an earlier group would
-        # read from a later one, and the groups would have no order.
+        # Candidates are the last group that the node reads from, and later ones that read what it reads. In an earlier group it
+        # would read from a later one.
         floor = max([h.number for h in homes], default=-1)
         candidates = {h.number: h for h in homes if h.number == floor}
         for base in bases:
             reader = self.readers.get(base)
-            if reader is not None and reader.number >= floor and self.nodes[base].numel > 1:  # to share a number saves nothing
+            if reader is not None and reader.number >= floor and self.nodes[base].numel > 1:  # a shared number saves nothing
                 candidates[reader.number] = reader
-        source = self.home.get(bases[0]) if kind == "gather" else None  # complete before a gather from it begins
-        is_product = "operands" in node.attrs  # a convolution shares its kernel with nobody
+        source = self.home.get(bases[0]) if kind == "gather" else None  # must be complete before a gather from it begins
+        is_product = "operands" in node.attrs  # a convolution has a kernel to itself
         refusals: list[Refusal] = []
         for number in [] if is_product else sorted(candidates, reverse=True):
             group = candidates[number]
@@ -139,7 +139,7 @@ class _Fusion:
                 self._join(group, index, level)
                 return
             refusals.append(Refusal(index, group.members[-1], closed or self.levels.reason))
-        # Refusals cost nothing to keep, and `genesis.debug.kernels` answers with them why two operations are two kernels.
+        # `genesis.debug.kernels` tells by refusals why two operations are two kernels.
         self.decisions.refusals.extend(refusals)
         group, level = self._fresh(node, kind, floor)
         group.is_product = is_product
@@ -154,7 +154,7 @@ class _Fusion:
         return self._opened("loop", axes), level
 
     def _behind(self, floor: float) -> Group:
-        """The group of single numbers between the one numbered `floor` and the next, or a new last group if it is full."""
+        """The group of single numbers right after group `floor`; a new last group if that is full."""
         number = floor if floor % 1 else floor + 0.5
         group = self.singles.get(number)
         if group is None:
@@ -162,7 +162,7 @@ class _Fusion:
         return self._opened("loop", ()) if _closed(group, None) else group
 
     def _absorb(self, group: Group, homes: Sequence[Group], source: Group | None, node: Node, level: str) -> None:
-        """Move into `group` those groups that feed `node` and nothing else so far, where they fit; not that of its `source`."""
+        """Merge into `group` the groups whose only reader so far is `node`, if they fit; not that of its `source`."""
         for other in homes:
             if other in (group, source) or other.kind != "loop" or not self._mergeable(group, other):
                 continue
@@ -170,7 +170,7 @@ class _Fusion:
             if not all(aligned(self.nodes, axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
                        if self.home.get(self.bases[i]) is other):
                 continue
-            # The members run later than before. Nobody notices: `_mergeable` asks that no group up to this one reads them.
+            # The members now run later, which is safe: `_mergeable` requires that no group up to this one reads them.
             group.absorb(other, axes)
             self.home.update(dict.fromkeys(other.members, group))
             for base in other.loads:
@@ -192,7 +192,7 @@ class _Fusion:
 
 
 def _closed(group: Group, source: Group | None) -> str:
-    """Why a group takes nothing in, at least not a gather from `source`; "" if it does."""
+    """Why a group accepts no more nodes, or no gather from `source`; "" if it does."""
     if group is source:
         return "a gather reads anywhere in its source, which has to be finished"
     if group.kind != "loop":

@@ -1,12 +1,11 @@
-"""Epilogue fusion: kernels that go through the rows of a large product follow it block by block, while its rows are in cache.
+"""Epilogue fusion: kernels over the rows of a large product run on each block of rows while it is in cache.
 
-Before: stages in order. After: the same, with calls moved up into products' epilogues where that pays. Adam behind the weight
-gradients of an MLP takes 1.00 ms so, and 1.04 as a launch of its own.
+Before: stages in order. After: the same, with calls moved up into products' epilogues where that pays. Adam after the weight
+gradients of an MLP takes 1.00 ms as an epilogue, and 1.04 as a launch of its own.
 
-A call may follow a product if it can run row by row after it (`tile_access.py`) and nobody notices: all that it reads has
-been written by then; no call in between touches what it writes; it may still write over what it could before
-(`donations`); and its results wait nowhere longer than before, since it is the product's neighbour or they are outputs, as
-those of an optimizer's update are.
+A call may join an epilogue if it can run row by row after the product (`tile_access.py`) and moving it up is safe: all that it
+reads has been written; no call in between touches what it writes; it keeps its donations (`donations`); and its results live no
+longer than before, as it is the product's neighbour or they are outputs, like those of an optimizer's update.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from genesis.lower.stages import Call, Product, Stage, may_fail
 from genesis.lower.target import Target
 from genesis.lower.tile_access import access_pattern, stays_in_tiles
 
-COLUMNS = 64, 1024  # of a row: vectors of a kernel are few in a shorter one, blocks of a longer one leave the cache half done
+COLUMNS = 64, 1024  # of a row, at least and at most: shorter rows have few vectors, blocks of longer ones exceed the cache
 
 
 def fuse_epilogues(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int], target: Target) -> list[Stage]:
@@ -44,7 +43,7 @@ def fuse_epilogues(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Coll
 
 
 def _has_whole_rows(nodes: Sequence[Node], product: Product) -> bool:
-    """Whether the result is one matrix of rows side by side, of a length that suits."""
+    """Whether the result is one contiguous matrix whose rows have a suitable length."""
     m, n, _ = product.extents
     low, high = COLUMNS
     at = product.c.layout
@@ -53,7 +52,7 @@ def _has_whole_rows(nodes: Sequence[Node], product: Product) -> bool:
 
 
 def _pays(nodes: Sequence[Node], product: Product, calls: Sequence[KernelCall], threads: int) -> bool:
-    """Whether what stays in cache is worth that all workers pack all columns, each for rows of its own."""
+    """Whether the traffic saved outweighs that every worker packs all columns for its own rows."""
     m, n, k = product.extents
     written = (product.node, *(value for call in calls for value in call.writes))
     saved = sum(nodes[value].nbytes for value in written if any(value in call.reads for call in calls))
@@ -61,7 +60,7 @@ def _pays(nodes: Sequence[Node], product: Product, calls: Sequence[KernelCall], 
 
 
 class _Use(NamedTuple):
-    """A call that touches a value, its number among all calls, and its stage's."""
+    """A use of a value: the call, its number among all calls, and its stage."""
 
     stage: int
     number: int
@@ -90,7 +89,7 @@ class _Search:
         waiting = [*self.reads.get(product.node, ())]
         seen: set[int] = set()
         while waiting:
-            # Lowest number first: what a call reads of the epilogue has been looked at before it.
+            # In order: a call comes after those of the epilogue that it reads.
             use = heapq.heappop(waiting)
             call = use.call
             if use.number in seen or id(call) in self.moved or not isinstance(call, KernelCall):
@@ -105,31 +104,31 @@ class _Search:
         return found
 
     def _follows(self, use: _Use, call: KernelCall, at: int, rows: int, found: Sequence[KernelCall], written: set[int]) -> bool:
-        """Whether a call may follow what has `written` row by row: the product of stage `at` and those `found` so far."""
-        # A kernel with column sums has no pattern. As followers they were tried: 219 to 218 ms a step, and then back.
+        """Whether a call may follow, row by row, the product of stage `at` and the followers `found` so far."""
+        # Kernels with column sums have no pattern. Allowing them gained nothing: 219 to 218 ms a step.
         pattern = access_pattern(call)
         if pattern is None or not stays_in_tiles(self.nodes, pattern, call.writes, written, rows):
             return False
-        if may_fail(call):  # `last_failing_stage` knows of none here
+        if may_fail(call):  # `checked` assumes that no epilogue fails
             return False
         there = {id(other) for other in found}
-        # Something that it reads is written after the product (but for the calls that precede it in the epilogue).
+        # It would read something written after the product (other than by calls before it in the epilogue).
         late = any(id(other.call) not in there for value in call.reads for other in _between(self.writes, value, at + 1, use))
-        # Something that it writes is read or written before its own stage: moved up it would come too early.
+        # Something before its own stage touches what it writes: moved up, it would write too early.
         touched = any(_between(uses, value, at, use) for uses in (self.reads, self.writes) for value in call.writes)
         return (not late and not touched and (self.outputs.issuperset(call.writes) or self._is_neighbour(use, at, there))
                 and self._keeps_memory(use, call, at))
 
     def _is_neighbour(self, use: _Use, at: int, found: set[int]) -> bool:
-        """Whether all stages between that of the product and a call's have moved up to where the product is, or further."""
+        """Whether all calls between the product and this call have moved up to the product's stage or further."""
         return all(id(call) in found or id(call) in self.moved for stage in self.stages[at + 1 : use.stage] for call in stage)
 
     def _keeps_memory(self, use: _Use, call: KernelCall, at: int) -> bool:
-        """Whether a call may write over, in stage `at`, the inputs that it may write over where it is."""
+        """Whether a call keeps its donations in stage `at`."""
         sizes = {self.nodes[value].nbytes for value in call.writes if value in self.outputs}
         given = [value for value in call.reads if self.nodes[value].op == "input" and self.nodes[value].nbytes in sizes
                  and self.reads[value][-1].stage == use.stage]
-        # At the product's stage: donation wants no failure after it, and no other reader (`donations`).
+        # At the product's stage: donation requires that nothing fails after it, and no other reader (`donations`).
         return not given or (at > self.checked and not any(
             other.stage >= at and other.number != use.number for value in given for other in self.reads[value]))
 

@@ -3,10 +3,10 @@
 Before: stages in order. After: the same, with loops instead of chains of calls where a loop saves more than it costs.
 Attention's scores are such values: tiled, never fully materialized (Dao et al., 2022).
 
-A chain is followed as far as each call can run point by point after those before it (`tile_access.py`): then any tile of
-points can go through the whole chain before the next tile begins. Of the chains that begin at a call, with one or another
-number of its leading axes as points, the one that saves most becomes a loop. Kernels that write parts of a value one after the
-other, as zeros around an image and the image, are such a chain too: lines are still in cache when more of them is written.
+A chain extends as long as each call can run point by point after those before it (`tile_access.py`): then a tile of points can
+go through the whole chain before the next tile. Of the chains that begin at a call, for each number of its leading axes taken
+as points, the one that saves most becomes a loop. Kernels that write parts of one value, as an image and the zeros around it,
+are such a chain too: cache lines are completed while they are in cache.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from genesis.lower.stages import Loop, Product, Stage
 from genesis.lower.target import Target
 from genesis.lower.tile_access import access_pattern, product_pattern, sequential_tile, stays_in_tiles
 
-CACHE = 1 << 19  # bytes that a tile's values should fit into: half of a second-level cache
+CACHE = 1 << 19  # bytes for the values of a tile: half of a second-level cache
 LONGEST = 16  # calls in a loop
-LEAST_SAVED = 1 << 18  # bytes that are not written and read again, from which a loop pays
-LEAST_ROWS = 96  # of a product in a tile, over which what it packs is spread
+LEAST_SAVED = 1 << 18  # bytes of saved traffic from which a loop pays
+LEAST_ROWS = 96  # of a product in a tile, to amortize packing
 PACKING = 0.6  # cycles for each element of an operand that is packed again for each tile; measured
 TRAFFIC = 0.16  # cycles for each byte that stays in cache
 
@@ -40,12 +40,12 @@ def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence
     while at < len(stages):
         found = [loop for points in _points(stages[at : at + 3]) if (loop := search.loop(at, points)) is not None]
         if found:
-            best = max(reversed(found), key=lambda each: each.gain)  # of equals the last, which has the finest points
+            best = max(reversed(found), key=lambda each: each.gain)  # of equal gains the last, which has the finest points
             result.append([best.loop])
             at = best.end
             continue
         first = stages[at][0]
-        # A sum over a batch without neighbours is a loop too: only loops have a sum of its own for each worker.
+        # A sum over a batch by itself is a loop too: only loops have partial sums per worker.
         alone = isinstance(first, Product) and first.summed and target.sequential_tiles is None
         result.append([_alone(first, target.planned)] if alone else stages[at])  # type: ignore[arg-type]
         at += 1
@@ -53,8 +53,8 @@ def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence
 
 
 def _points(stages: Sequence[Stage]) -> Iterator[int]:
-    """The numbers of points that a chain which begins with these stages might have: its first product's batch, or rows; or the
-    outer axes of a kernel that writes another part of what the first call writes.
+    """Candidates for the number of points of a chain that begins with these stages: its first product's batch or rows, or the
+    outer axes of a kernel that writes another part of the first call's value.
     """
     first, *others = [call for stage in stages for call in stage]
     product = next((call for call in (first, *others) if isinstance(call, Product)), None)
@@ -65,7 +65,7 @@ def _points(stages: Sequence[Stage]) -> Iterator[int]:
 
 
 class _Found(NamedTuple):
-    """A loop, the stage after its last, and what it saves: cycles, or bytes where tiles come in sequence."""
+    """A loop, the stage after its last, and its gain: in cycles, or in bytes where tiles run in sequence."""
 
     gain: float
     end: int
@@ -89,7 +89,7 @@ class _Search:
         if len(calls) < 2 or not (in_parts or any(isinstance(call, Product) for call in calls)):
             return None
         inside = Counter(value for call in calls for value in call.reads)
-        # Of a value that only these calls touch a tile for each worker is enough: it never has memory as a whole.
+        # A value that only these calls touch is never whole in memory: a tile per worker is enough.
         private = tuple(v for v in written if v in inside and v not in self.outputs and inside[v] == self.readers[v] and
                         self.writers[v] == written[v])
         room = sum(self.nodes[v].nbytes for v in private)
@@ -104,22 +104,20 @@ class _Search:
         whole = tuple(_with_all_terms(call, tile) for call in calls)
         loop = _divided(Loop(whole, points, tile, private, points), self.target.planned)
         again = sum(_packed_again(call, loop, self.target.planned) for call in calls if isinstance(call, Product))
-        # Packing keeps large products out of loops with their GELU: since it is counted, an MLP's forward takes 0.89 ms in
-        # place of 0.998.
+        # Counting packing keeps large products out of loops with their GELU: an MLP's forward takes 0.89 ms instead of 0.998.
         gain = saved * TRAFFIC - again * PACKING
         return _Found(gain, end, loop) if gain > 0 else None
 
     def _chain(self, at: int, points: int) -> tuple[list[KernelCall | Product], int]:
-        """The calls from stage `at` on that can run point by point together, and the stage where they end.
+        """The calls from stage `at` on that can run point by point together, and the stage after them.
 
-        Where tiles come in sequence each call is a launch of its own, so there a chain ends with the last call that reads what
-        another has written.
+        Where tiles run in sequence each call is a launch, so a chain ends with the last call that reads what another one wrote.
         """
         stages, sequential = self.stages, self.target.sequential_tiles is not None
         calls: list[KernelCall | Product] = []
         last = 0, at
         written: set[int] = set()
-        later: set[int] = set()  # summed over the points, or written out of order: complete when all points are done
+        later: set[int] = set()  # accumulated over the points, or written out of order: complete only after the loop
         while at < len(stages) and len(calls) + len(stages[at]) <= LONGEST:
             found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
             found = [_by_terms(call, points, call.only if sequential else "")  # type: ignore[union-attr]
@@ -138,7 +136,7 @@ class _Search:
     def _follows(self, call: KernelCall | Product, written: set[int], later: set[int], points: int) -> bool:
         """Whether a call can run point by point after those that have `written`.
 
-        What a call writes may lie anywhere: no other point writes there, and nobody reads it or writes it again before the end.
+        A call's writes may go anywhere: no other point writes there, and nothing in the loop reads or rewrites it.
         """
         if not later.isdisjoint(call.reads) or not later.isdisjoint(call.writes):
             return False
@@ -149,14 +147,14 @@ class _Search:
         return self._stays(call, (), written, points)
 
     def _stays(self, call: KernelCall | Product, writes: Sequence[int], written: set[int], points: int) -> bool:
-        """Whether a call can run point by point, and keeps to its tiles of `writes` and of what was `written` before it."""
+        """Whether a call can run point by point, within its own tiles of `writes` and of what was `written` before it."""
         pattern = access_pattern(call)
         return pattern is not None and stays_in_tiles(self.nodes, pattern, writes, written, points)
 
     def _adds_up(self, call: KernelCall | Product, written: set[int], points: int) -> bool:
-        """Whether a product's terms are at the points, so that each point adds its part to the whole result.
+        """Whether the points divide a product's terms, so that each point adds its part to the result.
 
-        The result is that of one matrix; where tiles come in sequence, each of a batch may have its own.
+        The result is one matrix; where tiles run in sequence, it may be one for each of a batch.
         """
         if not isinstance(call, Product) or written.isdisjoint(call.reads) or not points or not call.is_plain:
             return False
@@ -165,15 +163,15 @@ class _Search:
             return False
         if not products or points % products or call.extents[2] % (points // products):
             return False
-        # Gradients of attention's keys and values are such sums. With them, backward of 1 x 1 x 4096 x 64 is one loop and takes
-        # 16 MB beside the operands in place of 200.
+        # Gradients of attention's keys and values are such sums. With them, backward of 1 x 1 x 4096 x 64 is one loop, which
+        # takes 16 MB beside the operands instead of 200.
         patterns = product_pattern(call), product_pattern(_by_terms(call, points))
         return [stays_in_tiles(self.nodes, each, call.writes, written, points) for each in patterns] == [False, True]
 
     def _tile(self, calls: Sequence[KernelCall | Product], points: int, most: int) -> int | None:
-        """Points of a tile: what lies between the calls fits into cache, and each worker has as many tiles as the others.
+        """The points of a tile: values between the calls fit into cache, and workers have equally many tiles.
 
-        None if a tile with as many rows as products need takes more than `most` bytes.
+        None if a tile with the least rows of a product takes more than `most` bytes.
         """
         by_rows = [(numel(call.batch), call.extents[0]) for call in calls
                    if isinstance(call, Product) and numel(call.batch) < points]
@@ -184,7 +182,7 @@ class _Search:
         wanted = max(least, CACHE // max(point, 1))
         rounds = -(-points // (wanted * self.target.planned))
         tile = -(-points // (rounds * self.target.planned))
-        # A tile lies within one matrix of a batch, and all parts of a sum have as many terms.
+        # A tile must lie within one matrix of a batch, and all parts of a sum must have equally many terms.
         within = [points // products for products, _ in by_rows if products > 1]
         within += [points for call in calls if isinstance(call, Product) and call.summed]
         if within:
@@ -193,7 +191,7 @@ class _Search:
 
 
 def _by_terms(call: KernelCall | Product, points: int, only: str = "") -> Product:
-    """The product, or each of a batch, as a batch of products of parts of its terms, `points` in all, that is summed."""
+    """The product as a summed batch of `points` products, each of a part of its terms."""
     assert isinstance(call, Product)
     parts = points // numel(call.batch)
     terms = call.extents[2] // parts
@@ -204,7 +202,7 @@ def _by_terms(call: KernelCall | Product, points: int, only: str = "") -> Produc
 
 
 def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Product:
-    """A product of parts of the terms, that are summed, with the terms of a whole tile in each part."""
+    """A summed batch of products of parts of the terms, with the terms of a whole tile as one part."""
     if not isinstance(call, Product) or not call.summed or len(call.batch) > 1 or call.only or not call.is_plain:
         return call
     (_, _, k), (points,) = call.extents, call.batch
@@ -217,18 +215,18 @@ def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Produ
 
 
 def _alone(call: Product, threads: int) -> Loop:
-    """The loop that adds up a batch."""
+    """The loop that sums a batch."""
     points = numel(call.batch) // call.results
     return _divided(Loop((call,), points, -(-points // threads), (), points), threads)
 
 
 def _divided(loop: Loop, threads: int) -> Loop:
-    """The loop, with partial sums for so many threads if it adds up over its tiles."""
+    """The loop, with partial sums for `threads` threads if it accumulates over its tiles."""
     return loop._replace(partials=min(threads, loop.tiles)) if loop.sums else loop
 
 
 def _live_bytes(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) -> int:
-    """The most bytes that lie between the calls at a time: written by this call or one before, read by it or one after."""
+    """The peak of bytes that are live between the calls: written by an earlier call, read by a later one."""
     last = {value: at for at, call in enumerate(calls) for value in call.reads}
     most = 0
     live: set[int] = set()
@@ -240,7 +238,7 @@ def _live_bytes(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) ->
 
 
 def _packed_again(call: Product, loop: Loop, threads: int) -> float:
-    """The elements that tiles of rows pack beyond what each worker would, were the product cut by rows or by columns."""
+    """The elements that tiles of rows pack beyond what the undivided product would pack."""
     m, n, k = call.extents
     products = numel(call.batch)
     alone = products * min(threads * n, n + (threads - 1) * m)

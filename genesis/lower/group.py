@@ -1,8 +1,8 @@
-"""A group of nodes that one kernel computes: its loop nest, and at which level of the nest each of them lives.
+"""A group of nodes that one kernel computes: its loop nest, and the level of each node in it.
 
 A level says how often a value is computed: `full` (at every point of the nest), `row` (once for each point of the kept axes,
 after the reduced ones), `column` (once for each point of the reduced axes, in a group that also passes over rows) and `final`
-(once). Values of the last two are complete only when all workers are done with all rows.
+(once). `column` and `final` values are complete only when all workers have finished all rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_
 from genesis.lower.target import Target
 
 FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
-WRITES = frozenset(("put", "scatter"))  # the kinds of a value that is another with something written into it
+WRITES = frozenset(("put", "scatter"))  # primitives that write into a copy of another value
 
 Axis = tuple[int, bool]  # extent, reduced
 
@@ -28,20 +28,20 @@ Axis = tuple[int, bool]  # extent, reduced
 class Group:
     """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
 
-    number: float  # groups run in this order; single numbers between two others have a number between theirs
+    number: float  # the order of groups; groups of single numbers have numbers between two others
     kind: str
     axes: tuple[Axis, ...]
     members: list[int] = field(default_factory=list)
     levels: dict[int, str] = field(default_factory=dict)
-    passes: dict[int, int] = field(default_factory=dict)  # how many reductions come before a member: a pass over the row each
-    loads: set[int] = field(default_factory=set)  # what it reads in memory
+    passes: dict[int, int] = field(default_factory=dict)  # reductions that precede a member: each takes a pass over the row
+    loads: set[int] = field(default_factory=set)  # the values that it loads
     operations: int = 0
     first_reader: float | None = None  # the lowest number of another group that reads this one
-    is_product: bool = False  # a matrix product as elementwise products: it sums these, and does nothing else of their size
+    is_product: bool = False  # a matrix product as a sum of elementwise products, with nothing else at every point
 
     @property
     def totals(self) -> bool:
-        """Whether there are values here that wait until all rows of a kernel are done: its own, or the one right before."""
+        """Whether it has values that wait for all rows of a kernel: its own, or the one before it."""
         return self.has(FINAL) or (self.number > 0 and self.number % 1 != 0)
 
     @property
@@ -66,7 +66,7 @@ class Group:
         self.first_reader = min(readers, default=None)
 
 
-# Fusion asks for each node and candidate, and layers repeat their nests: a node costs a microsecond a pass.
+# Cached: fusion asks for every node and candidate, and layers repeat their nests.
 @lru_cache(1 << 12)
 def _reduces(axes: tuple[Axis, ...]) -> bool:
     return any(reduced for _, reduced in axes)
@@ -81,7 +81,7 @@ def _points(axes: tuple[Axis, ...], level: str) -> int:
 
 
 class Refusal(NamedTuple):
-    """Node `node` begins a kernel of its own, for the one that computes or reads `beside` could not take it in."""
+    """Node `node` began a new kernel, because the kernel of `beside` could not take it in."""
 
     node: int
     beside: int
@@ -89,7 +89,7 @@ class Refusal(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Value `node`, read by other kernels, is kept in memory for them, or computed again in each, at `cost` an element."""
+    """Whether value `node`, which other kernels read, was stored for them or is recomputed in each, at `cost` an element."""
 
     node: int
     kept: bool
@@ -97,7 +97,7 @@ class Choice(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """All that was refused, and all that was chosen, in the order of the nodes."""
+    """The refusals and choices of fusion, in the order of the nodes."""
 
     refusals: list[Refusal]
     choices: list[Choice]
@@ -115,7 +115,7 @@ class Partition(NamedTuple):
 
 
 def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:
-    """A shape as few axes as tell kept extents from reduced ones."""
+    """The axes of a loop nest over `shape` that reduces `axes`: neighbours of one kind are merged."""
     pattern: list[Axis] = []
     for axis, extent in enumerate(shape):
         reduced = axis in axes
@@ -125,12 +125,12 @@ def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:
             pattern[-1] = (pattern[-1][0] * extent, reduced)
         else:
             pattern.append((extent, reduced))
-    return tuple(pattern)  # an extent of 1 is no axis, so broadcasting over it needs no kernel of its own
+    return tuple(pattern)  # extents of 1 are dropped, so broadcasting over them needs no separate kernel
 
 
 @lru_cache(1 << 12)
 def canonical_map(axes: tuple[Axis, ...], level: str) -> IndexMap:
-    """Where a member of `level` is at each point of the nest, in its own row-major elements."""
+    """The map from points of the nest to the row-major elements of a member of `level`."""
     if level == FINAL:
         return IndexMap(0, (0,) * len(axes))
     counts = [level == FULL or reduced == (level == COLUMN) for _, reduced in axes]
@@ -139,7 +139,7 @@ def canonical_map(axes: tuple[Axis, ...], level: str) -> IndexMap:
 
 
 def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequence[int]) -> tuple[int, IndexMap]:
-    """Through the views that `index` is made of: its base, and the map to the base's elements.
+    """Follow the views of `index` to its base, and compose the map to the base's elements.
 
     Raises Unmappable with the index of the view that has to be in memory.
     """
@@ -147,7 +147,7 @@ def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequenc
     while node.op == "view":
         try:
             at = pull(at, extents, node.shape, node.attrs["strides"], node.attrs["offset"])
-        # The view is refused, not its base: a copy of the view alone then serves all that read it.
+        # The view is refused, not its base: one copy of the view then serves all of its readers.
         except Unmappable as refusal:
             refusal.index = index
             raise
@@ -157,7 +157,7 @@ def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequenc
 
 
 def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: str, computed: str) -> bool:
-    """Whether a read of `index` at `level` finds its base, `computed` at that level, at the base's own place."""
+    """Whether a read of `index` at `level` finds its base, `computed` at that level, at the base's own canonical map."""
     while True:
         try:
             extents = [e for e, _ in axes]
@@ -166,7 +166,7 @@ def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: st
             return at.offset == want.offset and all(
                 a == b or e == 1 for a, b, e in zip(at.strides, want.strides, extents, strict=True))
         except SplitAxis as split:
-            # The finer axes are for this question alone. The group's stay as they are: `build` splits them where a kernel must.
+            # The finer axes are for this test alone: `build` splits the group's axes where a kernel needs it.
             axes = split.applied(axes)
         except Unmappable:
             return False

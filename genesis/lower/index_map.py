@@ -1,7 +1,7 @@
-"""Index maps: where in a value's row-major elements a loop nest reads, as an affine function of its axes.
+"""Index maps: affine functions from the axes of a loop nest to a value's row-major elements.
 
-Views disappear into these maps. `pull` composes a map to a view's elements with the view's layout. Where an axis of the loop
-nest runs across several axes of the view that are no single stride in memory, it says where that axis must be split.
+Views disappear into these maps: `pull` composes a map to a view's elements with the view's layout. Where an axis of the loop
+nest spans several axes of the view without a common stride, it raises SplitAxis to have that axis split.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SplitAxis(Exception):
 
 
 class Unmappable(Exception):
-    """No affine map of these axes does it: the value must be in memory, row-major. `index` is that value."""
+    """No affine map over these axes exists: value `index` must be in row-major memory."""
 
     index = -1
 
@@ -67,8 +67,8 @@ def pull(at: IndexMap, extents: Sequence[int], shape: Shape, strides: Shape, off
 
 @lru_cache(1 << 13)
 def _pulled(at: IndexMap, extents: Shape, shape: Shape, strides: Shape, offset: int) -> IndexMap:
-    # An element's number has a digit for each dimension of the view. The offset has digits of its own, and each axis moves
-    # some. No digit may overflow into the next: what all axes together cover of each is in `low` and `high`.
+    # An element's number has a digit for each dimension of the view: the offset sets them, and each axis moves some. Invariant:
+    # no digit overflows into the next; `low` and `high` bound each digit over all axes.
     rows = contiguous_strides(shape)
     dims = [d for d in range(len(shape)) if shape[d] != 1]
     low = [0] * len(shape)
@@ -93,10 +93,10 @@ def _axis_stride(
     axis: int, step: int, extent: int, shape: Shape, rows: Shape, dims: Sequence[int], strides: Shape, low: list[int],
     high: list[int],
 ) -> int:
-    """The stride of one axis through the layout; notes in `low` and `high` what it covers of each dimension."""
+    """The stride of one axis through the layout; widens `low` and `high` by what it covers of each dimension."""
     size, sign = abs(step), 1 if step > 0 else -1
     result: int | None = None
-    covered = 1  # how much of the axis the dimensions seen so far take, from the innermost outwards
+    covered = 1  # the extent of the axis that the inner dimensions account for
     for d in reversed(dims):
         if size * covered >= rows[d] * shape[d] or (size * covered) % rows[d]:
             if size * covered < rows[d]:
@@ -114,7 +114,7 @@ def _axis_stride(
             reach = stride_here * (remaining - 1) * sign
             low[d], high[d] = low[d] + min(reach, 0), high[d] + max(reach, 0)
             return result
-        if shape[d] % stride_here or remaining % room:  # it leaves the dimension somewhere inside: no stride does that
+        if shape[d] % stride_here or remaining % room:  # it crosses into the next dimension midway: no single stride
             raise Unmappable
         reach = stride_here * (room - 1) * sign
         low[d], high[d] = low[d] + min(reach, 0), high[d] + max(reach, 0)
@@ -122,13 +122,13 @@ def _axis_stride(
     raise Unmappable
 
 
-# ---- matrices whose rows or columns run across several axes of memory: windows of a convolution, say ----
+# ---- matrices whose rows or columns span several axes of memory, as windows of a convolution do ----
 
 
-Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: where along an axis an index lies
+Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: the mixed-radix digits of an index
 AxisGroups = tuple[int, int]  # how many of a layout's last axes make up a matrix' rows, and its columns
 PLAIN: AxisGroups = (1, 1)
-LEAST_RUN = 4  # neighbours that a processor moves as a vector; fewer are gathered one by one
+LEAST_RUN = 4  # adjacent elements moved as a vector; fewer are gathered one by one
 
 
 def digits_of(layout: Layout, axis_groups: AxisGroups) -> tuple[Digits, Digits]:
@@ -138,7 +138,7 @@ def digits_of(layout: Layout, axis_groups: AxisGroups) -> tuple[Digits, Digits]:
 
 
 def run_of(digits: Digits) -> int:
-    """How many neighbours in memory follow each other, all along an axis."""
+    """The length of the contiguous runs along an axis."""
     run = 1
     for extent, stride in reversed(digits):
         if stride != run and extent != 1:
@@ -148,7 +148,7 @@ def run_of(digits: Digits) -> int:
 
 
 def memory_layout(node: Node) -> Layout:
-    """How a value that is no view lies in memory."""
+    """The layout in memory of a value that is not a view."""
     strides = node.attrs.get("strides") if node.op == "input" else None
     return Layout(node.shape, strides or contiguous_strides(node.shape), 0)
 
@@ -158,9 +158,9 @@ def _layout(node: Node) -> Layout:
 
 
 def grouped_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups] | None:
-    """The layout in its base's memory of a matrix, or a batch of them, with more axes where its own run across several.
+    """The layout of a matrix or a batch of them in its base's memory, with rows and columns split into several axes as needed.
 
-    None if there is none, or if an axis of the batch would have to be several.
+    None if there is none, or if an axis of the batch would have to be split.
     """
     shape = nodes[index].shape
     extents, owners, at = list(shape), list(range(len(shape))), contiguous_map(shape)
@@ -169,7 +169,7 @@ def grouped_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroup
             node = nodes[index]
             try:
                 at = pull(at, extents, *_layout(node))
-            except SplitAxis as split:  # an axis of the matrix runs across several of memory: it becomes a group of two
+            except SplitAxis as split:  # an axis of the matrix spans several of memory: it becomes a group of two
                 axis, inner = split.axis, split.inner
                 if extents[axis] % inner:
                     return None

@@ -1,8 +1,8 @@
-"""A batch as one product: where one matrix is multiplied with each of a batch of narrow ones, and where few terms are summed.
+"""Batched products as one product: a matrix times each of a batch of narrow ones, and sums over a batch with few terms.
 
 Before: a simplified graph. After: the same, with fewer and larger products. Convolutions of small images are such products:
-each of a batch would pack the weights again, for few columns. Nothing is copied: products read columns and terms that run
-across images by tables of offsets, and readers find the result where it lies.
+each image would pack the weights again, for few columns. Nothing is copied: products read columns and terms that span images
+by tables of offsets, and readers view the result.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from genesis.lower.simplify import resimplified
 from genesis.ops.contraction import swapped
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
-NARROW = 512  # fewer columns are
-SHORT, SHORTER = 256, 48  # fewer terms are, if the result is large to be added to, and if it is not
-LARGE = 1 << 18  # bytes of a result that leaves a second-level cache no room
-LEAST = 32  # rows, and terms or columns, for which it is worth while
+NARROW = 512  # fewer columns than this
+SHORT, SHORTER = 256, 48  # fewer terms than this, for results above and below LARGE
+LARGE = 1 << 18  # bytes of a result that fills a second-level cache
+LEAST = 32  # rows, and terms or columns, for which it pays
 
 
 def join_batches(graph: Simplified) -> Simplified:
-    """The graph with products of a batch put together."""
+    """The graph with batched products joined."""
     nodes = graph.nodes
     products = [index for index, node in enumerate(nodes) if node.op == "matmul" and _is_batch(node)]
     if not products:
@@ -50,15 +50,15 @@ def _is_batch(node: Node) -> bool:
 
 
 def _sums_batch(nodes: list[Node], readers: list[int]) -> bool:
-    """Whether nothing reads a product but a sum over its batch."""
+    """Whether a product's only reader is a sum over its batch."""
     total = nodes[readers[0]]
     return len(readers) == 1 and total.op == "sum" and 0 in total.attrs["axes"] and (
         max(total.attrs["axes"]) < len(nodes[total.inputs[0]].shape) - 2)
 
 
 def _shares_weights(nodes: list[Node], node: Node) -> bool:
-    """Whether a batch of narrow matrices is multiplied with the same one, for which it takes longer to be packed for each than
-    for the results to be read where they then lie."""
+    """Whether a batch of narrow matrices is multiplied with the same one, whose repeated packing costs more than reading the
+    results in the joined layout."""
     left, columns = nodes[node.inputs[0]], node.shape[-1]
     if min(left.shape[-2:]) < LEAST or columns >= NARROW or 2 * columns > left.shape[-1]:
         return False
@@ -79,7 +79,7 @@ def _beside(x: Value) -> Value:
 
 
 def _widened(graph: Graph, node: Node) -> Value:
-    """The product with all matrices side by side."""
+    """The product with the columns of all matrices side by side."""
     a, b = (graph.value(i) for i in node.inputs)
     count, *batch, rows, columns = node.shape
     left = reshape_value(slice_value(a, 0, 0, 1), a.shape[1:])

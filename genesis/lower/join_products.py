@@ -1,8 +1,8 @@
-"""Sums of matrix products become one product: a @ b + c @ d is [a c] @ [b d], the operands joined along the terms.
+"""Sums of matrix products become one product: a @ b + c @ d is [a c] @ [b d], with operands joined along the terms.
 
-Before: a simplified graph. After: no tree of additions has products of few terms as leaves, where adding up their results
-takes longer than joining their operands. The gradient of a recurrent layer's weight is such a sum, of a product for each step.
-Column sums of the same operands, which its bias's gradient adds up, are the joined operand's.
+Before: a simplified graph. After: no tree of additions has products of few terms as leaves, where adding their results takes
+longer than joining their operands. The weight gradient of a recurrent layer is such a sum, with a product per step. The column
+sums that its bias gradient adds up become column sums of the joined operand.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def join_products(graph: Simplified) -> Simplified:
 def _by_root(
     nodes: Sequence[Node], readers: Mapping[int, Sequence[int]], parts: Collection[int], leaves: Sequence[int]
 ) -> dict[int, list[int]]:
-    """The trees of additions that have several of the `leaves`: these by their roots, the last one first.
+    """Root of a tree of additions -> those of its leaves that are among `leaves`, if several, the last one first.
 
-    Backward goes through a sequence from its end: joined so, gradients lie in its order, as those of what entered it do.
+    Backward walks a sequence from its end: reversed, joined gradients are in the order of the sequence.
     """
     sums: dict[int, list[int]] = {}
     for index in reversed(leaves):
@@ -79,13 +79,13 @@ def _adds_up(nodes: Sequence[Node], total: int, part: int) -> bool:
 
 
 def _product_of(result: Rewriting, products: Sequence[Node]) -> Value:
-    """The sum of products as one."""
+    """The sum of products as one product."""
     left, right = ([result.value(result.new_index[node.inputs[side]]) for node in products] for side in (0, 1))
     return product(swapped(cat([swapped(a) for a in left])), cat(right))
 
 
 def _columns_of(result: Rewriting, sums: Sequence[Node]) -> Value:
-    """The sum of column sums as those of one matrix."""
+    """The sum of column sums as the column sums of one matrix."""
     whole = cat([result.value(result.new_index[node.inputs[0]]) for node in sums])
     return result.add("sum", (whole,), sums[0].shape, sums[0].dtype, sums[0].attrs)
 
@@ -94,7 +94,7 @@ def _joined(
     result: Rewriting, root: int, leaves: Sequence[int], parts: Collection[int],
     join: Callable[[Rewriting, Sequence[Node]], Value],
 ) -> Value:
-    """What a tree of additions adds up: its `leaves` as one, and then the others, in order."""
+    """The sum of a tree of additions: its `leaves` joined, then the other terms in order."""
     nodes = result.source.nodes
     total = join(result, [nodes[index] for index in leaves])
     waiting = [root]

@@ -1,11 +1,11 @@
-"""Legalization: what cannot be computed as it stands is spelled out in what can.
+"""Legalization: nodes that the backend does not support become nodes that it does.
 
 Before: a simplified graph. After: matmuls have dtypes and operands that products take, operands have memory, and outputs
-have row-major memory that is nobody else's (but for saved values, which may share theirs).
+have row-major memory of their own (except saved values, which may share it).
 
 Products take float32 and float64 matrices with one unit stride. Other operands are copied or cast; other dtypes, and
-products with vectors, become elementwise products and sums. A value that is computed from its index alone (a literal, a
-range, a broadcast) and has to be in memory is copied.
+products with vectors, become elementwise products and sums. A value without memory (a literal, a range, a
+broadcast) is copied where it must be in memory.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, slice_value, view_node
 
-LANES = 8  # neighbours that fill a vector
-GATHERED = 512  # columns, in which products take thirty times as long as it takes to gather the left operand
+LANES = 8  # adjacent elements that fill a vector
+GATHERED = 512  # columns from which a product takes thirty times as long as gathering its left operand
 
 
 def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:
-    """How a value lies in its base's memory; None when it is a view of a view, or of memory with gaps."""
+    """The layout of a value in its base's memory; None for a view of a view, or of memory with gaps."""
     node = nodes[index]
     if node.op != "view":
         return memory_layout(node)
@@ -40,14 +40,14 @@ def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:
 
 
 def matrix_operand(layout: Layout) -> bool:
-    """Whether products can read a (.., rows, columns) layout: elements of a row, or of a column, are neighbours."""
+    """Whether products can read a (.., rows, columns) layout: rows or columns have unit stride."""
     return any(stride == 1 or extent == 1 for stride, extent in zip(layout.strides[-2:], layout.shape[-2:], strict=True))
 
 
 def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simplified:
-    """The graph in the form stated above; the last `saved` outputs are read and never written to.
+    """The legal form of a graph, as stated above; the last `saved` outputs are never written to.
 
-    Where products are `strided`, they take operands of any strides, and of 16 bits.
+    `strided` products take operands of any strides, and of 16 bits.
     """
     result = _Legal(graph, strided)
     for node in graph.nodes:
@@ -59,7 +59,7 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
         if node.op == "matmul":
             result.put(_matmul(result, node).index)
         elif kind == "gather":
-            source = result.copies.get(_reading(result, node.inputs[0]))  # a copy in order is quicker to read here and there
+            source = result.copies.get(_reading(result, node.inputs[0]))  # gathers are faster from a contiguous copy
             source = _in_memory(result, node.inputs[0]) if source is None else source
             result.put(result.append(node.renumbered((source, *node.inputs[1:]))))
         elif kind == "collective":
@@ -85,7 +85,7 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
 
 
 class _Legal(Rewriting):
-    """The graph under construction, and the copies made in it: value -> its copy, one for all views that read alike."""
+    """The graph under construction, and its copies: value -> copy, shared by all equal views."""
 
     __slots__ = ("copies", "strided")
 
@@ -96,7 +96,7 @@ class _Legal(Rewriting):
 
 
 def _copied(graph: _Legal, index: int) -> int:
-    """A copy of `index`, the one that there is or a new one."""
+    """The copy of `index`, an existing one or a new one."""
     key = _reading(graph, index)
     if key not in graph.copies:
         node = graph.nodes[index]
@@ -105,7 +105,7 @@ def _copied(graph: _Legal, index: int) -> int:
 
 
 def _reading(graph: Graph, index: int) -> Key:
-    """What tells `index` from values that hold something else."""
+    """A key that is equal for values with equal contents."""
     node = graph.nodes[index]
     if node.op != "view":
         return index
@@ -114,14 +114,14 @@ def _reading(graph: Graph, index: int) -> Key:
 
 
 def _in_memory(graph: _Legal, index: int, spread: bool = True) -> int:
-    """`index`, or a copy of it, such that its base is memory (and, unless `spread`, no element stands for several)."""
+    """`index` or a copy of it whose base is in memory (and, unless `spread`, which does not broadcast)."""
     layout = layout_of(graph.nodes, index)
     gaps = layout is None or (not spread and any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
     return index if _has_memory(graph, index) and not gaps else _copied(graph, index)
 
 
 def _in_order(graph: _Legal, index: int) -> int:
-    """`index`, or a copy of it, such that its elements follow each other in memory."""
+    """`index` or a copy of it that is contiguous."""
     index = _in_memory(graph, index)
     layout = layout_of(graph.nodes, index)
     return index if layout is not None and layout.is_contiguous else _copied(graph, index)
@@ -133,14 +133,14 @@ def _has_memory(graph: Graph, index: int) -> bool:
 
 
 def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
-    """`index`, or a copy of it, such that it is the whole of its base, in order, and the base is not `taken`."""
+    """`index` or a copy of it that is all of its base, contiguous, and whose base is not `taken`."""
     nodes = graph.nodes
     base = base_of(nodes, index)
     layout = layout_of(nodes, index)
     whole = layout is not None and layout.is_contiguous and numel(layout.shape) == nodes[base].numel
     if whole and base not in taken and PRIMITIVES[nodes[base].op].kind != "source":
         return index
-    # Two outputs that read alike must not share memory: in-place operations would change both.
+    # Two equal outputs must not share memory: in-place operations would change both.
     if graph.copies.get(_reading(graph, index)) in taken:
         del graph.copies[_reading(graph, index)]
     return _copied(graph, index)
@@ -151,7 +151,7 @@ def _matmul(graph: _Legal, node: Node) -> Value:
     # Products with a vector, and outer products, fuse as sums of products; a product would pad the vector to a tile.
     thin = min(*a.shape[-2:], b.shape[-1]) <= 1
     if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
-        if graph.strided and not thin:  # as the device has them: its product's result is rounded
+        if graph.strided and not thin:  # the device's product rounds its result
             return cast(_matmul(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype)), node.dtype)
         wide = Node("matmul", (_widened(a).index, _widened(b).index), node.attrs, node.shape, float32)
         return _matmul(graph, wide)
@@ -169,9 +169,8 @@ def _matmul(graph: _Legal, node: Node) -> Value:
 
 
 def _matrix(graph: _Legal, index: int, columns: int) -> int:
-    """`index`, or a copy of it, as products read it; of a left operand the `columns` that it is multiplied with, else 0.
-
-    What lies turned is copied as it lies, and the copy turned.
+    """`index` or a copy of it that products can read. `columns` is the number of columns that a left operand is multiplied
+    with, 0 for a right one. A transposed matrix is copied in its memory order.
     """
     layout = layout_of(graph.nodes, index)
     if _has_memory(graph, index) and layout is not None and matrix_operand(layout):
@@ -185,8 +184,8 @@ def _matrix(graph: _Legal, index: int, columns: int) -> int:
     row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)
     if not 0 < row < column:
         return _copied(graph, index)
-    # A matrix that lies transposed is copied in its own order and read transposed: copied by rows it would be gathered, 14 of
-    # the 58 ms of a CNN step.
+    # A transposed matrix is copied in memory order and read transposed: copying it by rows would gather, 14 of the 58 ms of a
+    # CNN step.
     (*batch, rows, columns), strides = node.shape, node.attrs["strides"]
     straight = Layout((*batch, columns, rows), (*strides[:-2], column, row), node.attrs["offset"])
     as_it_lies = view_node(graph.value(node.inputs[0]), straight, "matrix")
@@ -194,7 +193,7 @@ def _matrix(graph: _Legal, index: int, columns: int) -> int:
 
 
 def _copied_matrix(graph: _Legal, index: int, found: tuple[Layout, AxisGroups]) -> int:
-    """A copy of a batch of matrices, in the order in which they lie: one for all that are the same, or read it transposed."""
+    """A copy of a batch of matrices in memory order, shared by equal values and by their transposes."""
     (rows, columns), layout, x = digits_of(*found), found[0], graph.value(index)
     turned = _step(rows) < _step(columns)
     once = x
@@ -210,18 +209,17 @@ def _copied_matrix(graph: _Legal, index: int, found: tuple[Layout, AxisGroups]) 
 
 
 def _step(digits: Digits) -> int:
-    """How far neighbours along an axis are apart in memory; of an axis in parts, along the last part that fills a vector."""
+    """The stride along an axis; for an axis in parts, along the last part that fills a vector."""
     wide = [abs(stride) for extent, stride in digits if extent >= LANES] or [abs(stride) for _, stride in digits]
     return wide[-1]
 
 
 def _is_packed_there(graph: _Legal, index: int, found: tuple[Layout, AxisGroups], columns: int) -> bool:
-    """Whether a product had better pack a matrix whose rows or columns run across several axes of memory than a copy of it.
+    """Whether a product should pack a matrix whose rows or columns span several axes of memory directly, without a copy.
 
-    Windows are packed there: a copy would be many times as large. What has no neighbours is copied. A product writes its
-    result where a copy would go. A left operand is better copied by the kernel that computes it, unless its terms lie in
-    runs; or if all of a batch have it in common and each is multiplied with few columns, for then packing it again and again
-    takes longer.
+    Windows are packed directly: a copy would be many times as large. A matrix without adjacent elements is copied. A left
+    operand is copied by the kernel that computes it, unless its terms lie in runs; also if a whole batch shares it and each is
+    multiplied with few columns, as packing it again and again takes longer.
     """
     layout, (rows, terms) = found[0], digits_of(*found)
     base = graph.nodes[base_of(graph.nodes, index)]
@@ -239,7 +237,7 @@ def _is_packed_there(graph: _Legal, index: int, found: tuple[Layout, AxisGroups]
 
 
 def _widened(x: Value) -> Value:
-    """An operand in float32; of what views show several times, as windows do, what they show."""
+    """An operand cast to float32; below views that repeat elements, as windows do, the base is cast."""
     nodes = x.graph.nodes
     if nodes[base_of(nodes, x.index)].numel >= numel(x.shape):
         return cast(x, float32)
@@ -248,7 +246,7 @@ def _widened(x: Value) -> Value:
 
 
 def operand_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups]:
-    """How a product's operand lies in its base's memory."""
+    """The layout of a product's operand in its base's memory."""
     layout = layout_of(nodes, index)
     found = (layout, PLAIN) if layout is not None else grouped_layout(nodes, index)
     assert found is not None, "legalize gives operands a layout"
@@ -256,7 +254,7 @@ def operand_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroup
 
 
 def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int]]]:
-    """The batch axes of matrices that walk together, merged where all can: (extents, strides of each layout)."""
+    """The batch axes of several matrices, merged where all can be: (extents, strides of each layout)."""
     extents: list[int] = []
     strides: list[list[int]] = [[] for _ in layouts]
     for axis, extent in enumerate(layouts[-1].shape[:-2]):
@@ -282,9 +280,9 @@ def result_layout(node: Node, left: Sequence[int]) -> Layout:
 
 
 def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified:
-    """The graph with each of `values` in memory, row-major, by a kernel of its own.
+    """The graph with each of `values` in row-major memory, written by a kernel of its own.
 
-    A gather is computed there itself; of another value, its readers read a copy made there.
+    A gather is written there directly; readers of another value read a copy.
     """
     result = Rewriting(graph)
     for index, node in enumerate(graph.nodes):

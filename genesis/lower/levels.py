@@ -1,4 +1,4 @@
-"""The question that fusion asks: at which level of a group's nest (see `group`) does a node find what it reads?"""
+"""Levels: whether a node fits into a group's loop nest, and at which level (see `group`) it finds what it reads."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from genesis.lower.index_map import SplitAxis, Unmappable, memory_layout, pull
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
-# Rows for each thread from which on one kernel goes over each row in several passes; fewer leave threads idle.
+# Rows per thread from which one kernel takes several passes over each row; fewer rows leave threads idle.
 ROWS_FOR_PASSES = 16
-LONGEST_COLUMN_SUMS = 1 << 14  # numbers that each worker keeps beside the rows that it passes over
-# Bytes of sums of columns from which to which a kernel with nothing else to do takes them row by row: they stay in a
-# first-level cache, and the prefetcher sees rows (2048 x 2048: 0.32 to 0.27 ms). Narrower and wider ones were slower so.
+LONGEST_COLUMN_SUMS = 1 << 14  # column sums that a worker accumulates while it passes over rows
+# Bytes of column sums, at least and at most, that a kernel of column sums alone accumulates row by row: they stay in a
+# first-level cache, and the prefetcher sees rows (2048 x 2048: 0.32 to 0.27 ms). Narrower and wider ones were slower.
 LEAST_SUMS, MOST_SUMS = 1 << 9, 1 << 14
-SMALL = 1 << 15  # elements below which one thread does the work in any case
-LARGE = 1 << 19  # elements that outlast a second-level cache: rows are passed over in order, also for sums of columns
+SMALL = 1 << 15  # elements that a single thread processes in any case
+LARGE = 1 << 19  # elements that exceed a second-level cache: column sums pass over rows in order, too
 
 ELSEWHERE = "it reads a value of that kernel away from where it is computed"
 EXTENTS = "it has another number of elements, or reduces other axes"
 
 
 class Levels:
-    """Levels for nodes of one graph, whose groups so far are in `home`; `reason` is why the last one fitted nowhere."""
+    """Finds levels for the nodes of a graph, whose groups so far are in `home`; `reason` is why the last one did not fit."""
 
     def __init__(self, nodes: Sequence[Node], bases: Sequence[int], home: Mapping[int, Group], target: Target) -> None:
         self.nodes = nodes
@@ -36,12 +36,12 @@ class Levels:
         self.reason = ""
 
     def of(self, group: Group, node: Node) -> str | None:
-        """The level at which `node` fits into `group`, whose axes become those that it needs; or None, for a reason."""
+        """The level at which `node` fits into `group`, whose axes are refined for it; None, with a `reason`, if it does not."""
         self.reason = EXTENTS
         if PRIMITIVES[node.op].kind == "reduce":
             return self._reduction_level(group, node, node.attrs["axes"])
         size = numel(node.shape)
-        # What reads sums of columns can only be computed with them, when all rows are done.
+        # Readers of column sums can only be computed with them, after all rows.
         if group.reduces and COLUMN in [group.levels[b] for i in node.inputs if self.home.get(b := self.bases[i]) is group]:
             return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, node.inputs) else None
         # The outermost level is the cheapest: it is tried first.
@@ -70,7 +70,7 @@ class Levels:
         if everything:
             if group.has(COLUMN):
                 return None
-            # A total of values that there is one of for each row is taken from these, not from every point.
+            # A total of row values adds one number per row, not one per point.
             of_rows = group.reduces and size == group.numel(ROW) != group.numel(FULL)
             fits = (of_rows and self._reads_fit(group, group.axes, ROW, node.inputs)) or (
                 size == group.numel(FULL) and self._reads_fit(group, group.axes, FULL, node.inputs))
@@ -83,7 +83,7 @@ class Levels:
             fits = size == group.numel(FULL) and not group.has(FINAL)
         if not fits or not self._reads_fit(group, pattern, FULL, node.inputs):
             return None
-        # An elementwise group takes the nest of the first reduction that joins it.
+        # An elementwise group adopts the nest of the first reduction that joins it.
         summed = None if group.reduces else self._columns_of_rows(node, pattern)
         group.axes = summed or pattern
         return COLUMN if summed else ROW
@@ -91,7 +91,7 @@ class Levels:
     def of_fresh(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], str]:
         """The axes and the level of reduction `node` in a group of its own.
 
-        Sums of columns alone are taken from row to row if they are several vectors wide and stay in a first-level cache.
+        Column sums alone accumulate row by row if they are several vectors wide and stay in a first-level cache.
         """
         if not any(not reduced for _, reduced in pattern) and not node.op.startswith("arg"):
             return pattern_of((numel(self.nodes[node.inputs[0]].shape),), ()), FINAL
@@ -101,9 +101,9 @@ class Levels:
         return pattern, ROW
 
     def _columns_of_rows(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
-        """The axes of a pass over rows on which `node` sums columns, if they are many and large.
+        """The axes of a pass over rows in which `node` sums columns, if these are many and large; else None.
 
-        GELU's gradient with its column sums takes 1.1 ms so (2048 x 1024), and 1.85 down strips of columns.
+        GELU's gradient with its column sums takes 1.1 ms row by row (2048 x 1024), and 1.85 ms down strips of columns.
         """
         if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False] or not self.target.crossing:
             return None
@@ -121,7 +121,7 @@ class Levels:
         return axes if at.strides[1] == 1 else None
 
     def _crossing_level(self, group: Group, node: Node, pattern: tuple[Axis, ...]) -> str | None:
-        """Beside reductions of rows, sums of columns go on from row to row; what was reduced first may have been either.
+        """The level of a reduction that crosses the group's: row reductions with column sums that accumulate from row to row.
 
         Layer norm's gradients then read their operands once: 2.35 ms instead of 6.5 to 8 (2048 x 2048).
         """
@@ -133,8 +133,8 @@ class Levels:
             return None
         if group.axes == rows:
             return COLUMN if node.op == "sum" else None
-        # The group has the columns' nest: turned into that of rows, its reductions become sums of columns, which only sums can,
-        # and nothing may have been computed from them.
+        # The group has a nest of columns. Turned into one of rows, its reductions become column sums: so they must be sums that
+        # nothing has been computed from.
         for member, level in group.levels.items():
             op = self.nodes[member].op
             if (level == FULL and group.passes[member]) or (PRIMITIVES[op].kind == "reduce" and op != "sum"):
@@ -144,7 +144,7 @@ class Levels:
         return ROW
 
     def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[int]) -> bool:
-        """Whether each read at `level` finds its base, if the group computes it, at the base's own place in the nest."""
+        """Whether each read at `level` finds its base, if the group computes it, at the base's own point of the nest."""
         for index in reads:
             base = self.bases[index]
             if self.home.get(base) is not group:
@@ -154,7 +154,7 @@ class Levels:
             if index == base and there == level:
                 continue
             if (there == FINAL) != (level == FINAL) or (there == COLUMN) != (level == COLUMN):
-                return False  # complete when all workers are done: too late for the nest
+                return False  # complete only after the nest
             if there == ROW and level == FULL and group.passes[base] and (
                 group.numel(ROW) < self.rows_wanted and group.numel(FULL) > SMALL
             ):

@@ -1,4 +1,4 @@
-"""A kernel as a program that a person reads: its loops, its index maps with their numbers, the user's lines."""
+"""A kernel as readable pseudo-code: loops, index maps with their numbers, and the user's lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Listing:
         self.note = note
         self.lines: list[str] = []
         self.said: set[str] = set()
-        self.done: set[int] = set()  # the values that the text has, and that each later line may name
+        self.done: set[int] = set()  # values that the text has defined
         self.names = {axis: _AXIS_NAMES[axis] if axis < len(_AXIS_NAMES) else f"x{axis}" for axis in range(len(call.extents))}
 
     def text(self) -> str:
@@ -43,7 +43,7 @@ class _Listing:
             needed = kernel.needed(targets)
             self._values([n for n in needed if kernel.instructions[n].varies.isdisjoint(inner)], depth)
             deeper = self._loops(inner, depth, "reduced")
-            self._values(needed, deeper, again=bool(inner))  # each pass over a row has its own
+            self._values(needed, deeper, again=bool(inner))  # each pass over a row recomputes its values
             for n in targets:
                 self._effect(n, deeper)
         for n, i in enumerate(kernel.instructions):

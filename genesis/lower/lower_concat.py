@@ -1,8 +1,8 @@
-"""Sums of slices among zeros become concatenations.
+"""Sums of zero-padded slices become concatenations.
 
-Before: a simplified graph. After: no `add` of values that are each a slice among zeros, side by side along an axis: it is a
-`cat` of the slices. The gradient of a value that was read in slices (a chunked projection, say) is such a sum. As a
-concatenation it needs no zeros and no additions: 2.7 ms of a GPT step of four layers.
+Before: a simplified graph. After: an `add` of zero-padded slices that are disjoint along an axis is a `cat` of the slices. The
+gradient of a value that is read in slices (a chunked projection, say) is such a sum. The concatenation needs no zeros and no
+additions, which saves 2.7 ms of a GPT step of four layers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from genesis.ops.views import reshape_value
 
 
 class _Slices(NamedTuple):
-    """Of a value as a matrix of `rows`: (first column, columns, the value there), in order; elsewhere it is zero."""
+    """The nonzero slices of a value seen as a matrix of `rows` rows: (first column, columns, value), in order."""
 
     rows: int
     parts: tuple[tuple[int, int, int], ...]
 
 
 def lower_concat(graph: Simplified) -> Simplified:
-    """The graph with sums of slices among zeros as concatenations."""
+    """The graph with sums of zero-padded slices as concatenations."""
     nodes = graph.nodes
     found: dict[int, _Slices] = {}
     for index, node in enumerate(nodes):
@@ -43,12 +43,12 @@ def lower_concat(graph: Simplified) -> Simplified:
 
 
 def _slice(nodes: Sequence[Node], node: Node) -> _Slices | None:
-    """A `put` among zeros of what takes the same columns in every row."""
+    """The slice of a `put` into zeros that covers the same columns in every row; None for another node."""
     base = nodes[base_of(nodes, node.inputs[0])]
     if base.op != "constant" or base.attrs["value"] != 0:
         return None
     shape, strides, offset = node.attrs["shape"], node.attrs["strides"], node.attrs["offset"]
-    # The innermost axes that lie side by side are a run; the outer ones must step from row to row of the base.
+    # The contiguous inner axes are a run; the outer ones must step from row to row of the base.
     run, axis = 1, len(shape)
     while axis and strides[axis - 1] == run:
         axis, run = axis - 1, run * shape[axis - 1]
@@ -68,7 +68,7 @@ def _side_by_side(one: _Slices, other: _Slices) -> _Slices | None:
 
 
 def _axis(shape: tuple[int, ...], slices: _Slices) -> int | None:
-    """The axis of `shape` along which they are slices."""
+    """The axis of `shape` that is sliced."""
     strides = contiguous_strides(shape)
     rows = [1, *accumulate(shape, mul)]
     fits = (axis for axis in range(len(shape)) if rows[axis] == slices.rows and shape[axis] > 1
@@ -79,12 +79,12 @@ def _axis(shape: tuple[int, ...], slices: _Slices) -> int | None:
 def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int]) -> Simplified:
     """The graph with the `sums` (along an axis each) as concatenations."""
     read = [*graph.nodes]
-    for index in sums:  # read the slices alone: what lies between is dead
+    for index in sums:  # reads its slices directly: nodes between them die
         values = tuple([value for _, _, value in found[index].parts])
         read[index] = Node("cat", values, {}, read[index].shape, read[index].dtype)
     live = live_nodes(read, graph.outputs)
     result = Rewriting(graph)
-    there: dict[tuple[tuple[int, ...], int], int] = {}  # concatenations, by what they are made of
+    there: dict[tuple[tuple[int, ...], int], int] = {}  # concatenations, by their inputs
     shared = False
     for index, node in enumerate(graph.nodes):
         if not live[index]:
@@ -100,22 +100,22 @@ def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int])
             if node.op == "cat":
                 there.setdefault((tuple([result.new_index[i] for i in node.inputs]), node.attrs["dim"]), len(result.nodes))
             result.copy(node)
-    return resimplified(result.finished()) if shared else result.finished()  # views of the shape that another one has
+    return resimplified(result.finished()) if shared else result.finished()  # views of one that has another shape
 
 
 def _found_there(
     result: Rewriting, node: Node, slices: _Slices, there: dict[tuple[tuple[int, ...], int], int]
 ) -> int | None:
-    """A concatenation that is `there` whose pieces lie in memory as the slices of `node` do, in its shape."""
+    """An existing concatenation (`there`) whose pieces have the memory layout of the slices of `node`, viewed in its shape."""
     bases = tuple([_as_it_lies(result.nodes, result.new_index[value]) for _, _, value in slices.parts])
     found = there.get((bases, 0)) if slices.rows == 1 else None
-    if found is None or result.nodes[found].numel != node.numel:  # it has gaps
+    if found is None or result.nodes[found].numel != node.numel:  # there are gaps
         return None
     return reshape_value(result.value(found), node.shape).index
 
 
 def _as_it_lies(nodes: Sequence[Node], index: int) -> int:
-    """The value of which another one is a view that shows all of it in order."""
+    """The value that another one is a reshaping view of."""
     while (node := nodes[index]).op == "view" and (nodes[node.inputs[0]].numel == node.numel and not node.attrs["offset"]
                                                    and tuple(node.attrs["strides"]) == contiguous_strides(node.shape)
                                                    and "barrier" not in node.attrs):

@@ -1,11 +1,11 @@
-"""Overlap: a collective is started as soon as its operand is there, and awaited where its result is read first.
+"""Overlap: a collective starts as soon as its operand is computed, and is awaited before its result is first read.
 
-Before: stages in order, each collective a stage of its own. After: the same stages, in an order in which what the first
-collective is computed from comes first, then what the second one needs besides, and so on; what a later one needs comes before
-one that waits for another. Then comes what waits for none, and last the rest, each as it stood.
-Collectives start in the order of the program, which is the same on all ranks, and each ends before what reads its result.
+Before: stages in order, each collective a stage of its own. After: the same stages reordered: first what the first collective
+needs, then what the second one needs in addition, and so on; the needs of a later collective that is ready come before one that
+waits for another. Then stages that wait for no collective, and last the rest, each group in its old order. Collectives start in
+program order, which is the same on all ranks.
 
-A transient collective waits besides for those that read what earlier ones have left, so that few results are in memory.
+A transient collective also waits for the readers of earlier ones' results, so that few results are in memory.
 
 A stage that may fail is not moved, and nothing is in flight there: other ranks would wait for what is given up.
 """
@@ -19,11 +19,11 @@ from genesis.lower.stages import HostCall, Stage, may_fail, parts
 from genesis.lower.transient import is_transient
 from genesis.ops.registry import PRIMITIVES
 
-AHEAD = 4  # collectives that are looked at for one whose operand can be computed meanwhile
+AHEAD = 4  # collectives to look ahead for one whose operand can be computed meanwhile
 
 
 def overlap_collectives(nodes: Sequence[Node], stages: list[Stage]) -> list[Stage]:
-    """The stages, with collectives under way while others compute."""
+    """The stages, with collectives in flight while others compute."""
     if not any([_collective(nodes, stage) for stage in stages]):
         return stages
     result: list[Stage] = []
@@ -33,7 +33,7 @@ def overlap_collectives(nodes: Sequence[Node], stages: list[Stage]) -> list[Stag
         fails = _collective(nodes, stage) is None and any(map(may_fail, stage))
         done = {i for call in stage for part in parts(call) for i in getattr(part, "nodes", ())}
         checks = {i for i in done if PRIMITIVES[nodes[i].op].fault is not None}
-        if fails and not (checks and checks <= checked):  # what has been checked does not fail later
+        if fails and not (checks and checks <= checked):  # a checked index does not fail later
             result += [*_Overlap(nodes, run).stages(), stage]
             run = []
         else:
@@ -43,13 +43,13 @@ def overlap_collectives(nodes: Sequence[Node], stages: list[Stage]) -> list[Stag
 
 
 def _collective(nodes: Sequence[Node], stage: Stage) -> HostCall | None:
-    """The collective that a stage is, if it is one."""
+    """The collective of a stage, if it is one."""
     [first, *_] = stage
     return first if isinstance(first, HostCall) and PRIMITIVES[nodes[first.node].op].kind == "collective" else None
 
 
 class _Overlap:
-    """Stages that cannot fail, but for collectives, on the way into their new order."""
+    """The reordering of stages of which only collectives may fail."""
 
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage]) -> None:
         self.nodes, self.stages_before = nodes, stages
@@ -57,12 +57,12 @@ class _Overlap:
         self.needs = _needs(stages)
         _wait_for_room(nodes, self.collectives, stages, self.needs)
         self.done: set[int] = set()
-        self.under_way: dict[int, HostCall] = {}  # by their results
+        self.under_way: dict[int, HostCall] = {}  # by result
         self.transient = {number for number, call in self.collectives.items() if is_transient(nodes[call.node])}
-        self.older: list[int] = []  # what was under way when the last transient one started
+        self.older: list[int] = []  # in flight when the last transient one started
 
     def stages(self) -> Iterator[Stage]:
-        """The stages in their new order. One that is awaited right after its start is one stage."""
+        """The stages in their new order. A collective awaited right after its start is one stage."""
         started: HostCall | None = None
         for stage in self._ordered():
             [call, *_] = stage
@@ -80,7 +80,7 @@ class _Overlap:
     def _ordered(self) -> Iterator[Stage]:
         order = [*self.collectives]
         for position, number in enumerate(order):
-            if not self._is_ready(number):  # what a later one needs is computed before this one waits
+            if not self._is_ready(number):  # compute what a later one needs before this one waits
                 ahead = next((later for later in order[position + 1 : position + 1 + AHEAD] if self._is_ready(later)), number)
                 for need in sorted(self.needs[ahead]) if ahead != number else ():
                     yield from self._with_needs(need)
@@ -94,7 +94,7 @@ class _Overlap:
         yield from self._awaited(self.under_way)
 
     def _is_ready(self, last: int) -> bool:
-        """Whether nothing that stage `last` needs waits for a collective."""
+        """Whether no stage that `last` needs waits for a collective."""
         wanted, found = [*self.needs[last]], set()
         while wanted:
             number = wanted.pop()
@@ -109,7 +109,7 @@ class _Overlap:
         return True
 
     def _with_needs(self, last: int) -> Iterator[Stage]:
-        """Stage `last`, after what it needs and has not come yet, in the order in which that stood."""
+        """Stage `last`, preceded by what it needs and is not emitted yet, in the old order."""
         wanted, found = [last], set()
         while wanted:
             number = wanted.pop()
@@ -119,9 +119,9 @@ class _Overlap:
         for number in sorted(found):
             stage = self.stages_before[number]
             read = dict.fromkeys([value for call in stage for value in call.reads if value in self.under_way])
-            # Behind the last wait inputs may be written over, so that comes before the first kernel of an optimizer.
+            # Donations may follow the last wait only, so that comes before the first kernel of an optimizer.
             yield from self._awaited(self.under_way if read and self.done.issuperset(self.collectives) else read)
-            if number in self.transient:  # what others read is kept for them: gradients do not pile up
+            if number in self.transient:  # computed early for its readers, so that gradients do not pile up
                 yield from self._awaited([value for value in self.older if value in self.under_way])
                 self.older = [value for value, call in self.under_way.items() if not is_transient(self.nodes[call.node])]
             if number in self.collectives:
@@ -137,7 +137,7 @@ class _Overlap:
 
 
 def _needs(stages: Sequence[Stage]) -> list[set[int]]:
-    """For each stage the earlier ones that write what it reads or writes, or that read what it writes."""
+    """For each stage, the earlier stages that it depends on by a read or a write."""
     writers: dict[int, list[int]] = {}
     readers: dict[int, list[int]] = {}
     needs: list[set[int]] = []
@@ -161,8 +161,8 @@ def _needs(stages: Sequence[Stage]) -> list[set[int]]:
 def _wait_for_room(
     nodes: Sequence[Node], collectives: Mapping[int, HostCall], stages: Sequence[Stage], needs: Sequence[set[int]]
 ) -> None:
-    """Have transient collectives need what reads the results of those before the last ones: two groups of these are in memory
-    at once, one that is read and the next. A group is all that come one after the other before the first of them is read.
+    """Make transient collectives depend on the readers of the last group but one: so two groups of results are in memory at
+    once, one that is read and the next. A group is consecutive collectives up to the first reader of one of them.
     """
     readers: dict[int, set[int]] = {number: set() for number, call in collectives.items() if is_transient(nodes[call.node])}
     values = {collectives[number].node: number for number in readers}

@@ -1,13 +1,13 @@
-"""Rematerialization: a product much larger than its operands is computed again for its late readers, not kept for them.
+"""Rematerialization: a product much larger than its operands is recomputed for its late readers instead of being stored.
 
-Before: a simplified graph. After: the same values; late readers of large products read what is computed for them.
+Before: a simplified graph. After: the same values; late readers of large products read recomputed copies.
 
-The region of a product is what elementwise operations, reductions and views make of it before the first product that reads
-them. Whatever reads the region and that product's result is late: it gets copies of the region's large values. Small ones,
-such as softmax's maxima and sums, are kept.
+The region of a product is the elementwise operations, reductions and views on it up to the first product that reads them.
+Nodes that depend on that second product and read the region are late: they get copies of the region's large values. Small
+ones, such as softmax's maxima and sums, are stored.
 
-Attention's scores are such a product. Backward reads them, and what softmax makes of them, long after forward did. Kept,
-they are written to memory and read again; computed again, they stay in cache with what reads them (Dao et al., 2022).
+Attention's scores are such a product: backward reads them, and their softmax, long after forward. Stored, they are written to
+memory and read again; recomputed, they stay in cache with their readers (Dao et al., 2022).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from genesis.lower.rewriting import Rewriting, Simplified, readers_of, without_d
 from genesis.ops.registry import PRIMITIVES
 
 LEAST_BYTES = 1 << 20
-SHORT, GROWTH_IF_SHORT = 64, 2  # a sum over so few terms takes no longer than memory does
+SHORT, GROWTH_IF_SHORT = 64, 2  # terms of a product that takes no longer than memory traffic
 LONG, GROWTH_IF_LONG = 128, 8
 LONGEST_REGION = 64  # nodes
 
 
 def rematerialize(graph: Simplified) -> Simplified:
-    """The graph with copies of large products, and of what is made of them, in front of their late readers."""
+    """The graph with large products and their regions recomputed in front of their late readers."""
     nodes = graph.nodes
     large = [index for index, node in enumerate(nodes) if is_quick_product(nodes, node)]
     return _sunk(_with_copies(graph, large)) if large else graph
 
 
 def _with_copies(graph: Simplified, large: Sequence[int]) -> Simplified:
-    """The graph with copies of what `large` products make, for late readers."""
+    """The graph with the regions of `large` products copied for late readers."""
     nodes = graph.nodes
     readers = readers_of(enumerate(nodes))
     copies: dict[int, list[int]] = {}  # first late reader -> the region
@@ -47,7 +47,7 @@ def _with_copies(graph: Simplified, large: Sequence[int]) -> Simplified:
 
 
 def is_quick_product(nodes: Sequence[Node], node: Node) -> bool:
-    """Whether a node is a product so much larger than its operands that it is computed again sooner than read again."""
+    """Whether a node is a product so much larger than its operands that recomputing it is faster than reading it."""
     if node.op != "matmul":
         return False
     a, b = (nodes[i] for i in node.inputs)
@@ -59,13 +59,13 @@ def is_quick_product(nodes: Sequence[Node], node: Node) -> bool:
 
 
 def _region(nodes: Sequence[Node], readers: dict[int, list[int]], product: int) -> tuple[list[int], int]:
-    """The values made of a product, in order, and the first product that reads one of them (-1: none does)."""
+    """The region of a product, in order, and the first product that reads one of its values (-1 if none)."""
     region, queue, seen = [product], list(readers.get(product, ())), set()
     heapq.heapify(queue)
     while queue:
         index = heapq.heappop(queue)
         kind = PRIMITIVES[nodes[index].op].kind
-        if kind == "contract":  # the lowest number comes first out of the heap, so this is the first product
+        if kind == "contract":  # the heap yields the lowest number first, so this is the first product
             return region, index
         if index in seen or kind not in ("elementwise", "reduce", "view") or len(region) >= LONGEST_REGION:
             continue
@@ -86,10 +86,10 @@ def _made_of(nodes: Sequence[Node], value: int, end: int) -> set[int]:
 
 
 def _sunk(graph: Simplified) -> Simplified:
-    """The graph with large products, and what is made of them, moved down to their first readers.
+    """The graph with large products and their regions moved down to their first readers.
 
-    A backward that was not recorded with its forward begins with all that it computes again. In that order all layers' scores
-    are in memory at once: a GPT of four layers of 16 x 128 tokens takes 368 MiB so, and 304 with each moved down.
+    A backward recorded separately from its forward begins with everything it recomputes, so all layers' scores would be in
+    memory at once: a GPT of four layers of 16 x 128 tokens takes 368 MiB in that order, 304 with each moved down.
     """
     nodes, outputs = graph.nodes, set(graph.outputs)
     readers = readers_of(enumerate(nodes))

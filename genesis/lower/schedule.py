@@ -41,7 +41,7 @@ def order(nodes: Sequence[Node], partition: Partition, native: bool) -> tuple[li
     """The calls of all groups, in order; neighbours that run the same code on different data become one stage.
 
     With `native`, host operations that have a kernel run it. Returns the stages, and the values that a group cannot read where
-    they are: these must be set apart first.
+    they are: these must be materialized first.
     """
     stages: list[Stage] = []
     repeats = Repeats(nodes, partition)
@@ -61,8 +61,8 @@ def order(nodes: Sequence[Node], partition: Partition, native: bool) -> tuple[li
                 refused.add(refusal.index)
                 continue
         for call in calls:
-            # One launch runs all calls of a stage at once: none may read or write what another writes, but parts of a `cat`.
-            # Each of the 35 gradients of the gates of an LSTM took a launch of 3 us, which is 2 us of waiting.
+            # One launch runs all calls of a stage in parallel: none may touch what another writes, except parts of a `cat`.
+            # Separate launches took 3 us for each of the 35 gradients of an LSTM's gates, 2 us of it waiting.
             whole = [value for value in call.writes if group.kind != "cat" or value not in group.members]
             independent = written.isdisjoint((*call.reads, *whole)) and read.isdisjoint(call.writes)
             if stages and independent and _alike(stages[-1][0], call):
@@ -103,11 +103,11 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
     )
 
 
-# ---- groups that repeat one another ----
+# ---- groups with the same structure ----
 
 
 class Repeats:
-    """The groups built so far of one graph, by their structure."""
+    """The groups of one graph that are built already, by structure."""
 
     def __init__(self, nodes: Sequence[Node], partition: Partition) -> None:
         self.nodes = nodes
@@ -127,17 +127,17 @@ class Repeats:
         return [_renamed(call, names) for call in calls]
 
     def _structure(self, group: Group) -> tuple[Key, list[int]]:
-        """All that building the group looks at, with values named by their place in a list; and that list.
+        """Everything that `build_group` reads of a group, with values renamed to positions in a list; and that list.
 
-        A value that lies in memory is looked at from outside alone; others are read through, down to those that do.
+        Values in memory are described by shape and dtype alone; others are followed down to values in memory.
         """
         nodes, home, materialized = self.nodes, self.partition.home, self.partition.materialized
         levels, passes = group.levels, group.passes
         values = list(group.members)
         names = {index: name for name, index in enumerate(values)}
         structure: list[Key] = [group.kind, group.axes, len(values)]
-        # A group is all that its kernels depend on: two groups with equal lists differ in names alone.
-        for index in values:  # it grows meanwhile
+        # Kernels depend on their group alone: two groups with equal structures differ only in names.
+        for index in values:  # grows during the loop
             node, kept = nodes[index], index in materialized
             op, attrs, inputs = node.op, node.attrs, []
             if index in levels or index not in home or (not kept and PRIMITIVES[op].kind in ("elementwise", "gather")):

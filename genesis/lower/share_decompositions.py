@@ -1,7 +1,7 @@
-"""Values of a decomposition are read from it where it is computed anyway.
+"""Eigenvalues and singular values are read from a full decomposition if there is one.
 
-Before: a simplified graph. After: no eigenvalues or singular values computed alone of a matrix whose decomposition with vectors
-is in the graph: they are a view of it. The gradient of such values needs the vectors, so a training step has both.
+Before: a simplified graph. After: no values are computed alone of a matrix whose decomposition with vectors is in the graph:
+they are a view of it. The gradient of the values needs the vectors, so a training step has both.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from genesis.ops.registry import PRIMITIVES
 
 
 def share_decompositions(graph: Simplified) -> Simplified:
-    """The graph with parts of decompositions as views of these."""
+    """The graph with values as views of decompositions."""
     nodes = graph.nodes
     names = {part[0] for node in nodes if (part := PRIMITIVES[node.op].part_of) is not None}
     wholes = {_key(node.op, node): index for index, node in enumerate(nodes) if node.op in names}
     if not wholes:
         return graph
     result = Rewriting(graph)
-    made: dict[int, int] = {}  # where a decomposition is now, by where it was
+    made: dict[int, int] = {}  # old index of a decomposition -> its new one
     for index, node in enumerate(nodes):
         part = PRIMITIVES[node.op].part_of
         whole = wholes.get(_key(part[0], node)) if part is not None else None

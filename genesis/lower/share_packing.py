@@ -1,8 +1,8 @@
-"""Packed operands in common: a matrix that many products of few rows are multiplied with is packed once for all of them.
+"""Shared packing: a right operand of many products of few rows is packed once for all of them.
 
-Before: a simplified graph. After: such a right operand is a view of a copy in strips, as products on the CPU pack it. A strip
-has for each term the elements of its columns side by side. The recurrent weights of a layer are such matrices: each time step
-would pack them again, for as many rows as a batch has.
+Before: a simplified graph. After: such an operand is a view of a copy in strips, the format in which products on the CPU pack
+it: for each term, the strip's columns side by side. The recurrent weights of a layer are such matrices: each time step would
+pack them again, for only a batch of rows.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from genesis.ir.graph import Node, Value
 from genesis.lower.rewriting import Rewriting, Simplified
 from genesis.ops.views import permute_value, reshape_value
 
-FEW_ROWS = 64  # for which packing takes more than a tenth of a product's time
+FEW_ROWS = 64  # for so few, packing takes more than a tenth of a product's time
 LEAST_PRODUCTS = 4  # that repay a copy written to memory
 
 
 def share_packing(graph: Simplified, strip: int) -> Simplified:
-    """The graph with right operands in common packed once, in strips of so many bytes of columns."""
+    """The graph with shared right operands packed once, in strips of `strip` bytes of columns."""
     nodes = graph.nodes
     products: dict[int, list[int]] = defaultdict(list)  # right operand -> the products
     for index, node in enumerate(nodes):
@@ -43,7 +43,7 @@ def share_packing(graph: Simplified, strip: int) -> Simplified:
 
 
 def _packs(nodes: Sequence[Node], node: Node, columns: int) -> bool:
-    """Whether a node is a product of few rows with one matrix, of whole strips of so many columns."""
+    """Whether a node is a product of few rows with a single matrix that is whole strips of `columns` columns."""
     left, right = (nodes[i] for i in node.inputs)
     return (len(node.shape) == 2 and 1 < node.shape[0] <= FEW_ROWS and left.shape[1] > 1 and "only" not in node.attrs
             and left.dtype is right.dtype is node.dtype is node.dtype.compute and node.dtype.category == 2

@@ -1,8 +1,8 @@
-"""Complex arithmetic becomes that of real and imaginary parts.
+"""Complex arithmetic becomes arithmetic of real and imaginary parts.
 
-Before: any graph. After: complex values are inputs, views, what moves them (gathers, concatenations, host calls), and
-`complex(x, y)` where parts become an output or are moved. All arithmetic is real: it fuses as any other does, and an element
-is taken apart where a kernel reads it and put together where a kernel writes it.
+Before: any graph. After: complex values are inputs, views, data movement (gathers, concatenations, host calls), and
+`complex(x, y)` where parts become an output or are moved. All arithmetic is real and fuses as usual; kernels split complex
+elements when they load them and join them when they store them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from genesis.ops.complex_parts import RULES, Parts
 from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.registry import PRIMITIVES, cast
 
-# Kinds of primitives that know nothing of what they move.
+# Kinds of primitives that move elements without looking at them.
 _MOVED = frozenset(("gather", "put", "cat", "host", "collective", "source"))
 
 
 def split_complex(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
-    """The graph in the form stated above; of real numbers, as it is."""
+    """The graph with complex arithmetic split; a real graph is returned unchanged."""
     graph = Simplified([*nodes], [*outputs], [*range(len(nodes))])
     if not any([node.dtype.category == 3 for node in nodes]):
         return graph
@@ -49,7 +49,7 @@ class _Split(Rewriting):
         return self.new_index[index]
 
     def split(self, index: int) -> Value | Parts:
-        """Source value `index`; of a complex one, the parts."""
+        """Source value `index`, or its parts if it is complex."""
         if not self.source.nodes[index].dtype.is_complex:
             return self.value(self.new_index[index])
         if index not in self.parts:
@@ -58,7 +58,7 @@ class _Split(Rewriting):
         return self.parts[index]
 
     def added(self, node: Node) -> int:
-        """The position of the next source node's value; -1 if it has parts alone."""
+        """The node of the next source node's value; -1 if it has only parts."""
         here = len(self.new_index)
         if not (node.dtype.is_complex or any([self.source.nodes[i].dtype.is_complex for i in node.inputs])):
             return self.append(self.moved(node))
@@ -86,7 +86,7 @@ class _Split(Rewriting):
         return result.index
 
     def _computed(self, node: Node, given: list[Value | Parts]) -> Value | Parts:
-        """A rule's result. Parts of float16 are computed with in float32, and rounded at the end."""
+        """A rule's result. Parts of float16 are computed in float32 and rounded at the end."""
         if not any([isinstance(z, Parts) and z.x.dtype is float16 for z in given]):
             return RULES[node.op](node, *given)
         wide = [Parts(*[cast(part, float32) for part in z]) if isinstance(z, Parts) else z for z in given]

@@ -1,4 +1,4 @@
-"""What a schedule is made of: kernels, matrix products, loops over tiles of both, and what Python computes; and their cost."""
+"""The calls of a schedule: kernels, matrix products, host calls and loops over tiles; and the cost model."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from genesis.ops.registry import PRIMITIVES
 
 
 class Matrix(NamedTuple):
-    """A matrix, or each of a batch: the value that holds it, its layout there, the steps to the next one along the batch's
-    axes, and how many of the layout's last axes make up rows and columns (see `index_map.py`)."""
+    """A matrix or a batch of them: its value, its layout there, the strides of the batch's axes, and how many of the layout's
+    last axes make up rows and columns (see `index_map.py`)."""
 
     value: int
     layout: Layout
@@ -25,15 +25,15 @@ class Matrix(NamedTuple):
     axis_groups: AxisGroups = PLAIN
 
     def resized(self, rows: int, columns: int) -> Matrix:
-        """As many rows and columns of a plain matrix, from its first element on."""
+        """The first `rows` rows and `columns` columns of a plain matrix."""
         return self._replace(layout=self.layout._replace(shape=(*self.layout.shape[:-2], rows, columns)))
 
 
 class Product(NamedTuple):
     """A matrix product c = a @ b of m x k by k x n matrices, for each of a batch.
 
-    `only` says which of the products of elements count, the others being promised to be zeros (see `ops/contraction.py`).
-    The kernels of the `epilogue` run on each block of the result's rows once it is there (see `fuse_epilogues.py`).
+    `only` restricts the product to a triangle; the rest is known to be zero (see `ops/contraction.py`). The kernels of the
+    `epilogue` run on each block of the result's rows once it is computed (see `fuse_epilogues.py`).
     """
 
     a: Matrix
@@ -55,7 +55,7 @@ class Product(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """Two for each product that counts."""
+        """Two for each multiplication within `only`."""
         extents = dict(zip("mnk", self.extents, strict=True))
         counted = 1
         if self.only:
@@ -90,10 +90,10 @@ class Product(NamedTuple):
 
 
 class HostCall(NamedTuple):
-    """An operation that is no kernel: Python computes it by its reference, or a function of the machine's does.
+    """An operation outside the kernel IR, computed by a native function or by its NumPy reference.
 
-    A collective may be two calls: one of the phase "start", after which others read and write in memory what it does not, and
-    one of the phase "wait" (see `overlap_collectives.py`). One that no Python has a part in does not fail.
+    A collective may be two calls: phase "start", after which calls that touch other memory may run, and phase "wait" (see
+    `overlap_collectives.py`). A call without Python does not fail.
     """
 
     node: int
@@ -111,11 +111,11 @@ class HostCall(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Calls that run one after the other on a tile of their leading axes, tile by tile, each worker on tiles of its own.
+    """Calls that run in order on each tile of their leading axes; workers take tiles in parallel.
 
-    `points` are what the leading axes come to, a tile is `tile` of them, or what is left of a stretch of `stretch`. Of the
-    values in `private` there is a tile for each worker, and no more: they are written and read within the loop alone. Sums over
-    the tiles have `partials`, each of as many tiles in order; there is a tile of private values for each of them.
+    `points` is the product of the leading axes; a tile has `tile` of them, or the rest of a stretch of `stretch`. Values in
+    `private` are used within the loop alone, and have one tile per worker. Sums over the tiles have `partials` partial sums,
+    each over consecutive tiles; then private values have one tile per partial sum.
     """
 
     calls: tuple[KernelCall | Product, ...]
@@ -127,7 +127,7 @@ class Loop(NamedTuple):
 
     @property
     def sums(self) -> tuple[int, ...]:
-        """The values that are added up over the tiles: each part on its own, then all parts."""
+        """The values that accumulate over the tiles: in partial sums, which are then combined."""
         return tuple(call.node for call in self.calls if isinstance(call, Product) and call.summed)
 
     @property
@@ -158,7 +158,7 @@ class Loop(NamedTuple):
 
 
 Call = KernelCall | Product | HostCall | Loop
-Stage = list[Call]  # of one kind, which may run side by side
+Stage = list[Call]  # of one kind, which may run in parallel
 
 
 def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
@@ -175,10 +175,10 @@ def may_fail(call: Call) -> bool:
         isinstance(part, KernelCall) and any(word.kind == "fault" for word in part.kernel.words) for part in parts(call))
 
 
-# ---- the cost model: what a stage moves and computes, and how long that takes ----
+# ---- the cost model ----
 
 
-PARALLEL_COST = 100_000  # units of work, about a simple operation on an element each, that pay for waking the team: 2 us of it
+PARALLEL_COST = 100_000  # units of work, about a simple operation on an element each: waking the team takes 2 us
 
 
 class Estimate(NamedTuple):
@@ -190,7 +190,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(nodes: Sequence[Node], stage: Stage, target: Target) -> Estimate:
-    """What a stage costs on a machine. Of a call back into Python only the bytes are known."""
+    """The cost of a stage on a machine. Only the bytes of a call into Python are known."""
     nbytes = flops = multiplied = 0
     for call in stage:
         private = call.private if isinstance(call, Loop) else ()
@@ -211,7 +211,7 @@ def estimate(nodes: Sequence[Node], stage: Stage, target: Target) -> Estimate:
 
 
 def _bytes_of(call: KernelCall, private: Sequence[int]) -> int:
-    """Each element that a kernel reads or writes in memory, once: a second access to it is served by the cache."""
+    """The bytes that a kernel moves: each element counts once, as caches serve further accesses."""
     accesses = [(call.kernel.words[i.access.pointer], i.access) for i in call.kernel.instructions if i.access is not None]
     accesses = {(word, access.strides): access.dtype.itemsize for word, access in accesses
               if word.kind == "pointer" and word.value not in private}

@@ -1,7 +1,7 @@
-"""Lowered graphs on disk: what an earlier process has lowered is read, not lowered again.
+"""The disk cache of lowered graphs.
 
-A graph's file is named by a digest of all that lowering looks at: the nodes, what is asked of them, the target, the
-machine's speeds, the text of the passes. As with kernels, whatever is wrong with a file makes it a miss.
+A file is named by a digest of everything that lowering depends on: the nodes, the outputs wanted, the target, the machine's
+speeds, the source of the passes. As with kernels, any problem with a file is a miss.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.speeds import speeds
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
-MOST_PLANS = 100  # a process that has made so many has begun; later ones may be of ever new sizes
-SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 a node
+MOST_PLANS = 100  # of a process, after which it stores none: later ones may be of ever new sizes
+SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 per node
 
-_BY_VALUE = 2  # marshal's last version whose bytes tell what is equal, not what is one object
+_BY_VALUE = 2  # the last version of marshal without references, whose bytes depend on equality alone
 _PACKAGE = Path(__file__).parents[1]
 PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")])
-_ROWS = dict(PRIMITIVES)  # those that the digest knows
+_ROWS = dict(PRIMITIVES)  # the built-in ones, which the digest covers
 _cache = KernelCache(lambda: cache_directory("lowered"), SIZE_LIMIT)
 
 
@@ -41,23 +41,23 @@ def read_or_lower(
     nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = (),
     awaited: Sequence[int] = (),
 ) -> Lowered:
-    """What `lower` makes of the same arguments, in this process or an earlier one."""
+    """The result of `lower` for the same arguments, from this process or an earlier one."""
     asked = (nodes, outputs, target, scalars, saved, awaited)
     if len(nodes) < LEAST_NODES or counts["plans_built"] >= MOST_PLANS or (name := _name(*asked)) is None:
         return lower(*asked)
     if (found := _read(_cache.find(name), target)) is not None:
         return found
-    with _cache.making(name) as content:  # of processes that begin at once, one lowers it
+    with _cache.making(name) as content:  # of concurrent processes, one lowers it
         if (found := _read(content, target)) is not None:
             return found
         lowered = lower(*asked)
-        with contextlib.suppress(TypeError, ValueError):  # no numbers and names: it is lowered each time
+        with contextlib.suppress(TypeError, ValueError):  # not serializable: lowered each time
             _cache.keep(name, write_tables(lowered))
     return lowered
 
 
 def _read(content: bytes | None, target: Target) -> Lowered | None:
-    """What a file holds; None where there is none, or it is damaged."""
+    """The graph in a file; None if there is none, or it is damaged."""
     if content is None:
         return None
     with contextlib.suppress(ValueError):
@@ -71,7 +71,7 @@ def _name(
     nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType], saved: Sequence[int],
     awaited: Sequence[int] = (),
 ) -> str | None:
-    """A digest of all that lowering looks at; None where that is more than numbers, names, and lists of them."""
+    """The digest of everything that lowering depends on; None if that is not only numbers, names and lists of them."""
     if any([PRIMITIVES[op] is not _ROWS.get(op) for op in {node.op for node in nodes}]):  # a user's own operation
         return None
     surroundings = sys.version, np.__version__, PASSES, repr(speeds()), get_default_dtype().name
@@ -79,5 +79,5 @@ def _name(
     facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:
         return hashlib.sha256(marshal.dumps((surroundings, asked, facts), _BY_VALUE)).hexdigest()
-    except ValueError:  # an attribute that is no number or name: nothing to ask for by
+    except ValueError:  # an attribute that is no number or name: no key
         return None

@@ -1,8 +1,8 @@
 """A lowered graph as JSON: a table for each kind of record, a list for each of its fields.
 
-Records name one another by their rows, and equal records are one row. Reading checks the type of each field, and that rows
-and values exist. It builds the kinds of records below and nothing else, whatever the file says. A kernel's text is not in
-the file: it follows from the kernel.
+Records refer to one another by row numbers, and equal records share a row. Reading checks the type of each field, and that rows
+and values exist. It can build only the kinds of records below, whatever the file says. A kernel's text is not stored: it
+follows from the kernel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Json = Any  # None, a truth, a number, a string, or a list or dict of these
 
 
 def write_tables(lowered: Lowered) -> bytes:
-    """The file. Raises TypeError for a graph that holds something else than `RECORDS`, numbers and names."""
+    """Serialize a graph. Raises TypeError if it holds anything but `RECORDS`, numbers and names."""
     tables = _Writer()
     tables.row("Lowered", lowered)
     columns = {name: [*zip(*rows, strict=True)] or [()] * len(RECORDS[name].fields) for name, rows in tables.rows.items()}
@@ -37,7 +37,7 @@ def write_tables(lowered: Lowered) -> bytes:
 
 
 def read_tables(content: bytes, target: Target) -> Lowered:
-    """The graph in a file, which was lowered for `target`. Raises ValueError for all other bytes."""
+    """Deserialize a graph that was lowered for `target`. Raises ValueError for invalid bytes."""
     try:
         columns: Mapping[str, Sequence[Sequence[Json]]] = json.loads(content)
         tables: _Records = {}
@@ -46,7 +46,7 @@ def read_tables(content: bytes, target: Target) -> Lowered:
             tables[name] = [record.build(*row) for row in zip(*fields, strict=True)]
         [lowered] = tables["Lowered"]
         verify(lowered.nodes, [word.value for word in tables["KernelArg"] if word.kind in VALUE_WORDS])
-    except Exception as problem:  # whatever is wrong with a file, it is a miss
+    except Exception as problem:  # any problem with a file is a miss
         raise ValueError(f"no lowered graph: {problem or type(problem).__name__}") from problem
     found: Lowered = lowered._replace(target=target)
     return found
@@ -97,15 +97,15 @@ def verify_layouts(nodes: Sequence[Node]) -> None:
 
 
 class _Writer:
-    """Rows of each table, as they are met."""
+    """The rows of each table, in the order of their first use."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[list[Json]]] = {name: [] for name in RECORDS}
         self._numbers: dict[tuple[str, str], int] = {}
-        self._met: dict[tuple[str, int], int] = {}  # by identity, which the graph keeps
+        self._met: dict[tuple[str, int], int] = {}  # by identity: the graph keeps the records alive
 
     def row(self, name: str, record: Any) -> int:
-        """The number of a record's row: of one with equal fields, or of a new one."""
+        """The number of the row with a record's fields, an existing one or a new one."""
         number = self._met.get((name, id(record)))
         if number is None:
             kind, rows = RECORDS[name], self.rows[name]
@@ -119,18 +119,18 @@ class _Writer:
         return number
 
 
-_Records = dict[str, Sequence[Any]]  # by table, those that have been read
+_Records = dict[str, Sequence[Any]]  # the records read so far, by table
 
 
 class Field(NamedTuple):
-    """How one is written, and how a list of them is read. Reading raises an exception for what is no such field."""
+    """How to write one field, and how to read a list of them. Reading raises an exception for invalid data."""
 
     write: Callable[[Any, _Writer], Json]
     read: Callable[[Sequence[Json], _Records], Iterable[Any]]
 
 
 class Record(NamedTuple):
-    """A kind of record: its fields, what builds it of them, what takes it apart, and whether equal ones are one row."""
+    """A kind of record: its fields, its constructor, its fields' values, and whether equal ones share a row."""
 
     fields: tuple[Field, ...]
     build: Callable[..., Any]
@@ -156,7 +156,7 @@ def _of_types(*types: type) -> Field:
 
 
 def _number_of(count: Callable[[_Records], int]) -> Callable[[Sequence[Json], _Records], Sequence[int]]:
-    """Reads numbers of things of which there are so many."""
+    """Reads indices below `count`."""
     def read(cells: Sequence[Json], tables: _Records) -> Sequence[int]:
         if _INT.read(cells, tables) and not 0 <= min(cells) <= max(cells) < count(tables):
             raise ValueError(f"{min(cells)} to {max(cells)} of {count(tables)}")
@@ -243,11 +243,11 @@ _VALUE = Field(_INT.write, _number_of(lambda tables: len(tables["Node"])))
 _VALUES = _many(_VALUE)
 
 
-# ---- kinds of records, each of which names only kinds that stand before it ----
+# ---- kinds of records; each refers only to kinds before it ----
 
 
 class _Code(NamedTuple):
-    """What kernels over different values have in common, and the first kernel with each list of roles of words."""
+    """The code that kernels over different values share, and the first kernel for each list of roles of words."""
 
     axes: tuple[tuple[int, bool], ...]
     lane: int | None
@@ -258,7 +258,7 @@ class _Code(NamedTuple):
 
 
 def _kernel(code: _Code, words: tuple[KernelArg, ...], origins: tuple[int, ...]) -> Kernel:
-    # A text tells the code and the roles of words: it is written and hashed once for all kernels that share these.
+    # The text depends on the code and the roles of words: it is written and hashed once for kernels that share them.
     roles = tuple([word.role for word in words])
     if roles not in code.first:
         code.first[roles] = Kernel(code.axes, code.lane, code.instructions, words, code.unrolled, code.tiled, origins)

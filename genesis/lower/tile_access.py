@@ -1,8 +1,8 @@
 """Tile access: which elements of values a call touches at each of its points, and so whether calls may run tile by tile.
 
-Point e of E is where a call's leading axes (a product's batch and rows, a kernel's outer axes) stand. A call may run on some
-of the points alone if each takes the same number of its items, in order. It may follow calls that have written values if of
-each such value it touches at point e nothing but the e-th of E equal tiles: then no point waits for another one.
+A point is an index of a call's leading axes (a product's batch and rows, a kernel's outer axes), e of E. A call may run on a
+subset of the points if each takes equally many of its items, in order. It may follow calls that have written values if at point
+e it touches only the e-th of E equal tiles of each such value: then no point depends on another one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from genesis.lower.target import SequentialTiles
 
 
 class TileAccess(NamedTuple):
-    """How a call goes through a value's elements: strides along its outer axes, then all others."""
+    """A call's access to a value: the strides along its outer axes, then its inner axes."""
 
     value: int
     offset: int
@@ -30,7 +30,7 @@ class TileAccess(NamedTuple):
 
 
 class AccessPattern(NamedTuple):
-    """A call by its outer axes, in the order in which items run through them, and its accesses."""
+    """The outer axes of a call, in the order of its items, and its accesses."""
 
     extents: tuple[int, ...]
     accesses: tuple[TileAccess, ...]
@@ -39,7 +39,7 @@ class AccessPattern(NamedTuple):
 def stays_in_tiles(
     nodes: Sequence[Node], pattern: AccessPattern, writes: Sequence[int], written: set[int], points: int
 ) -> bool:
-    """Whether a call can run point by point, staying in its tiles of what it writes and of what was `written` before it."""
+    """Whether a call can run point by point, within its own tiles of what it writes and of what was `written` before it."""
     items = numel(pattern.extents)
     parted = _split(pattern.extents, points) if points and items and not items % points else None
     return parted is not None and all([
@@ -48,7 +48,7 @@ def stays_in_tiles(
 
 
 def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
-    """Each outer axis as (extent that belongs to the points, extent within a point), if the axes can be parted so."""
+    """Each outer axis as (extent over points, extent within a point); None if the axes cannot be divided so."""
     result = []
     for extent in extents:
         if points % extent == 0:
@@ -63,11 +63,11 @@ def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
 
 
 def _within_tiles(size: int, parted: Sequence[tuple[int, int]], access: TileAccess, points: int) -> bool:
-    """Whether at point e the access stays in the e-th of `points` equal tiles of a value of `size` elements."""
+    """Whether at point e the access stays within the e-th of `points` equal tiles of a value of `size` elements."""
     if size % points:
         return False
-    # Each axis has a part that counts points and a part within a point. The former must step over exactly one tile at a time;
-    # the latter, and all inner axes, must stay within the first tile.
+    # Each axis has a part over points and a part within a point. The former must step exactly one tile at a time; the latter,
+    # and all inner axes, must stay within the first tile.
     tile = step = size // points
     low = high = access.offset
     for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
@@ -81,7 +81,7 @@ def _within_tiles(size: int, parted: Sequence[tuple[int, int]], access: TileAcce
 
 
 def point_axes(call: KernelCall | Product, points: int) -> list[tuple[int, int]]:
-    """The outer axes of a call that runs point by point, each as (extent that belongs to the points, extent within a point)."""
+    """The outer axes of a call that runs point by point, each as (extent over points, extent within a point)."""
     pattern = access_pattern(call)
     parted = _split(pattern.extents, points) if pattern is not None else None
     assert parted is not None, "a call that runs point by point"
@@ -112,13 +112,13 @@ def product_pattern(call: Product) -> AccessPattern:
 
 
 def items_of(kernel: Kernel) -> list[int]:
-    """The axes that a kernel's items run through."""
+    """The axes of a kernel's items."""
     return kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
 
 
 def kernel_pattern(call: KernelCall) -> AccessPattern | None:
-    """None where partial results are combined at the end, where an index says what is written, and for sums of products and
-    tiled kernels, whose items are blocks."""
+    """The pattern of a kernel; None if partial results are combined at the end, if an index decides what is written, and for
+    sums of products and tiled kernels, whose items are blocks."""
     kernel = call.kernel
     outer = items_of(kernel)
     if kernel.has_totals or not outer or kernel.is_product or kernel.tiled is not None:
@@ -131,7 +131,7 @@ def kernel_pattern(call: KernelCall) -> AccessPattern | None:
             return None
         pointer = kernel.words[i.access.pointer]
         strides = kernel.strides(i.access)
-        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # -1 is in no tile: it reads anywhere
+        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it reads anywhere: -1 is in no tile
         inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
         accesses.append(TileAccess(pointer.value, offset, tuple(strides[a] for a in outer), inner))
     return AccessPattern(tuple(call.extents[a] for a in outer), tuple(accesses))
@@ -143,10 +143,10 @@ def kernel_pattern(call: KernelCall) -> AccessPattern | None:
 def sequential_tile(
     calls: Sequence[KernelCall | Product], points: int, nbytes: int, limits: SequentialTiles
 ) -> tuple[int, int] | None:
-    """The points of a tile and of a stretch, for calls between which `nbytes` lie.
+    """The points of a tile and of a stretch, for calls with `nbytes` between them.
 
-    A tile has as much room as it should, or more if its products would not fill the machine that they fill as a whole, or if
-    the loop came to too many calls. None if all points are one tile, or if a single one takes too much.
+    A tile takes the target's bytes; more if its products would otherwise not fill the machine, or if the loop had too many
+    calls. None if all points are one tile, or if a single one takes too much.
     """
     if not limits.nbytes < nbytes <= limits.nbytes * points:
         return None
@@ -158,7 +158,7 @@ def sequential_tile(
     ends = _ends(calls, points)
     if wanted >= points or any(outer % inner for inner, outer in itertools.pairwise(ends)):
         return None
-    # A tile is whole units, each of all axes inside some axis: so it is a box of every call's axes. The tiles of a stretch are
+    # A tile is whole units, each of all axes inside some axis: so it is a box in every call's axes. The tiles of a stretch are
     # as even as units allow.
     unit = max(end for end in ends if end <= wanted)
     stretch = min(end for end in ends if end > unit)
@@ -167,7 +167,7 @@ def sequential_tile(
 
 
 def _ends(calls: Sequence[KernelCall | Product], points: int) -> list[int]:
-    """How many points an axis of some call comes to, with all axes inside it; in order, from a single point to all."""
+    """The numbers of points that an axis of some call covers with all axes inside it, ascending from 1 to `points`."""
     found = {1}
     for call in calls:
         leads = [lead for lead, _ in point_axes(call, points)]

@@ -1,7 +1,7 @@
-"""Transient collectives: their results are not kept for backward, where they run again on the same operands.
+"""Transient collectives: their results are not saved for backward, which runs them again on the same operands.
 
-Or another collective gives there what they gave: a node `kept_in_parts` after them says which one, and has as its last input
-what that one gathers, which is kept.
+Or another collective recovers the result: a node `kept_in_parts` after the transient one names it, and its last input is the
+saved operand of that collective.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ CHEAP = "elementwise", "view", "source"
 
 
 def is_transient(node: Node) -> bool:
-    """Whether a node is a collective whose result is not kept, or says how it is gathered again."""
+    """Whether a node is a collective whose result is not saved, or a `kept_in_parts`."""
     return "transient" in node.attrs
 
 
 def read_inputs(node: Node) -> tuple[int, ...]:
-    """The inputs that a value is computed from; one that is gathered again, in backward."""
+    """The inputs that a value is computed from; for `kept_in_parts`, the one that backward gathers from."""
     if is_transient(node):
         return node.inputs[-1:]
     return (node.inputs[FORWARDED[node.op]],) if node.op in FORWARDED else node.inputs
 
 
 def gathered_alone(nodes: Sequence[Node]) -> frozenset[int]:
-    """The positions of transient results, and of what views and elementwise operations make of these and of numbers alone."""
+    """The positions of transient results, and of views and elementwise functions of these and of numbers alone."""
     found: set[int] = set()
     numbers: set[int] = set()
     for index, node in enumerate(nodes):

@@ -1,8 +1,8 @@
-"""Writes in place: what writes into a large input (`scatter`, `put`) is made ready before the first of them writes.
+"""Writes in place: the operands of writes into a large input (`scatter`, `put`) are computed before the first write.
 
-Before: a legal graph. After: the operands of such writes, if they may fail or read the input, are values in memory. Nothing
-fails any more from the first write on, and nothing else reads the input, so `donations` may have the result lie in it: of a
-table of 25 MB, 512 rows are then written in place of all.
+Before: a legal graph. After: the operands of such writes that may fail or that read the input are values in memory. So from the
+first write on nothing fails and nothing else reads the input, and `donations` may put the result in its memory: 512 rows of a
+table of 25 MB are then written instead of all.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.lower.stages import Call, Stage, may_fail
 from genesis.ops.registry import PRIMITIVES
 
-LEAST = 1 << 18  # bytes of an input: a smaller one is copied before another launch has begun
+LEAST = 1 << 18  # bytes of an input: copying a smaller one takes less than another launch
 
 
 def prepare_writes(graph: Simplified) -> Simplified:
-    """The graph with the operands of writes into inputs ready, where these take less traffic than a copy of the input."""
+    """The graph with operands of writes into inputs in memory, where they take less traffic than a copy of the input."""
     nodes, apart = graph.nodes, set[int]()
     for output in graph.outputs:
         base, writes = _written_into(nodes, output)
@@ -28,14 +28,14 @@ def prepare_writes(graph: Simplified) -> Simplified:
             continue
         operands = {i for write in writes for i in nodes[write].inputs[1:]}
         found = {min(_views(nodes, i), key=lambda i: nodes[i].numel) for i in operands if _waits(nodes, i, base)}
-        # Of views the one with the fewest elements: an index is not copied for each column.
+        # Of a chain of views the smallest: an index is not copied for each column.
         if 2 * sum([nodes[i].nbytes for i in found]) <= nodes[base].nbytes:
             apart |= found
     return _set_apart(graph, apart) if apart else graph
 
 
 def _written_into(nodes: Sequence[Node], output: int) -> tuple[int, list[int]]:
-    """What a chain of writes that ends in `output` begins with, and the writes."""
+    """The base of a chain of writes that ends in `output`, and the writes."""
     at, writes = base_of(nodes, output), []
     while PRIMITIVES[nodes[at].op].kind in WRITES:
         writes.append(at)
@@ -44,7 +44,7 @@ def _written_into(nodes: Sequence[Node], output: int) -> tuple[int, list[int]]:
 
 
 def _waits(nodes: Sequence[Node], index: int, base: int) -> bool:
-    """Whether a value, computed where it is needed, may fail or reads `base`."""
+    """Whether a value, if inlined into its reader, may fail or read `base`."""
     stack, seen = [index], {index}
     while stack:
         at = stack.pop()
@@ -57,7 +57,7 @@ def _waits(nodes: Sequence[Node], index: int, base: int) -> bool:
 
 
 def _views(nodes: Sequence[Node], index: int) -> Iterator[int]:
-    """A value and those of which it is a view."""
+    """A value, and the values that it is a view of."""
     yield index
     while nodes[index].op == "view":
         index = nodes[index].inputs[0]
@@ -65,7 +65,7 @@ def _views(nodes: Sequence[Node], index: int) -> Iterator[int]:
 
 
 def _set_apart(graph: Simplified, apart: set[int]) -> Simplified:
-    """The graph in which the values `apart`, or copies of them for the writes, are in memory, each by a kernel of its own."""
+    """The graph with the values `apart`, or copies of them for the writes, in memory, each by a kernel of its own."""
     result, copies = Rewriting(graph), dict[int, int]()
 
     def ready(index: int) -> int:
@@ -96,7 +96,7 @@ def _set_apart(graph: Simplified, apart: set[int]) -> Simplified:
 
 
 def check_early(nodes: Sequence[Node], stages: Sequence[Stage]) -> list[Stage]:
-    """The stages, with those that check what writes read as early as can be: no write waits for the checks of another."""
+    """The stages, with checks of writes' operands as early as possible: no write waits for another's checks."""
     result: list[Stage] = []
     for stage in stages:
         if all(_only_checks(nodes, call) for call in stage):
