@@ -1,7 +1,8 @@
 """`genesis.compile`: a function is traced once for each signature, and replayed from then on.
 
-`record/` notes what a call does: which code runs, what its programs read and write. `guards/` decides whether it may be
-replayed: a check of all that the code can reach. `replay/` runs it again. `compiled` chooses among a function's entries.
+`record/` records a call: which code runs, and what its programs read and write. `guards/` generates the check that decides
+whether a call may be replayed: of all that the code can reach. `replay/` replays it. `compiled` chooses among a function's
+entries.
 """
 
 from genesis.capture.compiled import Compiled, compile

@@ -32,11 +32,11 @@ from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
 F = TypeVar("F", bound=AnyFunction)
-ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
+ENTRY_LIMIT = 64  # per function: the least recently used is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
-PATIENCE = 4  # recordings in a row that came to nothing before they become rare
-STRAYS = 16  # more calls than replays in which a value read was another before such values are no guards any more
-RARER = 3  # then each waits for this power of two times as many calls as the one before: a recording takes as long as 100 calls
+PATIENCE = 4  # consecutive recordings without a replay before recordings become rare
+STRAYS = 16  # mismatched values, beyond replays, after which values that Python reads are no longer guards
+RARER = 3  # log2 of the factor by which the wait between recordings then grows: a recording takes as long as 100 calls
 
 
 class Compiled:
@@ -44,13 +44,13 @@ class Compiled:
 
     Attributes:
         function: the function itself.
-        entries: what has been recorded, last used first.
-        refusals: why the last recorded call cannot be replayed; empty if it can.
+        entries: the recorded calls, most recently used first.
+        refusals: why the last recorded call cannot be replayed; empty if it can be.
         missed: the label of the guard, of the nearest entry, that failed when a call was last recorded anew; None at first.
     """
 
     def __init__(self, function: AnyFunction, check: bool, dynamic: bool | None, fullgraph: bool) -> None:
-        self.__module__, self.__qualname__ = __name__, type(function).__qualname__  # where the function has none
+        self.__module__, self.__qualname__ = __name__, type(function).__qualname__  # if the function has none
         functools.update_wrapper(self, function)
         self.function = function
         self.entries: list[Entry] = []
@@ -60,11 +60,11 @@ class Compiled:
         self.fullgraph = fullgraph
         self._dynamic = dynamic
         self._returns_items = False
-        self._compares = True  # values that Python reads are guards: they are often the same
+        self._compares = True  # values that Python reads are guards
         self._fills = False  # the last recorded call put something into a dict
-        self._wasted = 0  # calls since something was replayed
+        self._wasted = 0  # calls since the last replay
         self._replays = 0  # when a call was last recorded
-        self._native: list[AnyFunction] = []  # what replays without Python
+        self._native: list[AnyFunction] = []  # replays by instructions
 
     def __repr__(self) -> str:
         if self.refusals and not self.entries:
@@ -73,7 +73,7 @@ class Compiled:
         return f"<compiled {self.__qualname__}, entries: {len(self.entries)}, replays: {replays}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """A name if it is found by one, as functions are; else the function, to be recorded anew."""
+        """Pickle by name if it can be found by name, as functions are; else by the function, to be recorded anew."""
         found: Any = sys.modules.get(self.__module__)
         for part in self.__qualname__.split("."):
             found = getattr(found, part, None)
@@ -92,12 +92,12 @@ class Compiled:
         return self._call(args, kwargs)
 
     def _call(self, args: Positional, kwargs: Attributes) -> Any:
-        """A call that no instructions have replayed."""
-        state = thread_state.__dict__  # this thread's: a dict is asked in a third of the time
+        """A call that no replay by instructions has taken."""
+        state = thread_state.__dict__  # of this thread; a dict look-up takes a third of the time
         if state["recorder"] is not None or state["eager"] or state["deferred"] or REPLACING or observers():
             return self.function(*args, **kwargs)
         was_pending = bool(self._native and state["multi_device"]) and _realized((*args, *kwargs.values()))
-        if state["multi_device"]:  # what is pending on other devices too
+        if state["multi_device"]:  # also what is pending on other devices
             flush_all()
         if GROUPS:
             flush_collectives()
@@ -156,7 +156,7 @@ class Compiled:
         return self._missed(args, kwargs)
 
     def _missed(self, args: Positional, kwargs: Attributes) -> Any:
-        """Record the call; after several recordings without a replay, only now and then."""
+        """Record the call; ever more rarely after several recordings without a replay."""
         self._give_up_values()
         replays = sum(entry.replays for entry in self.entries)
         if replays != self._replays:
@@ -191,7 +191,7 @@ class Compiled:
         return recording.result
 
     def _give_up_values(self) -> None:
-        """If values that Python reads differ from call to call have them be no guards."""
+        """Stop guarding values that Python reads if they keep changing."""
         comparing = [entry for entry in self.entries if entry.reads]
         if sum(entry.strays for entry in comparing) > STRAYS + sum(entry.replays for entry in comparing):
             self._compares = False
@@ -204,7 +204,7 @@ class Compiled:
 
 
 def _realized(arguments: Iterable[object]) -> bool:
-    """Whether tensors among the arguments were pending and have been computed: instructions read what is in memory."""
+    """Compute pending tensors among the arguments, as instructions read memory; returns whether there were any."""
     dense = [one for one in arguments if isinstance(one, Tensor) and not isinstance(one, CompositeTensor)]
     pending = [one._array for one in dense if one._array.memory is None and one._base is None]
     for array in pending:
@@ -218,7 +218,7 @@ def _is_power(number: int) -> bool:
 
 
 def _under(kind: type[Module], module: Module) -> Module:
-    """`module` as an instance of another class: one module under two names."""
+    """`module` as an instance of another class, with the same attributes."""
     twin: Module = object.__new__(kind)
     twin.__dict__ = module.__dict__
     return twin
@@ -235,14 +235,14 @@ def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None,
         fn: a function of tensors, numbers, strings, None and lists, tuples, dicts and dataclasses of them, such as a whole
             training step; or a module. Left out, a decorator.
         check: compare the first replays with uncompiled execution.
-        dynamic: whether numbers among the arguments that only feed arithmetic are data: yes, no, or (None) after the first
-            call.
-        fullgraph: raise SplitError where a value is looked at, or where a call cannot be replayed. One that fills a
-            functools.cache raises nothing, as the next one finds it filled; nor does one that puts something into a dict,
-            unless the call before did so too.
+        dynamic: whether numbers among the arguments that only feed arithmetic are data: yes, no, or (None) from the second
+            call on.
+        fullgraph: raise SplitError where Python reads a value, or where a call cannot be replayed. A call that fills a
+            functools.cache does not raise, as the next one finds it filled; nor does one that adds to a dict, unless the call
+            before did so too.
 
-    What a call reads - parameters, settings, globals, attributes - is read anew by each. What does more than compute (it
-    looks at a value, prints, counts), or runs what is not known to be a function of its arguments, is called each time.
+    Each call re-reads parameters, settings, globals and attributes. A function that does more than compute (it prints, counts,
+    reads a value), or calls something that is not known to be a pure function, is called each time.
     `genesis.debug.explain` says why.
 
     >>> @genesis.compile

@@ -213,10 +213,10 @@ def estimate(nodes: Sequence[Node], stage: Stage, target: Target) -> Estimate:
 def _bytes_of(call: KernelCall, private: Sequence[int]) -> int:
     """The bytes that a kernel moves: each element counts once, as caches serve further accesses."""
     accesses = [(call.kernel.words[i.access.pointer], i.access) for i in call.kernel.instructions if i.access is not None]
-    accesses = {(word, access.strides): access.dtype.itemsize for word, access in accesses
-              if word.kind == "pointer" and word.value not in private}
+    sizes = {(word, access.strides): access.dtype.itemsize for word, access in accesses
+             if word.kind == "pointer" and word.value not in private}
     return sum(size * numel(call.extents[axis] for axis, stride in enumerate(strides) if stride)
-               for (_, strides), size in accesses.items())
+               for (_, strides), size in sizes.items())
 
 
 def _operations_of(call: KernelCall) -> int:

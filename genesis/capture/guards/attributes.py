@@ -16,7 +16,7 @@ from genesis.tensor.handle import Tensor
 
 
 class Attributes(Contents):
-    """The part of `Guards` that looks attributes up: every name of every function that ran, on every object met."""
+    """The part of `Guards` for attributes: every name in every function that ran, on every object met."""
 
     def _class(self, value: type, label: str) -> None:
         base = unknown_base(value)
@@ -25,7 +25,7 @@ class Attributes(Contents):
         elif value.__flags__ & _HEAP_TYPE:
             self._classes.add(value)
             self._objects.append((value, label))
-            # What operators and calls of the class itself run is named nowhere.
+            # Operators and calls of the class look names up that no code contains.
             special = {name for base in value.__mro__ if not is_librarys(base.__module__) for name, found in vars(base).items()
                        if name.startswith("__") and (isinstance(found, FunctionType) or function_of(found) is not None)}
             for attribute in special | self._names:
@@ -34,25 +34,25 @@ class Attributes(Contents):
                 self._whole(value, label)
 
     def _object(self, value: object, label: str) -> None:
-        if isinstance(value, Members):  # its values are attributes of the module
+        if isinstance(value, Members):  # its values are the module's attributes
             self.fail_if(f"[*{self.constant(value)}.names] != {self.constant([*value.names])}", f"the names of {label}")
             return
         self._objects.append((value, label))
         if not isinstance(value, ModuleType | FunctionType):
             self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
             self.enter(type(value), f"the class of {label}")
-        # A module's layers and parameters are looked up by loops (`for layer in self`), which name no attribute; the
-        # attributes of what the library describes are looked up by its own code, which is not entered.
+        # Loops (`for layer in self`) look layers and parameters up without names, and the library's own code, which is not
+        # entered, looks up attributes of its declarations.
         if isinstance(value, Module | Described):
             attributes = vars(value)
             name = self._dict_of(value)
-            self._listed.add(id(value))  # names that are not there need no further guard
+            self._listed.add(id(value))  # absent names need no further guard
             self._keys(name, [*attributes], f"the attributes of {label}")
             for key, item in attributes.items():
                 if isinstance(item, Tensor | Module) or isinstance(value, Described):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
                     self._seen.add((id(value), key))
-        # Every name of every function that ran, on every object met: too many guards, but none is missing.
+        # Every name in every function that ran, on every object met: more guards than needed, but none is missing.
         for attribute in [*self._names]:
             self._attribute(value, attribute, label)
         if self._dynamic or isinstance(value, SimpleNamespace) or any(
@@ -100,7 +100,7 @@ class Attributes(Contents):
                 self._seen.discard((id(owner), attribute))
                 return
             if attribute not in names:
-                getattr(owner, attribute, None)  # functions of rows are made when they are first asked for
+                getattr(owner, attribute, None)  # functions of rows are created at their first look-up
         if attribute in names:
             expression, value = f"{self.constant(names)}[{attribute!r}]", names[attribute]
             if type(value) is dict and owner.__name__ in sys.stdlib_module_names:  # `sys.modules`
@@ -111,8 +111,8 @@ class Attributes(Contents):
             self._not_found(owner, attribute, path)
 
     def _of_class(self, owner: type, attribute: str, path: str) -> None:
-        """An attribute of a class: where it is found is guarded with the class, so that its contents are left."""
-        if attribute in ("__name__", "__qualname__"):  # no attributes that changes of are counted
+        """Guard the contents of a class attribute; which object it is, is guarded with the class."""
+        if attribute in ("__name__", "__qualname__"):  # their changes do not change the class's version
             self.visit(f"{self.constant(owner)}.{attribute}", getattr(owner, attribute), path)
             return
         raw = found_in(owner, attribute)
@@ -144,23 +144,23 @@ class Attributes(Contents):
             if raw.__objclass__ not in PLAIN:
                 self._of_slot(owner, attribute, path)
         else:
-            if isinstance(attributes, dict) and not data:  # one of its own would hide that of the class
+            if isinstance(attributes, dict) and not data:  # an instance attribute would hide that of the class
                 self._without(owner, attribute, path)
             self._of_class(kind, attribute, path)
 
     def _without(self, owner: object, attribute: str, path: str) -> None:
-        """Guard that an object has no attribute of its own of that name."""
+        """Guard that an object has no instance attribute of that name."""
         if id(owner) not in self._listed:
             label = path.rpartition(".")[0]
             self._hidden.setdefault(id(owner), (owner, label, set()))[2].add(attribute)
 
     def _dict_of(self, owner: object) -> str:
-        """The constant that holds the attributes of its own of an object, once it is guarded that these are its own still."""
+        """The name of the constant for an object's `__dict__`, guarded to be the same object still."""
         name, found = self.constant(owner), vars(owner)
         plain = type(owner).__getattribute__ in (object.__getattribute__, FunctionType.__getattribute__)
         if not plain:
             return self.constant(found)
-        if vars(owner) is not found:  # a property makes it
+        if vars(owner) is not found:  # computed by a property
             return f"{name}.__dict__"
         if (id(owner), "__dict__") not in self._seen:
             self._seen.add((id(owner), "__dict__"))
@@ -176,7 +176,7 @@ class Attributes(Contents):
             self.visit(f"{self.constant(owner)}.{attribute}", value, path)
 
     def _not_found(self, owner: object, attribute: str, path: str) -> None:
-        """Guard that there is no such attribute, if the call goes on without, or makes one."""
+        """Guard that there is no such attribute, if the call handles its absence or creates it."""
         attributes = getattr(owner, "__dict__", None)
         if self._dynamic or self._catches or attribute in self._asked or hasattr(type(owner), "__getattr__"):
             if isinstance(attributes, dict):
@@ -187,7 +187,7 @@ class Attributes(Contents):
             self._missing.append((owner, attribute, path))
 
     def _meet(self, function: object, path: str) -> None:
-        """A function of a class: the user's code is entered, the library's need not be."""
+        """Guard a function of a class: its contents, unless it is the library's."""
         if isinstance(function, FunctionType):
             if is_librarys(function.__globals__.get("__name__")):
                 if path.rpartition(".")[2] in self._own_names:
@@ -198,7 +198,7 @@ class Attributes(Contents):
             self.enter(function, path)
 
     def whole(self, value: object) -> None:
-        """Guard all attributes of an object that was there before the call: code of its own asks for some by value."""
+        """Guard all attributes of an object from before the call, as its code looks some up by computed names."""
         if id(value) in self._inside and id(value) not in self._wholes:
             self._wholes.add(id(value))
             self._whole(value, next((label for found, label in self._objects if found is value), type(value).__name__))

@@ -12,7 +12,7 @@ from genesis.ir.annotations import AnyFunction
 
 
 def differs(now: object, then: object) -> bool:
-    """Whether two values, of which `then` is a number or a string, are not the same to the last bit."""
+    """Whether `now` differs from `then`, a number or a string, in any bit."""
     if type(now) is not type(then):
         return True
     return repr(now) != repr(then) if isinstance(then, float | complex | np.generic) else bool(now != then)
@@ -23,13 +23,13 @@ def same(now: object, then: object) -> bool:
     return now is then or (isinstance(then, SCALARS) and not differs(now, then))
 
 
-COMPARISONS = {"differs": differs, "same": same}  # what lines may call
+COMPARISONS = {"differs": differs, "same": same}  # functions that lines may call
 
 
 def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: dict[str, object]) -> AnyFunction:
-    """`def check(..)`: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
+    """`def check(..)`: `lines`, which return the number of the guard that fails, then `last`, which may fail in its own way."""
     errors = "AttributeError, KeyError, IndexError, ValueError, TypeError"
     body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], f"    except ({errors}):",
             "        return -1", *[f"    {line}" for line in last]]
-    exec("\n".join([head, *body]), names)  # the text is made of names of our own and of attributes' names
+    exec("\n".join([head, *body]), names)  # safe: the text consists of generated names and attribute names
     return cast("AnyFunction", names["check"])

@@ -1,8 +1,8 @@
-"""Guards of classes: that no attribute was given, taken or replaced that the call may have looked up, in any base.
+"""Guards of classes: that no attribute that the call may have looked up was added, removed or replaced, in any base.
 
-CPython numbers the states of a class: a change of it or of a base takes the number away, and the next look-up gives another.
-Comparing the numbers guards all attributes of all bases at 40 ns a class, their order and what hides what included. Where a
-number differs, the attributes are compared by name, and if none of those differs that count, the new number is learned.
+CPython gives each state of a class a version tag: a change of the class or of a base clears it, and the next look-up assigns a
+new one. Comparing tags guards all attributes of all bases, and their order, at 40 ns a class. If a tag differs, attributes are
+compared by name; if none that matters differs, the new tag is learned.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from genesis.capture.guards.check_function import same
 
 _OFFSET = 384  # of `tp_version_tag` in a type object of CPython 3.11 to 3.14, on 64-bit machines
 _MISSING = object()
-NUMBERS_DIFFER = "[*map(number_of, numbers)] != learned"  # the condition under which attributes are compared
+NUMBERS_DIFFER = "[*map(number_of, numbers)] != learned"  # then attributes are compared
 
 
 class ClassGuards:
-    """The classes whose attributes a call may have looked up, as they were then."""
+    """The classes whose attributes a call may have looked up, with their state then."""
 
     def __init__(self) -> None:
         self._kinds: list[type] = []
@@ -45,10 +45,10 @@ class ClassGuards:
         self.add(type(kind))
 
     def settle(self, matters: Callable[[str], bool]) -> None:
-        """No class comes after it; attributes count whose names `matters` says so of."""
+        """Finish: no class is added any more; `matters` says which attributes count."""
         self._matters = matters
         bases = {base for kind in self._kinds for base in kind.__mro__[1:]}
-        # A change of a base changes the number of what derives from it.
+        # A change of a base changes the tags of derived classes.
         kinds = [kind for kind in self._kinds if kind not in bases]
         self._kinds = kinds
         self._orders = [kind.__mro__ for kind in kinds]
@@ -70,7 +70,7 @@ class ClassGuards:
                 continue
             if kind.__mro__ != self._orders[k]:
                 return k
-            type.__getattribute__(kind, "__hash__")  # a look-up in the class and its bases, which numbers it
+            type.__getattribute__(kind, "__hash__")  # a look-up, which assigns a tag to the class and its bases
             number = self._numbers[k].value if _NUMBERED else 0
             if any(self._differ(self._then[base], vars(base)) for base in kind.__mro__):
                 return k
@@ -85,12 +85,12 @@ class ClassGuards:
         return False
 
     def label(self, index: int) -> str:
-        """What the guard of a class is about."""
+        """The description of a class's guard."""
         return f"the class {self._kinds[index].__name__}"
 
 
 def _is_numbered() -> bool:
-    """Whether the numbers are where they are looked for."""
+    """Whether version tags are at the expected offset."""
     class Base:
         first = 1
 

@@ -1,4 +1,4 @@
-"""Guards of values: what is in containers and functions, and which kinds of objects are understood."""
+"""Guards of values: the contents of containers and functions, and the kinds of objects that are understood."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ class Contents(Lines, ABC):
         super().__init__(refuse)
         self._reach = reach
         self._add_argument = add_argument
-        self._inside: set[int] = set()  # what has been looked into
+        self._inside: set[int] = set()  # ids of values whose contents are guarded
         self._objects: list[tuple[object, str]] = []
         self._classes = ClassGuards()
         self._names: set[str] = set()
-        self._own_names: set[str] = set()  # those that the user's code names
-        self._kept: set[str] = set()  # those that it does more with than to call what they find
-        self._named: set[str] = set()  # and those of globals
-        self._uncalled: dict[str, str] = {}  # C functions that are not known, by names that calls alone use so far
-        self._asked: set[str] = set()  # those that need not be found
-        self._opened: set[str] = set()  # those that any code does more with than to call or to search what they find
-        self._tables: dict[str, list[tuple[dict[object, object], str]]] = {}  # of Python's modules, searched so far
+        self._own_names: set[str] = set()  # names in the user's code
+        self._kept: set[str] = set()  # names that it does more with than call
+        self._named: set[str] = set()  # names of globals
+        self._uncalled: dict[str, str] = {}  # unknown C functions, by names that so far are only called
+        self._asked: set[str] = set()  # names that need not exist
+        self._opened: set[str] = set()  # names that code does more with than call or search
+        self._tables: dict[str, list[tuple[dict[object, object], str]]] = {}  # of Python's modules, only searched so far
         self._seen: set[tuple[int, str]] = set()
-        self._dynamic = False  # any name may be asked for, of objects and classes; and of modules
+        self._dynamic = False  # names are computed: any attribute may be looked up
         self._of_modules = False
         self._catches = False
-        self._missing: list[tuple[object, str, str]] = []  # attributes that were looked for in vain
+        self._missing: list[tuple[object, str, str]] = []  # failed look-ups
         self._wholes: set[int] = set()  # objects all of whose attributes are guarded
         self._listed: set[int] = set()  # objects all names of whose own attributes are guarded
-        self._hidden: dict[int, tuple[object, str, set[str]]] = {}  # names that objects do not have
-        self._nowhere: dict[int, tuple[dict[str, object], set[str]]] = {}  # names that a module's globals do not have
+        self._hidden: dict[int, tuple[object, str, set[str]]] = {}  # names that objects lack
+        self._nowhere: dict[int, tuple[dict[str, object], set[str]]] = {}  # names that a module's globals lack
         self._builtins: dict[str, object] = {}
-        self.memories: set[int] = set()  # guards of what cached functions hold
-        self._dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # with what was in them
-        self.remembers = False  # results, by arguments that have to be what they seem
+        self.memories: set[int] = set()  # guards of the contents of cached functions
+        self._dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # and copies of their contents
+        self.remembers = False  # whether a cached function was met
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._running: set[CodeType] = set()
-        self.called: set[str] = {*_SPECIAL}  # names by which the user's code may call functions of the library
+        self.called: set[str] = {*_SPECIAL}  # names of the library's functions that the user's code may call
 
     def variable(self, expression: str, value: object, label: str) -> None:
-        """`visit`, for the value of a variable: a plain tensor is an input of each call, whichever it is then."""
+        """`visit`, for a variable's value: a plain tensor is an input, which each call re-reads."""
         if type(value) is Tensor and not value.requires_grad:
             self._add_argument(expression, value, label)
         else:
@@ -80,10 +80,10 @@ class Contents(Lines, ABC):
             self.enter(value, label)
 
     def is_still(self, expression: str, value: object, label: str) -> None:
-        """Guard that `expression` is `value`, whatever that holds."""
+        """Guard that `expression` is the object `value`, without its contents."""
         self.fail_if(f"{expression} is not {self.constant(value)}", label)
 
-    # ---- what is in a value ----
+    # ---- contents ----
 
     def enter(self, value: object, label: str) -> None:
         """Guard the contents of `value`, once."""
@@ -113,11 +113,11 @@ class Contents(Lines, ABC):
 
     def _container(self, name: str, value: Collection[object], label: str) -> None:
         kind = type(value)
-        if kind not in PLAIN:  # with methods and attributes of its own
+        if kind not in PLAIN:  # it may have methods and attributes
             self._object(value, label)
         base: Any = next(base for base in kind.__mro__ if base in PLAIN)
         plain = all(getattr(kind, method, None) is getattr(base, method, None) for method in _ACCESS)
-        if isinstance(value, tuple | frozenset):  # which hold what they held
+        if isinstance(value, tuple | frozenset):  # immutable
             for i, item in enumerate(base.__iter__(value)):
                 self.enter(item, f"{label}[{i}]" if base is tuple else f"what is in {label}")
         elif isinstance(value, list | deque):
@@ -139,7 +139,7 @@ class Contents(Lines, ABC):
                 self.visit(taken.format(f"{keys}[{i}]"), item, path)
             if isinstance(value, defaultdict):
                 self.visit(f"{name}.default_factory", value.default_factory, f"{label}.default_factory")
-        else:  # in their order, which a loop follows
+        else:  # in order, as loops depend on it
             items = [*base.__iter__(value)]
             self.fail_if(f"{base.__name__}.__len__({name}) != {len(items)} or not "
                          f"all(map(same, {base.__name__}.__iter__({name}), {self.constant(items)}))", f"what is in {label}")
@@ -153,7 +153,7 @@ class Contents(Lines, ABC):
         return name
 
     def table(self, expression: str, value: dict[object, object], name: str, label: str) -> None:
-        """`visit`, for a dict of Python's modules: as long as code only asks whether keys are in it, they alone are guarded."""
+        """`visit`, for a dict of a Python module: while code only tests keys, only these keys are guarded."""
         if name in self._opened or id(value) in self._inside:
             self.visit(expression, value, label)
         else:
@@ -167,7 +167,7 @@ class Contents(Lines, ABC):
         elif isinstance(value, MethodType):
             module = str(value.__func__.__module__)
             if module.partition(".")[0] not in sys.stdlib_module_names or is_known_module(module) or not self._waits(label):
-                self.enter(value.__self__, label)  # of `random.random`, say, only if it is more than called: a call is seen
+                self.enter(value.__self__, label)  # only if it is more than called, as the watch sees calls
                 self.enter(value.__func__, label)
         elif isinstance(value, functools.partial):
             for part in (value.func, value.args, value.keywords):
@@ -190,7 +190,7 @@ class Contents(Lines, ABC):
             self._refuse(f"{label} is numpy.{value.__name__}, which is not understood")
 
     def _builtin(self, value: Builtin, label: str) -> None:
-        """A C function: if it is called where it is found, the watch sees the call."""
+        """A C function: if it is only called directly, the watch sees the call."""
         if not is_known_function(value):
             if not self._waits(label):
                 self._refuse(f"{label} is {value.__name__}, {UNKNOWN}")
@@ -200,7 +200,7 @@ class Contents(Lines, ABC):
             self.enter(owner, label)
 
     def _waits(self, label: str) -> bool:
-        """Whether a function of which too little is known is only ever called where it is found, so far."""
+        """Whether an unknown function is only called directly, so far."""
         name = label.rpartition(".")[2].removeprefix("global ")
         if name not in self._named or name in self._kept:
             return False
@@ -234,11 +234,11 @@ class Contents(Lines, ABC):
                 self.variable(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
 
     def has_filled(self) -> bool:
-        """Whether the call has put something into a dict that was there before, and left what was in it."""
+        """Whether the call has added to a dict from before the call, without changing other items."""
         return any(len(now) > len(before) and all(dict.get(now, key, self) is item for key, item in before.items())
                    for now, before in self._dicts)
 
-    # ---- what Attributes and Guards add ----
+    # ---- implemented by Attributes and Guards ----
 
     @abstractmethod
     def _class(self, value: type, label: str) -> None:
@@ -254,7 +254,7 @@ class Contents(Lines, ABC):
 
 
 def remembered(function: functools._lru_cache_wrapper[object]) -> list[object]:
-    """What a cached function holds: the results of its calls among it."""
+    """The objects that a cached function refers to, results of calls among them."""
     found: list[object] = []
     for held in gc.get_referents(function):
         found += [held] if not isinstance(held, dict) or held is vars(function) else held.values()
@@ -262,7 +262,7 @@ def remembered(function: functools._lru_cache_wrapper[object]) -> list[object]:
 
 
 def results_among(remembered: list[object]) -> list[object]:
-    """The results of calls among what a cached function holds; one with a bound holds a key, a result and a type for each."""
+    """The results of calls among the objects of a cached function; a bounded cache has a key, a result and a type per call."""
     linked = [remembered[i - 1] for i, held in enumerate(remembered) if i and getattr(held, "__name__", "") == _LINK]
     return linked[:-1] or [held for held in remembered if type(held).__name__ != _LINK]
 
@@ -283,7 +283,7 @@ CALLABLES = (
 )
 PLAIN = {list, tuple, deque, dict, defaultdict, OrderedDict, MappingProxyType, set, frozenset}
 UNKNOWN = "which is not known to be a function of its arguments"
-_LINK = "_lru_list_elem"  # of a cache: not what it remembers
+_LINK = "_lru_list_elem"  # internal links of a cache
 _ACCESS = ("__len__", "__iter__", "__getitem__", "keys")
 _SPECIAL = frozenset({
     "__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "__delitem__", "__contains__",

@@ -1,4 +1,4 @@
-"""Which conditions of a check nothing but what is in one dict decides: they need no look as long as it does not change."""
+"""Conditions of a check that depend on one dict alone: they are skipped as long as its version is the same."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _FORMS = (ast.BoolOp, ast.boolop, ast.Constant, ast.expr_context, ast.IsNot, ast
 
 
 def dict_that_decides(condition: ast.expr, constants: Mapping[str, object]) -> str | None:
-    """The name of the dict, among names of constants, if a condition compares what is in it with what was in it.
+    """The name of the dict (a constant) if a condition only compares its contents with former contents.
 
-    What was in it is compared by identity, or is a number or a string: nothing that changes otherwise than in the dict.
+    These are compared by identity, or are numbers or strings, so they cannot change without a change of the dict.
     """
     found = {*_looked_into(condition)}
     if len(found) != 1 or type(constants.get(*found)) is not dict:
@@ -27,7 +27,7 @@ def dict_that_decides(condition: ast.expr, constants: Mapping[str, object]) -> s
 
 
 def _looked_into(condition: ast.expr) -> Iterator[str]:
-    """The names whose values' contents a condition asks for; "" for what has no name."""
+    """The names whose contents a condition reads; "" for a value without a name."""
     for node in ast.walk(condition):
         if isinstance(node, ast.Attribute | ast.Subscript):
             if not (isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)):
@@ -37,7 +37,7 @@ def _looked_into(condition: ast.expr) -> Iterator[str]:
 
 
 def _compares(node: ast.AST) -> bool:
-    """Whether a part of a condition is of a form that asks for nothing else."""
+    """Whether a part of a condition reads nothing but the dict."""
     match node:
         case ast.Attribute(attr=method):
             return method in _METHODS

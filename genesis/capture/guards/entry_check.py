@@ -18,7 +18,7 @@ from genesis.tensor.handle import Tensor
 
 
 def leaves_check(recorder: Recorder, arguments: Arguments) -> AnyFunction:
-    """The function of (args, kwargs) that returns the leaves, or the number of the line that does not hold."""
+    """The function of (args, kwargs) that returns the leaves, or the number of the line that fails."""
     leaves = "".join(f"a{j}, " for j in range(len(arguments.leaves)))
     return recorder.guards.function("def check(args, kwargs):", arguments.lines, [f"return ({leaves})"])
 
@@ -28,9 +28,9 @@ class EntryCheck(NamedTuple):
 
     Attributes:
         function: of (args, kwargs); it returns (arrays of `given`, leaves), or the number of the guard that failed.
-        parts: its lines, those of Python's state among them, in the order in which they hold, with the names in each part.
+        parts: its lines, including those for Python's state, in order, and the constants of each part.
         inputs: expressions for the arrays.
-        leaves: how many there are: `a0`, `a1`, ..
+        leaves: the number of leaves `a0`, `a1`, ..
     """
 
     function: AnyFunction
@@ -53,7 +53,7 @@ class _Check:
         self._names: dict[Source, str] = {}
         self._arrays: dict[str, str] = {}
         self._states: dict[Source, State] = {}
-        self._roots: set[str] = set()  # the names of tensors that are guarded to be views of none
+        self._roots: set[str] = set()  # names of tensors that are guarded not to be views
         self._written = {root for program in recorder.programs for root, _ in program.writes}
         self._keeps = any(program.replay.plan.keeps for program in recorder.programs)
 
@@ -65,13 +65,13 @@ class _Check:
             if isinstance(value, Tensor) and value._base is None:
                 self._roots.add(f"a{j}")
                 self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
-        # The order counts: names must be bound by earlier lines, and memory is looked at last, for it may flush a trace.
+        # The order matters: lines use names bound by earlier ones, and memory comes last, as it may flush a trace.
         found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
         self._states = {source: state for source, state in found if source is not None}
         self._same()
         self._sharing()
         self._one_input()
-        # That of which memory matters: what is read, written, or viewed by a result.
+        # Tensors whose memory matters: those read, written, or viewed by a result.
         read = dict.fromkeys([*[one.source for one in given], *filter(self.recorder.wholes.__contains__, self._states)])
         slots = {source: k for k, source in enumerate(filter(self._is_plain, dict.fromkeys([*read, *self._states])))}
         for source in self._states:
@@ -116,7 +116,7 @@ class _Check:
             state.array.memory.strides, self._is_private(state), number)  # type: ignore[union-attr]
 
     def _is_private(self, state: State) -> bool:
-        """Whether NumPy must not see the memory: it is written, or kept for a later backward and was not copied for it."""
+        """Whether NumPy must not see the memory: it is overwritten, or saved for a later backward without a copy."""
         return state.tensor in self._written or (
             self._keeps and not state.array.memory.buffer.shared)  # type: ignore[union-attr]
 
@@ -132,7 +132,7 @@ class _Check:
             self._fail_if(f"not {-(1 << 63)} <= a{j} < {1 << 63}", f"the number that is leaf {j}")
 
     def _same(self) -> None:
-        """Guard which arguments are one tensor, and those that the function reaches otherwise, too."""
+        """Guard which arguments, and tensors reached by name, are the same tensor."""
         first: dict[int, int] = {}
         for j, tensor in enumerate(self.arguments.leaves):
             if isinstance(tensor, Tensor):
@@ -145,7 +145,8 @@ class _Check:
     def _sharing(self) -> None:
         """Guard which tensors share storage, that is, a root: a write to one would be seen through the others.
 
-        Held roots are the same in every call. Other tensors are arguments, gradients and views, which may have a held root.
+        Roots held by the entry are the same in every call. Other tensors are arguments, gradients and views, whose root may be
+        one of these.
         """
         held = {state.tensor for source, state in self._states.items() if source[0] == "tensor" and state.base is None}
         roots: dict[Tensor, list[str]] = {}  # root -> the names that lead to it
@@ -169,7 +170,7 @@ class _Check:
         self._apart([names[0] for base, names in roots.items() if base not in held], "which tensors share storage", held)
 
     def _apart(self, names: Sequence[str], label: str, held: Set[Tensor] = frozenset()) -> None:
-        """Guard that names stand for as many tensors, none of which is held."""
+        """Guard that names refer to distinct tensors, none of which is held."""
         ids = f"{{{', '.join(f'id({name})' for name in names)}}}"
         if len(names) > 1:
             self._fail_if(f"len(v := {ids}) != {len(names)}", label)
@@ -178,9 +179,9 @@ class _Check:
             self._fail_if(f"id({names[0]}) in {others}" if len(names) == 1 else f"not v.isdisjoint({others})", label)
 
     def _one_input(self) -> None:
-        """Guard that roots which held one array hold one again, if it was read: the program has one input for all of them.
+        """Guard that roots which shared one array share one again, if it was read: the program has one input for all of them.
 
-        So do the gradients of a sum's two terms, and what an optimizer made equal; a write outside the call parts them.
+        Examples are the gradients of the two terms of a sum. A write outside the call separates them.
         """
         read = {id(array) for _, array in self.recorder.inputs.values()}
         holders: dict[int, list[Source]] = {}
@@ -211,7 +212,7 @@ class _Check:
         return name
 
     def _node(self, state: State) -> Node:
-        # A written tensor holds the program's own node from now on: guarding that one makes the identity test succeed.
+        # An overwritten tensor has the program's own node from now on: guarding that one lets the identity test succeed.
         after = state.tensor._array.node
         return state.array.node if unlike(after, state.array.node) else after
 
@@ -246,7 +247,7 @@ class _Check:
         memory = state.array.memory
         assert memory is not None
         found, array = f"m{len(self.lines)}", self._arrays[name]
-        if state.base is not None:  # computed with its root, it may lie apart
+        if state.base is not None:  # computed together with its root, it may have separate memory
             self.lines += [f"if {array}.memory is None:", f"    realize({array})", f"    {array} = array_of({name})"]
         self.lines.append(f"{found} = {array}.memory or realize({array})")
         self._fail_if(f"{found}.strides != {self.guards.constant(memory.strides)}", f"the strides of {state.label}")

@@ -1,8 +1,7 @@
-"""Kinds of objects: those that a recorded call may meet, and what tells that one is as it was.
+"""The kinds of objects that a recorded call may meet.
 
-An object is understood if each class it derives from is a class of Python's, whose code is seen when it runs, or one that is
-named here. Any other may answer otherwise the next time, and calls of it are seen by nobody: a call that meets one is not
-replayed.
+An object is understood if each class that it derives from is a Python class, whose code the watch sees, or one that is listed
+here. Any other may behave differently the next time, unseen by the watch: a call that meets one is not replayed.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from genesis.ir.dtypes import DType
 from genesis.ir.library import Library
 from genesis.runtime.devices import Device
 
-# What a class of `abc` keeps for itself: it changes, but code of `abc` alone reads it, and whoever runs that is guarded by the
-# token that changes with it.
+# The private attribute of classes of `abc`. It changes, but only code of `abc` reads it; calls that run such code are guarded
+# by the token that changes with it.
 _ABSTRACT: type = type(vars(collections.abc.Sized)["_abc_impl"])
 SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
 CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
@@ -50,12 +49,12 @@ _KNOWN = frozenset({
     type(np.mean), array.array, memoryview, typing.Generic, TUPLE_FIELD, _ABSTRACT,
 } - {np.memmap, np.nditer, np.vectorize, np.flatiter})
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_positions: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()  # of unknown bases among the bases of classes
+_positions: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()  # of the first unknown base in a class's MRO
 _OWN = ("__dict__", "__weakref__")
 
 
 def unknown_base(kind: type) -> type | None:
-    """The first class that `kind` derives from, and that is not understood; None if there is none.
+    """The first class in the MRO of `kind` that is not understood; None if there is none.
 
     >>> import contextvars, pathlib
     >>> unknown_base(collections.Counter), unknown_base(pathlib.Path), unknown_base(contextvars.ContextVar)
@@ -69,7 +68,7 @@ def unknown_base(kind: type) -> type | None:
 
 
 def is_of_python(kind: type) -> bool:
-    """Whether a `class` statement made it, or an exception of Python's own; classes of C have slots or functions of C."""
+    """Whether a class was made by a `class` statement, or is a built-in exception; C classes have C slots or functions."""
     if (issubclass(kind, BaseException) and kind.__module__ == "builtins") or issubclass(kind, np.generic | np.dtype):
         return True
     if not kind.__flags__ & _HEAP_TYPE:
@@ -86,5 +85,5 @@ def is_of_python(kind: type) -> bool:
 
 
 def is_librarys(module: object) -> bool:
-    """Whether a module of that name is the library's own; its classes are named as those of the library that it stands for."""
+    """Whether a module name is genesis' own or that of the library that it stands in for."""
     return isinstance(module, str) and module.partition(".")[0] in ("genesis", Library.name)

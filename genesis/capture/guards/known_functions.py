@@ -1,6 +1,6 @@
-"""C functions and modules of Python that are functions of their arguments. A call of any other is not replayed.
+"""C functions and Python modules that compute functions of their arguments. A call of any other is not replayed.
 
-What a function reads in its arguments is guarded with them; what it changes is noticed by comparing them after the call.
+What a function reads in its arguments is guarded with them; changes to them are noticed by the check after the call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_WHOLE = frozenset({  # modules all of whose functions are known
+_WHOLE = frozenset({  # modules with only known functions
     "math", "cmath", "itertools", "_operator", "operator", "_bisect", "_heapq", "_collections", "_functools", "_string", "_sre",
     "_abc", "_struct", "_json", "_statistics", "_typing", "unicodedata", "binascii", "numpy.linalg._umath_linalg",
 })
@@ -56,7 +56,7 @@ _FUNCTIONS = {
     "time": frozenset(), "_warnings": frozenset(),
 }
 _ALL = frozenset({"*"})
-# Types whose methods are functions of the object and their arguments; those that are named, or all.
+# Types with known methods, functions of the object and their arguments: those listed, or all.
 _METHODS: dict[type, frozenset[str]] = {
     **dict.fromkeys([
         int, float, complex, bool, str, bytes, tuple, list, dict, set, frozenset, range, slice, type({}.keys()),
@@ -72,7 +72,7 @@ _METHODS: dict[type, frozenset[str]] = {
     prod ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take tobytes tolist trace transpose var view
 """),
 }
-# Python code of the standard library and NumPy that is a function of its arguments. The names in it are looked up too.
+# Python code of the standard library and NumPy that is a function of its arguments; the names in it are guarded.
 _MODULES = _names("""
     _collections_abc _weakrefset abc bisect collections collections.abc contextlib copy copyreg dataclasses enum fractions
     functools heapq itertools json json.decoder json.encoder json.scanner keyword numbers operator re re._casefix
@@ -90,7 +90,7 @@ Builtin = BuiltinFunctionType | MethodDescriptorType | WrapperDescriptorType | M
 
 
 def is_known_function(function: object) -> bool:
-    """Whether a C function returns the same for the same arguments, and has no effect but on them.
+    """Whether a C function returns equal results for equal arguments, and affects only these.
 
     >>> import math, time
     >>> [is_known_function(f) for f in (math.sqrt, [].append, len, time.time, print, open)]
@@ -101,7 +101,7 @@ def is_known_function(function: object) -> bool:
     if owner is None or isinstance(owner, ModuleType):
         module = str(getattr(function, "__module__", None) or getattr(owner, "__name__", ""))
         return module in _WHOLE or name in _FUNCTIONS.get(module, ())
-    if isinstance(function, WrapperDescriptorType | MethodWrapperType):  # operators and the like, of a known type
+    if isinstance(function, WrapperDescriptorType | MethodWrapperType):  # operators of a known type
         return True
     if name == "__new__" and isinstance(owner, type):
         return unknown_base(owner) is None

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from genesis.capture.guards.check_function import COMPARISONS, check_function
 from genesis.ir.annotations import AnyFunction
 
-LIMIT = 20_000  # guards; whoever reads more than that is not replayed
+LIMIT = 20_000  # guards; a call with more is not replayed
 
 
 class Lines:
-    """A guard is a line such as `if g['scale'] is not k: return 7`, and costs some 30 ns."""
+    """The lines of guards, such as `if g['scale'] is not k: return 7`, at about 30 ns each."""
 
     def __init__(self, refuse: Callable[[str], None]) -> None:
         self.lines: list[str] = []
@@ -29,7 +29,7 @@ class Lines:
         return name
 
     def fail_if(self, condition: str, label: str) -> None:
-        """Add a line: where `condition` holds, the guard called `label` has failed."""
+        """Add a guard called `label`, which fails if `condition` holds."""
         if len(self.labels) == LIMIT:
             self._refuse(f"more than {LIMIT} values are read")
         if len(self.labels) < LIMIT:
@@ -39,5 +39,6 @@ class Lines:
     def function(
         self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, object] | None = None
     ) -> AnyFunction:
-        """The function: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
+        """The function: `lines`, which return the number of the guard that fails, then `last`, which may fail in its own
+        way."""
         return check_function(head, lines, last, {**self.constants, **(constants or {})})

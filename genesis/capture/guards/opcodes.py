@@ -1,4 +1,4 @@
-"""What a code object reads and changes by names: the instructions that guards understand, on Python 3.11 to 3.14.
+"""The names that a code object reads and changes, by the instructions that guards understand, on Python 3.11 to 3.14.
 
 Code with any other instruction is not replayed.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 
-# What happens on the stack, in local variables and among objects: a function of these alone.
+# Instructions on the stack, local variables and objects that depend on nothing else.
 _STACK = """
     CACHE NOP RESUME EXTENDED_ARG PRECALL KW_NAMES PUSH_NULL POP_TOP COPY SWAP NOT_TAKEN MAKE_CELL COPY_FREE_VARS LOAD_CLOSURE
     LOAD_CONST LOAD_SMALL_INT LOAD_COMMON_CONSTANT LOAD_ASSERTION_ERROR RETURN_CONST RETURN_VALUE RETURN_GENERATOR YIELD_VALUE
@@ -24,7 +24,7 @@ _STACK = """
     POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
     MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE
 """
-# Operators, calls, loops and containers. Those of objects run code, which is looked at when it runs.
+# Operators, calls, loops and containers. They may run code of objects, which the watch sees.
 _OPERATORS = """
     UNARY_POSITIVE UNARY_NEGATIVE UNARY_NOT UNARY_INVERT TO_BOOL BINARY_OP COMPARE_OP IS_OP CONTAINS_OP
     BINARY_SUBSCR BINARY_SLICE STORE_SUBSCR STORE_SLICE DELETE_SUBSCR CALL CALL_KW CALL_FUNCTION_EX CALL_INTRINSIC_1
@@ -44,31 +44,31 @@ _OF_GLOBALS, _OF_ATTRIBUTES = frozenset(_GLOBALS.split()), frozenset(_ATTRIBUTES
 _CHANGES = frozenset({"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _BETWEEN = frozenset({"CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG", "NOT_TAKEN"})
 
-# Names under which attributes are looked up by values: of the object at hand, or of any.
+# Functions that look attributes up by computed names.
 DYNAMIC = frozenset({
     "getattr", "hasattr", "vars", "dir", "setattr", "delattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
     "__getattr__", "__setattr__", "__delattr__", "__get__", "__set__", "__reduce_ex__", "__getstate__", "__dir__",
 })
 _ASKING = frozenset({"getattr", "hasattr", "setattr", "delattr"})
-_NAMED = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"})  # bring what a name stands for
+_NAMED = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"})  # push the value of a name
 
 
 @dataclass
 class CodeNames:
-    """The names in a code object, by what becomes of them.
+    """The names in a code object, by their use.
 
     Attributes:
         globals: read or changed among globals and builtins.
-        attributes: read, changed or asked for, of any object.
-        called: globals and attributes that are called where they are found, and nothing else.
-        searched: those of which it is asked what is in them (`key in module.table`), and nothing else.
-        absent: those that need not be there: asked for, or set.
-        foreign: attributes of others than the first argument.
+        attributes: read, changed or tested for, of any object.
+        called: globals and attributes that are only called directly.
+        searched: those that are only searched (`key in module.table`).
+        absent: those that need not exist: tested for, or set.
+        foreign: attributes of objects other than the first argument.
         imports: (name, level) of modules.
-        dynamic: attributes are asked for by names made at run time; `of_self`: of the first argument, or of `wholes`, alone.
-        wholes: globals whose attributes are asked for that way.
-        catches: it goes on after an exception, which may tell that something is not there.
-        unknown: (instruction, line) of the first that is not understood.
+        dynamic: attributes are looked up by computed names; `of_self`: only of the first argument, or of `wholes`.
+        wholes: globals whose attributes are looked up by computed names.
+        catches: it continues after an exception, which may show that something is absent.
+        unknown: (instruction, line) of the first instruction that is not understood.
     """
 
     globals: set[str] = field(default_factory=set)
@@ -87,7 +87,7 @@ class CodeNames:
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> CodeNames:
-    """What `code` names.
+    """The names in `code`.
 
     >>> found = names_in((lambda x: getattr(x.y, "size", 0) + len(limit)).__code__)
     >>> sorted(found.globals), sorted(found.attributes), found.absent, sorted(found.called), found.dynamic
@@ -98,7 +98,7 @@ def names_in(code: CodeType) -> CodeNames:
     every = [*dis.get_instructions(code)]
     instructions = [i for i in every if i.opname not in _BETWEEN]
     nulled = {before.offset for before, i in itertools.pairwise(every) if i.opname == "PUSH_NULL"}  # called, since Python 3.13
-    for before, i in itertools.pairwise(instructions):  # `module.function(..)`: the first instruction says that a call follows
+    for before, i in itertools.pairwise(instructions):  # `module.function(..)`: a PUSH_NULL says that a call follows
         if i.opname == "LOAD_ATTR" and (before.offset in nulled or (before.opname == "LOAD_GLOBAL" and (before.arg or 0) & 1)):
             nulled.add(i.offset)
     caught = 0
@@ -123,12 +123,12 @@ def names_in(code: CodeType) -> CodeNames:
         elif name == "IMPORT_NAME":
             level = instructions[index - 2].argval
             found.imports.add((value, level if isinstance(level, int) else 0))
-        elif name == "MATCH_CLASS":  # attributes by the names in `__match_args__`, and by names on the stack
+        elif name == "MATCH_CLASS":  # looks up names in `__match_args__` and on the stack
             found.attributes.add("__match_args__")
             found.dynamic, found.of_self = True, False
-        elif name == "POP_EXCEPT":  # not in a handler that ends by raising
+        elif name == "POP_EXCEPT":  # not if a handler ends by raising
             caught += index + 1 == len(instructions) or instructions[index + 1].opname != "RERAISE"
-        elif name == "WITH_EXCEPT_START":  # goes on if `__exit__` says so, which is seen as it is called
+        elif name == "WITH_EXCEPT_START":  # continues if `__exit__` says so, whose call the watch sees
             caught -= 1
     found.catches = caught > 0
     found.called -= kept | found.searched
@@ -137,16 +137,16 @@ def names_in(code: CodeType) -> CodeNames:
 
 
 def _is_called(opname: str, argument: int) -> bool:
-    """Whether a name is looked up to be called at once."""
+    """Whether a look-up is followed by a call of the result."""
     return opname == "LOAD_METHOD" or (opname in ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(argument & 1) and (
         opname == "LOAD_GLOBAL" or _LOADS_METHODS))
 
 
-_LOADS_METHODS = "LOAD_METHOD" not in dis.opmap  # since Python 3.12 LOAD_ATTR does, and a bit tells
+_LOADS_METHODS = "LOAD_METHOD" not in dis.opmap  # since Python 3.12 LOAD_ATTR does so, marked by a bit
 
 
 def _asked(instructions: Sequence[dis.Instruction], index: int, found: CodeNames, first: str | None) -> None:
-    """Note which attribute `getattr(x, "name")` asks for; `found.dynamic` where that is not to be seen."""
+    """Note the attribute of `getattr(x, "name")`; `found.dynamic` if its name is computed."""
     following = [*instructions[index + 1 : index + 12], *[_END] * 5]
     owner = following.pop(0)
     name, *others = itertools.dropwhile(lambda i: i.opname == "LOAD_ATTR", following)

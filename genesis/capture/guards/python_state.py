@@ -1,7 +1,7 @@
-"""Guards: one generated function that checks all of Python's state that a recorded call could see.
+"""Guards: one generated function that checks all of the Python state that a recorded call could see.
 
-Values are compared with those at the beginning of the call, so running the check after the call finds a call that changes
-what it reads. What is met and not understood makes the call one that is not replayed.
+Values are compared with those from the beginning of the call, so running the check after the call detects calls that change
+what they read. A call that meets something it does not understand is not replayed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Guards(Attributes):
     # ---- code ----
 
     def code(self, code: CodeType, own: bool, of_module: bool) -> None:
-        """`code` is about to run: look at the attributes that it names, of all objects, and at its functions' cells.
+        """`code` is about to run: guard the attributes that it names, of all objects, and its functions' cells.
 
-        `own`: it is the user's or runs for it, and may look attributes up by names made at run time. `of_module`: its first
-        argument is one.
+        `own`: it is user code or runs on its behalf, and may look attributes up by computed names. `of_module`: its first
+        argument is a module.
         """
         self._running.add(code)
         names = names_in(code)
@@ -64,14 +64,14 @@ class Guards(Attributes):
             self._cells(function)
 
     def abstract_classes(self) -> None:
-        """The call asked whether objects are of an abstract class: classes may be registered for it."""
+        """The call tested for an abstract class: guard the registry of virtual subclasses."""
         if ("abstract", "") not in self._imports:
             self._imports.add(("abstract", ""))
             self.constants["cache_token"] = abc.get_cache_token
             self.fail_if(f"cache_token() != {abc.get_cache_token()}", "classes that were registered for abstract ones")
 
     def _open(self, names: CodeNames) -> None:
-        """Guard what is in tables of Python's modules that code, from here on, does more with than to search them."""
+        """Guard the contents of Python modules' tables that code now does more with than search."""
         self._opened |= (names.globals | names.attributes) - names.called - names.searched
         for name in self._opened.intersection(self._tables):
             for value, label in self._tables.pop(name):
@@ -90,7 +90,7 @@ class Guards(Attributes):
             self._refuse(f"{code.co_name}, line {line}, runs the instruction {name}, which is not understood")
 
     def catch(self) -> None:
-        """The call may go on after an exception: from then on, and from before, it counts what is not there."""
+        """The call may continue after an exception: absent names matter, also those met before."""
         if not self._catches:
             self._catches = True
             self._guard_missing(None)
@@ -105,7 +105,7 @@ class Guards(Attributes):
                 self._missing.append((owner, attribute, path))
 
     def _look_for(self, names: set[str], own: bool) -> None:
-        """Guard the attributes of these names, of all objects; `own`: the user's code has them."""
+        """Guard the attributes of these names, of all objects; `own`: they are in user code."""
         fresh = names - (self._own_names if own else self._names)
         self._names |= names
         if own:
@@ -115,11 +115,11 @@ class Guards(Attributes):
                 self._attribute(value, attribute, label)
 
     def knows(self, code: CodeType) -> bool:
-        """Whether a function of this code has been met."""
+        """Whether `code` has been seen."""
         return code in self._functions
 
     def has_entered(self, value: object) -> bool:
-        """Whether `value` was there before the call, and what is in it is guarded."""
+        """Whether `value` is from before the call, with guarded contents."""
         return id(value) in self._inside
 
     def globals_of(self, code: CodeType, namespace: dict[str, object]) -> None:
@@ -145,7 +145,7 @@ class Guards(Attributes):
             self._imported(key, level, namespace)
 
     def library_globals(self, code: CodeType, namespace: dict[str, object]) -> None:
-        """Guard which functions and modules the names of a layer's code stand for: users replace some."""
+        """Guard the functions and modules that a layer's code names, as users may replace some."""
         name, names = self.constant(namespace), names_in(code)
         self._open(names)
         for key in names.globals & namespace.keys():
@@ -156,7 +156,7 @@ class Guards(Attributes):
                 self._seen.add((id(namespace), key))
                 self.is_still(f"{name}[{key!r}]", value, f"{key} of {namespace['__name__']}")
             for attribute in names.attributes if isinstance(value, ModuleType) else ():
-                found = getattr(value, attribute, None)  # a module may make it when it is first asked
+                found = getattr(value, attribute, None)  # a module may create it at the first look-up
                 if isinstance(found, FunctionType) and (id(value), attribute) not in self._seen and attribute in vars(value):
                     self._seen.add((id(value), attribute))
                     guard = self.is_still if is_librarys(found.__module__) else self.visit
@@ -181,8 +181,8 @@ class Guards(Attributes):
 
     @functools.cached_property
     def failing(self) -> Callable[[], int | None]:
-        """The function that returns the number of the guard that fails, if one does. No guard comes after it."""
-        shared: dict[frozenset[str], frozenset[str]] = {}  # most objects of a class lack the same names
+        """The function that returns the number of the guard that fails, or None. No guard may be added after it."""
+        shared: dict[frozenset[str], frozenset[str]] = {}  # shared, as most objects of a class lack the same names
         for owner, label, names in self._hidden.values():
             absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
             self.fail_if(f"not {self._dict_of(owner)}.keys().isdisjoint({absent})", f"what {label} has instead of its class")

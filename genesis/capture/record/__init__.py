@@ -1,1 +1,1 @@
-"""What a call did: the tensors and numbers that it reads and writes, its programs, its results."""
+"""Recording a call: the tensors and numbers that it reads and writes, its programs, its results."""

@@ -1,4 +1,4 @@
-"""Arguments: trees. Generated code extracts the leaves and checks on the way that the tree is the same."""
+"""Arguments are trees. Generated code extracts their leaves and checks that the tree's structure is the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Arguments:
         self.args, self.kwargs = (), {}
 
     def add(self, expression: str, tensor: Tensor, label: str) -> int:
-        """Take what `expression` finds for one more leaf; returns its number."""
+        """Add what `expression` finds as a leaf; returns its number."""
         self._leaf(expression, tensor, label)
         return len(self.leaves) - 1
 
@@ -51,7 +51,7 @@ class Arguments:
         return name
 
     def _take_parts(self, expression: str, value: CompositeTensor, label: str) -> None:
-        """The tensors that a tensor is made of; what else it holds is compared."""
+        """Add the tensors that a composite tensor consists of; the rest of it is compared."""
         guards = self._recorder.guards
         self.containers.add(id(value))
         name = f"t{len(self.lines)}"
@@ -65,7 +65,7 @@ class Arguments:
                 self._fail_if(f"{path} != {guards.constant(part)}", f"{label}.{attribute}")
 
     def _take(self, expression: str, value: Tree, label: str) -> Tree:
-        """The value with Numbers for numbers that may change; adds the lines for what `expression` finds."""
+        """Add the lines for what `expression` finds; returns the value with Numbers for numbers that may change."""
         guards = self._recorder.guards
         if isinstance(value, CompositeTensor):
             self._take_parts(expression, value, label)
@@ -98,7 +98,7 @@ class Arguments:
             self.containers.add(id(value))
             name = f"t{len(self.lines)}"
             self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
-            for field in dataclasses.fields(value):  # its numbers are compared: it is the user's own object
+            for field in dataclasses.fields(value):  # a user's object: its numbers are compared
                 part = getattr(value, field.name)
                 dynamic, self._dynamic = self._dynamic, False
                 self._take(f"{name}.{field.name}", part, f"{label}.{field.name}")

@@ -1,4 +1,4 @@
-"""Handlers of signals that come in while a call is recorded: what they compute is no part of it."""
+"""Keeps signal handlers that run during a recording out of it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from genesis.tracing.trace import BUSY
 
 @contextmanager
 def handlers_apart() -> Iterator[None]:
-    """A context in which the user's handlers of signals run apart from the call that this thread records.
+    """A context in which the user's signal handlers are not part of the call that this thread records.
 
-    Handlers run in the main thread, between any two instructions. Here they do so without the recorder and the watch, and
-    find the open traces BUSY, so that they record into traces of their own. What they change of what the call reads is seen
-    when the call is over, as any change from outside.
+    Handlers run in the main thread, between any two instructions. In this context they run without the recorder and the watch,
+    and find the open traces BUSY, so they record into traces of their own. The check after the call notices what they change.
     """
     replaced: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
@@ -55,5 +54,5 @@ def handlers_apart() -> Iterator[None]:
         yield
     finally:
         for caught, handler in replaced.items():
-            if signal.getsignal(caught) is apart:  # else the call has set another
+            if signal.getsignal(caught) is apart:  # unless the call has set another
                 signal.signal(caught, handler)

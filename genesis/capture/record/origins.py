@@ -1,4 +1,4 @@
-"""Whose code a frame runs."""
+"""The origin of a frame's code: the user, a layer, genesis or the standard library."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ origins: dict[str, str] = {}  # by file
 
 
 def origin_of(frame: FrameType) -> str:
-    """Whose code it runs: "user", "layer" (of `nn`, or a file with modules), "genesis", or "standard" (Python's and NumPy)."""
+    """The origin of a frame's code: "user", "layer" (`nn`, or a file with modules), "genesis" or "standard" (Python, NumPy)."""
     name = frame.f_code.co_filename
     origin = origins.get(name)
     if origin is None:
         module = str(frame.f_globals.get("__name__"))
         origin = _origin(name, module)
-        # One file, one origin; but methods that follow from declarations are of their classes' modules.
+        # An origin per file; but generated methods belong to the modules of their classes.
         if name not in ("<string>", made_methods.__file__) and (origin == "standard" or not name.startswith("<")):
             origins[name] = origin
     return origin
 
 
 def _origin(name: str, module: str) -> str:
-    if module.startswith("llvmlite."):  # kernels are linked by it
+    if module.startswith("llvmlite."):  # which links kernels
         return "genesis"
     if is_librarys(module):
         return "layer" if _has_layers(module) and not name.startswith("<") else "genesis"
@@ -42,7 +42,7 @@ def _origin(name: str, module: str) -> str:
 
 
 def _has_layers(module: str) -> bool:
-    """Whether code of a module of the library reads attributes of layers: guards compare what such code names."""
+    """Whether a module of the library has layers: guards compare the attributes that its code names."""
     defined = [thing for thing in vars(sys.modules[module]).values() if getattr(thing, "__module__", None) == module]
     return module.startswith("genesis.nn.") or any(
         isinstance(thing, type) and (issubclass(thing, Module) or hasattr(thing, "forward")) for thing in defined)

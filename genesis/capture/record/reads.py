@@ -1,7 +1,7 @@
-"""Values that Python reads in the middle of a recorded call: a replay goes on as long as it computes the same ones.
+"""Values that Python reads within a recorded call: a replay goes on only if it computes the same values.
 
-What they were is a guard after the program that computes them. All that a call does before the last of them is computing:
-where a guard does not hold nothing has happened yet, and another recording or the function itself does the call.
+They are guards, checked after the program that computes them. Before the last of them a call only computes, without effects: if
+a guard fails, another recording or the function itself can still take the call.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array
 
 LOOK = "a value is looked at"
-MOST_BYTES = 64  # of one value: longer ones are data, which are rarely the same
+MOST_BYTES = 64  # of a value: longer ones are data, which rarely repeat
 
 Line = tuple[str, int] | None
 
 
 class Read(NamedTuple):
-    """A value that was read.
+    """A value that Python read.
 
     Attributes:
         source: where a replay finds it: an output, or a tensor from before the call.
-        position: the program that computes it; -1 for what was there before.
+        position: the program that computes it; -1 for a value from before the call.
         values: its bytes, in row-major order. Bits are compared, so NaN equals itself.
-        label: what it is, for people.
+        label: its description in messages.
     """
 
     source: Source
@@ -37,20 +37,20 @@ class Read(NamedTuple):
 
 
 class _Found(NamedTuple):
-    array: Array  # lives as long as the record: its id stands for it
+    array: Array  # kept alive, as its id is a key
     values: bytes | None
     line: Line
 
 
 class Reads:
-    """What has been read so far."""
+    """The values read so far."""
 
     def __init__(self, sources: SourceTable) -> None:
         self._sources = sources
         self._found: dict[int, _Found] = {}
 
     def add(self, array: Array, memory: Memory, line: Line) -> None:
-        """`array` is read, at this line of the user's."""
+        """Note that `array` is read at a line of the user's."""
         if id(array) not in self._found:
             few = array.node.nbytes <= MOST_BYTES
             values = memory.numpy(array.node.dtype).tobytes() if few else None
@@ -61,7 +61,7 @@ class Reads:
         self._found.clear()
 
     def resolved(self, programs: Sequence[Program], refusals: list[Refusal]) -> list[Read]:
-        """The guards, at the end of a call; adds to `refusals` why some value can be none."""
+        """The guards, at the end of a call; adds to `refusals` why a value cannot be one."""
         reads = []
         for array, values, line in self._found.values():
             if self._sources.constant_of(array) is not None:

@@ -1,7 +1,7 @@
 """The recorder: what the programs of a traced call read and write, and where a replay finds it.
 
-Dispatch, storage, autograd and the optimizers tell it what a trace alone does not show: which tensor an input was read
-from, which tensors are written over, which numbers stand for what.
+Dispatch, storage, autograd and optimizers report through hooks what a trace does not show: which tensor an input was read from,
+which tensors are overwritten, where numbers come from.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Recorder:
         self, fullgraph: bool = False, returns_items: bool = False, undoable: bool = False, compares: bool = True
     ) -> None:
         self._compares = compares  # values that Python reads may be guards
-        self._undoable = undoable  # what the call writes over is kept, so that `take_back` can put it back
+        self._undoable = undoable  # keep what the call overwrites, so that `take_back` can restore it
         self._fullgraph = fullgraph and not returns_items
         self._returns_items = returns_items
         self._looks = 0
@@ -61,7 +61,7 @@ class Recorder:
         self.guards = Guards(self.refuse, self._reach, self._add_argument)
         self.arguments: Any = None
         self.refusals: list[Refusal] = []
-        self.fills = False  # a dict: a table, perhaps, that the next call finds filled
+        self.fills = False  # the call filled a dict, perhaps a cache that the next call finds filled
         self.numbers: list[Number] = []
         self.programs: list[Program] = []
         self.sources = SourceTable()
@@ -69,10 +69,10 @@ class Recorder:
         self.inputs, self.outputs = self.sources.inputs, self.sources.outputs
         self.reads = Reads(self.sources)
         self.steps: list[UpdateStep | ScheduleStep] = []
-        # An argument that the function also reaches by a name is one tensor: replays hold for that very tensor.
-        self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
+        # An argument that the function also reaches by name: replays hold for that very tensor.
+        self.pinned: set[int] = set()  # leaves of the arguments that are also reached by name
         self.fixed: set[Source] = set()
-        self.wholes: set[Source] = set()  # tensors that are read, written or viewed: where a view of them lies matters
+        self.wholes: set[Source] = set()  # tensors that are read, written or viewed: the layouts of views matter
         self.drawn_in_all = 0
         self._random = rng.get_state()
         self._handles: list[Array] = []
@@ -80,16 +80,16 @@ class Recorder:
         self.starts: dict[int, int] = {}
 
     def __enter__(self) -> Recorder:
-        if thread_state.recorder is not self:  # entered twice, as every mode
+        if thread_state.recorder is not self:  # modes are entered twice
             flush_all()
             self._random = rng.get_state()
             hooks = FLUSH_HOOKS
-            hooks += [self._on_flush]  # no call, and so no interrupt, from here on
+            hooks += [self._on_flush]  # no call from here on, and so no interrupt
             thread_state.recorder = self
         return self
 
     def __exit__(self, *problem: object) -> None:
-        thread_state.recorder = None  # first: an interrupt may cut the rest short, but a second exit follows
+        thread_state.recorder = None  # first, as an interrupt may cut the rest short; a second exit follows
         FLUSH_HOOKS[:] = [hook for hook in FLUSH_HOOKS if hook != self._on_flush]
         if problem[0] is not None:
             self.release()
@@ -100,11 +100,11 @@ class Recorder:
             step.take_back()
         for tensor, state in self.states.items():
             tensor._array, tensor._requires_grad, tensor._grad = state.array, state.requires_grad, state.gradient
-            tensor._changes += 1  # so that views look again
+            tensor._changes += 1  # so that views re-read
         rng.set_state(self._random)
 
     def holds_former_value(self, tensor: Tensor) -> bool:
-        """Whether the call has not changed a tensor that was there before."""
+        """Whether a tensor from before the call still has its former value."""
         state = self.states.get(tensor)
         return state is not None and state.array is tensor._array
 
@@ -121,13 +121,13 @@ class Recorder:
     # ---- hooks (see tracing/recording_hooks.py) ----
 
     def refuse(self, reason: str, passes: bool = False) -> None:
-        """The call cannot be replayed; `passes`: for a reason that the next call need not have."""
+        """Mark the call as not replayable; `passes`: the reason may not apply to the next call."""
         refusal = Refusal(reason, _users_line(), passes)
         if refusal not in self.refusals:
             self.refusals.append(refusal)
 
     def unwatched(self, build: Callable[[Graph], T]) -> Callable[[Graph], T]:
-        """`build`, a definition, run without the watch: thousands of calls, and none is the user's code."""
+        """The definition `build`, run without the watch: it makes thousands of calls, none of the user's code."""
         def unseen(graph: Graph) -> T:
             put_back = profile_hook()
             sys.setprofile(None)
@@ -139,7 +139,7 @@ class Recorder:
         return unseen
 
     def value_looked_at(self) -> None:
-        """Python sees memory: what it does from here on may depend on what is there."""
+        """Python reads memory: what it does from here on may depend on the values."""
         self._looks += 1
         self.refuse(LOOK)
         if self._fullgraph:
@@ -154,9 +154,9 @@ class Recorder:
         self.reads.add(array, realize(array), _users_line())
 
     def item_read(self, tensor: Tensor) -> Any:
-        """The one number in `tensor`; a Number that replays read anew, if calls like this one only return it."""
+        """The number in `tensor`: a Number that replays re-read, if such calls only return it."""
         array = array_of(tensor)
-        # What is only returned need not part the call's program in two.
+        # A number that is only returned need not split the call's program.
         values = (realize_apart if self._returns_items else realize)(array).numpy(array.node.dtype)
         if values.size != 1:
             raise ValueError(f"item: a tensor of shape {tensor.shape} is not one number; want exactly one element")
@@ -168,14 +168,14 @@ class Recorder:
         return value
 
     def only_returns_items(self, result: Tree) -> bool:
-        """Whether the only obstacles to a replay are numbers read from tensors and returned, and that they part programs."""
+        """Whether the only obstacles to a replay are numbers read from tensors and returned, and the splits they cause."""
         returned = {id(leaf) for leaf in leaves_of(result)}
         reasons = [refusal.reason for refusal in self.refusals]
         looks = all(reason.startswith((LOOK, GOES_ON)) or reason.endswith(UNREACHED) for reason in reasons)
         return looks and bool(self.items) and self._looks == len(self.items) and returned.issuperset(map(id, self.items))
 
     def input_entered(self, trace: Trace, tensor: Tensor, array: Array) -> None:
-        """`array`, which `tensor` holds or held, is an input of `trace`."""
+        """`array`, the present or a former array of `tensor`, becomes an input of `trace`."""
         self.inputs[trace, trace.entered[array]] = tensor, array
         self._register(tensor)
 
@@ -192,15 +192,15 @@ class Recorder:
         if state is not None and state.reads_gradient is None:
             state.reads_gradient = reads
             if reads and state.gradient is not None and state.gradient._base is not None:
-                self._register(state.gradient, True)  # whose memory it shows is for guards to compare
-            # Nobody will read the old gradient. Dropped here, its memory serves the new one, as in an uncompiled call.
+                self._register(state.gradient, True)  # guards compare whose memory it views
+            # Nothing will read the old gradient. Dropped here, its memory can serve the new one, as in an uncompiled call.
             if not (reads or self._undoable or state.gradient is None):
-                if self.gradients.get(state.gradient) is tensor:  # one gradient may be that of several
+                if self.gradients.get(state.gradient) is tensor:  # several tensors may share a gradient
                     del self.gradients[state.gradient]
                 state.gradient = None
 
     def made_of_python(self, array: Array) -> None:
-        """`array` was made of Python's data."""
+        """`array` was made from Python data."""
         self.sources.made_of_python(array)
 
     def python_data(self, data: Tree) -> Tree:
@@ -226,10 +226,10 @@ class Recorder:
             self.refuse("a number that changes from call to call is looked at")
 
     def put_back(self) -> None:
-        """After the call: replace stored Numbers by their numbers, and refuse, since replays would store nothing."""
+        """After the call: replace stored Numbers by plain numbers, and refuse, as replays would not store them."""
         while self.numbers:
             number = self.numbers.pop()
-            if is_sole_owner([number], 1):  # besides the local name
+            if is_sole_owner([number], 1):  # beside the local name
                 continue
             self.refuse("a number that may change from call to call is stored")
             for holder in gc.get_referrers(number):
@@ -243,13 +243,13 @@ class Recorder:
     def numbers_drawn(self, start: int, count: int) -> tuple[Number, Number]:
         """The seed and the offset of random numbers just reserved, as numbers that each replay sets."""
         offset = self.starts.setdefault(start, self.drawn_in_all)
-        if offset == self.drawn_in_all:  # not drawn a second time, as checkpoint does
+        if offset == self.drawn_in_all:  # not for a second time, as checkpoint does
             self.drawn_in_all += count
         seed = Number(signed(rng.initial_seed()), ("seed",), self)
         return seed, Number(signed(start), ("draw", offset), self)
 
     def optimizer_stepped(self, optimizer: Optimizer) -> None:
-        """An optimizer is about to ask which of its parameters have gradients."""
+        """An optimizer is about to check which of its parameters have gradients."""
         self.guards.enter(optimizer, type(optimizer).__name__)
         for group in optimizer.param_groups:
             self.guards.enter(group["params"], f"the parameters of {type(optimizer).__name__}")
@@ -290,7 +290,7 @@ class Recorder:
             self.pinned.add(state.source[1])
 
     def _add_argument(self, expression: str, tensor: Tensor, label: str) -> None:
-        """A name refers to `tensor`: one more argument, unless the call itself made it."""
+        """A name refers to `tensor`, which becomes another argument unless the call made it."""
         if self._register(tensor, True) is not None:
             self.argument(tensor, self.arguments.add(expression, tensor, label), label)
 
@@ -309,14 +309,14 @@ class Recorder:
     def _register(self, tensor: Tensor, reached: bool = False) -> State | None:
         """The state of a tensor from before the call; None for one that the call made.
 
-        A view that no name has been seen to reach is taken for the call's own; its root is not.
+        A view that no known name reaches is assumed to be made by the call; its root is not.
         """
         state = self.states.get(tensor)
         if state is not None:
             return state
         base = tensor._base
         array = tensor._array if base is None or base._changes != tensor._seen else laid_in_root(tensor, base)
-        # All was flushed before the call: what is pending now, or came out of one of its programs, is the call's own.
+        # Everything was flushed before the call, so pending tensors and results of its programs are its own.
         if array.memory is None or id(array) in self.outputs or self.sources.constant_of(array) is not None:
             return None
         if base is not None:
@@ -329,7 +329,7 @@ class Recorder:
         return state
 
     def source_of(self, tensor: Tensor) -> Source | None:
-        """Where a replay finds a tensor that was there before the call."""
+        """The source of a tensor from before the call."""
         return self.sources.source_of(tensor)
 
     def _input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource:
@@ -343,23 +343,23 @@ class Recorder:
     # ---- programs ----
 
     def references(self) -> Counter[int]:
-        """How many references to each array are the recorder's own: they keep no memory from being reused."""
+        """The recorder's own references to each array, which must not prevent its memory from being reused."""
         if self._undoable:
             return Counter()
         arrays = [state.array for state in self.states.values()] + [array for _, array in self.inputs.values()]
         return Counter(map(id, arrays + self._handles))
 
     def gave_away(self, array: Array) -> None:
-        """The memory of `array`, which has no other owner, is about to be overwritten: the record keeps a description of it."""
+        """The memory of `array`, which has no other owner, is about to be overwritten: keep only a description of it."""
         if not self._undoable:
             assert array.memory is not None
             array.memory = Memory(array.memory.buffer.former(), array.memory.layout, array.node.dtype)
 
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
-        # Other threads flush, too, and a trace that backward reads from may be flushed again: neither is this call's program.
+        # Flushes of other threads, and repeated flushes of a trace that backward reads, are no programs of this call.
         if thread_state.recorder is not self or thread_state.traces.get(trace.device.name) is not trace or plan is None:
             return
-        if trace.device is META:  # there is no program, and the recording has been refused
+        if trace.device is META:  # there is no program; the recording is refused already
             return
         number, nodes = len(self.programs), trace.nodes
         handles = trace.run.handles
@@ -384,7 +384,7 @@ class Recorder:
         ))
 
     def note_late_writes(self) -> None:
-        """The call is over: what it wrote with values that were computed by then, a program writes that computed them."""
+        """At the end of the call: attribute writes of values that were computed already to the programs that computed them."""
         for root, state in self.states.items():
             if root._base is not None or root._array is state.array or id(root._array) not in self.outputs:
                 continue

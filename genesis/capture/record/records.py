@@ -1,13 +1,13 @@
-"""What a recorded call leaves: its programs, and the tensors they read and write.
+"""The records of a call: its programs, and the tensors they read and write.
 
-A *source* is where a replay finds a value:
+A *source* says where a replay finds a value:
 
     ("leaf", j)         the j-th leaf of the arguments
-    ("tensor", state)   the tensor of a State, which guards hold in its place
+    ("tensor", state)   the tensor of a State, which guards require to be the same
     ("gradient", s)     the `.grad` of what s finds
     ("base", s)         the root that what s finds is a view of
     ("output", p, i)    the value at position i of program p
-    ("constant", array) what the call made of Python's numbers, which are guarded
+    ("constant", array) an array that the call made from Python's numbers, which are guarded
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Source = tuple[Any, ...]
 Leaves = Sequence[Any]  # of a call's arguments: tensors and numbers
 Settings = tuple[Any, ...]  # the numbers of an optimizer's step
 Positional = tuple[Any, ...]  # what `*args` holds
-Mode = tuple[Any, ...]  # what holds for a call as a whole, see `modes`
-Values = Mapping[tuple[int, int], Array]  # what programs computed, by program and position
+Mode = tuple[Any, ...]  # the modes of a call, see `modes`
+Values = Mapping[tuple[int, int], Array]  # results of programs, by program and position
 
 
 class SplitError(RuntimeError):
-    """A function compiled with `fullgraph=True` looks at a value, or does what cannot be replayed."""
+    """A function compiled with `fullgraph=True` reads a value, or does something that cannot be replayed."""
 
 
 class Refusal(NamedTuple):
-    """Why a call cannot be replayed, and the user's file and line. `passes`: the next call need not have this reason."""
+    """Why a call cannot be replayed, and the user's file and line. `passes`: the reason may not apply to the next call."""
 
     reason: str
     line: tuple[str, int] | None
@@ -46,10 +46,10 @@ class Refusal(NamedTuple):
 
 
 class InputSource(NamedTuple):
-    """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory.
+    """An input of a program: all of what `source` finds, or the part `within` of its memory.
 
-    `copied`: NumPy sees that memory, so that what is read is a copy of it.
-    `derived`: the program and position of the output whose memory a view has looked up again: backward goes on from there.
+    `copied`: NumPy sees that memory, so the input is a copy.
+    `derived`: (program, position) of the output whose memory a view has re-read: backward goes on from there.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class InputSource(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A tensor that a program writes over: which of its outputs it gets, and how versions rise."""
+    """A tensor that a program overwrites: with which output, and by how much versions rise."""
 
     source: Source
     output: int
@@ -70,7 +70,7 @@ class Write(NamedTuple):
 
 @dataclass(eq=False)
 class State:
-    """A tensor from before the call: its state then, and where a replay finds it."""
+    """A tensor from before the call: its state then, and its source."""
 
     tensor: Tensor
     array: Array
@@ -79,19 +79,19 @@ class State:
     gradient: Tensor | None
     hooks: tuple[Any, ...]
     base: Tensor | None
-    extras: list[str]  # attributes that the user gave it
-    changes: int  # how often the memory of `array` had been written over
+    extras: list[str]  # attributes that the user added
+    changes: int  # how often the memory of `array` had been overwritten
     label: str = ""
     source: Source | None = None
-    reads_gradient: bool | None = None  # None: `.grad` was not touched; False: it was replaced before anyone looked
+    reads_gradient: bool | None = None  # None: `.grad` was not used; False: it was replaced before it was read
 
     @property
     def notes(self) -> int:
-        """How often the call wrote to that memory."""
+        """How often the call has overwritten that memory."""
         return self.array.memory.buffer.version - self.changes  # type: ignore[union-attr]
 
     def release(self) -> None:
-        """Drop all data, and the tensor itself unless guards compare it."""
+        """Drop all data, and the tensor unless guards compare it."""
         self.array = self.gradient = self.base = None  # type: ignore[assignment]
         if self.source is None or self.source[0] != "tensor":
             self.tensor = None  # type: ignore[assignment]
@@ -107,7 +107,7 @@ class State:
 
 @dataclass(eq=False)
 class Program:
-    """One flush: its program, and the sources of its inputs, its numbers and the leaves of backward; what it writes."""
+    """A flush: its program, the sources of its inputs, of its numbers and of backward's leaves, and its writes."""
 
     replay: ReplayProgram
     line: tuple[str, int] | None

@@ -1,4 +1,4 @@
-"""The results of a call, its return value and new gradients: described once, built again by each replay."""
+"""The results of a call, its return value and new gradients: described once, rebuilt by each replay."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from genesis.tracing.trace import Array
 
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
 _FLAGS = "_requires_grad", "_element_map", "_detached", "_within", "_untracked", "_keeps_derivation", "_changes", "_own_changes"
-_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", *_FLAGS}  # all that a tensor has of its own
+_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", *_FLAGS}  # a tensor's own attributes
 
 
 @dataclasses.dataclass(eq=False)
 class Recipe:
-    """How to build a tensor that the call made: its value, the root that it views, its flags."""
+    """How to build a tensor that the call made: its value, its root if it is a view, its flags."""
 
     kind: type[Tensor]
-    value: Any  # the source of its array; None for a view that looks into its root's memory
+    value: Any  # the source of its array; None for a view into its root's memory
     base: Any  # a Recipe, or a source; None for a root
     layout: Layout | None
     flags: list[tuple[str, object]]
-    lag: int  # how many versions of its root it has not seen
-    is_shared: bool = False  # a gradient that is returned, too, or a view of which is
+    lag: int  # by how many versions it is behind its root
+    is_shared: bool = False  # a gradient that the call returns, too, or of which it returns a view
 
     @property
     def key(self) -> tuple[int, int]:
-        """The program and the position of its value, if it has one of its own."""
+        """(program, position) of its own value, if it has one."""
         key: tuple[int, int] = self.value[1:]
         return key
 
     @property
     def is_root(self) -> bool:
-        """Whether it is a tensor of its own, in memory of its own."""
+        """Whether it is a root in memory of its own."""
         return self.base is None and self.value[0] == "output" and not self.is_shared
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a gradient as backward leaves it: no view, no derivation of its own, not returned."""
+        """Whether it is an ordinary gradient: no view, not differentiable itself, not returned."""
         return self.kind is Tensor and self.is_root and self.flags == [("_keeps_derivation", True)]
 
 
@@ -65,7 +65,7 @@ def find(source: Source, leaves: Leaves) -> Any:
     return owner._grad if kind == "gradient" else owner._base
 
 
-# What replays compute, found by what PositionOf says of its program and position; a call's leaves; tensors that were built.
+# (results of programs, which are found through PositionOf; the call's leaves; tensors built so far)
 Builder = Callable[[Any, Leaves, dict[int, Tensor]], Any]
 PositionOf = Callable[[tuple[int, int]], Any]
 
@@ -74,8 +74,8 @@ class Results:
     """The results of a call.
 
     Attributes:
-        gradients: the sources of tensors whose `.grad` is new, and its Recipe, or None.
-        held: the sources of gradients among the results, which the call itself may replace: they are found before it runs.
+        gradients: the sources of tensors with a new `.grad`, and its Recipe or None.
+        held: the sources of gradients among the results. They are looked up before the call, which may replace them.
         is_new: whether the return value can be built before the program runs, and before tensors are overwritten.
         tree: the return value, as (how to build it, from what).
     """
@@ -125,7 +125,7 @@ class Results:
                     recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
                 return "found", source and self._lasting(source)
             return "made", self._recipe(value)
-        # Asked for by `type`: `isinstance` takes a Number for the number that it stands for.
+        # `type`, as `isinstance` takes a Number for the number that it stands for.
         if type(value) is Number and value.source[0] == "item":
             self._looks = True
             return "item", self._describe(value.source[1])
@@ -135,7 +135,7 @@ class Results:
             return "same", value
         if id(value) in self._containers:
             recorder.refuse("a container that was given is returned")
-        if recorder.guards.has_entered(value):  # it existed before, and guards compare its contents
+        if recorder.guards.has_entered(value):  # from before the call: guards compare its contents
             return "same", value
         if type(value) in (list, tuple) or hasattr(value, "_fields"):
             kind = type(value)._make if hasattr(value, "_fields") else type(value)
@@ -161,7 +161,7 @@ class Results:
         root: Recipe | Source | None = None
         if base is not None:
             root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
-            recorder.wholes.add(root)  # guards compare the whole layout, offsets included
+            recorder.wholes.add(root)  # guards compare the whole layout, with offsets
             if root is None:
                 recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
             elif not isinstance(root, Recipe):
@@ -178,7 +178,7 @@ class Results:
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")
         flags = [(name, flag) for name in _FLAGS if (flag := getattr(tensor, name)) != getattr(Tensor, name, False)]
-        # A view that lags behind its root looks again when it is used next; a replay has to leave the same lag.
+        # A view that is behind its root re-reads at its next use; a replay must leave the same lag.
         lag = 0 if base is None else base._changes - tensor._seen
         recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)
         self._recipes[id(tensor)] = recipe
@@ -197,7 +197,7 @@ class Results:
     # ---- building ----
 
     def views_in(self, program: int) -> list[Recipe]:
-        """The recipes of views that show what a root holds, where both are values of one program."""
+        """The recipes of up-to-date views of a root, where both are values of one program."""
         return [
             recipe for recipe in self._recipes.values()
             if recipe.base.__class__ is Recipe and recipe.layout is not None and not recipe.lag
@@ -205,7 +205,7 @@ class Results:
             and all(one.value is not None and one.value[:2] == ("output", program) for one in (recipe, recipe.base))]
 
     def with_held(self, leaves: Leaves) -> Leaves:
-        """The leaves of a call that is about to be replayed, and behind them what results are found by."""
+        """The leaves of a call to be replayed, followed by the gradients of `held`."""
         return *leaves, *[find(source, leaves) for source in self.held]
 
     def builder(self, position_of: PositionOf) -> Builder:

@@ -1,4 +1,4 @@
-"""Where a replay finds the tensors of a recorded call, and the inputs of its programs."""
+"""The sources of a recorded call's tensors, and of its programs' inputs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from genesis.tracing.trace import Array, Trace
 
 
 class SourceTable:
-    """What a recorder knows of tensors and arrays, and the sources that follow from it.
+    """The tensors and arrays that a recorder knows, and their sources.
 
     Attributes:
-        states: the tensors that were there before the call.
+        states: the tensors from before the call.
         gradients: a gradient -> the tensor that had it.
-        inputs: the tensor that an input of a trace was read from, and the array that it held.
+        inputs: the tensor that an input of a trace was read from, and its array then.
         outputs: the id of an array -> the program that computed it, and its position there.
-        values: those of `outputs` that backward goes on from, by their traces: another array may hold a copy of one.
-        constants: the id of a buffer -> the array in it that was made of Python's data.
+        values: those of `outputs` that backward may continue from, by trace; another array may be a copy of one.
+        constants: the id of a buffer -> the array in it that was made from Python data.
     """
 
     def __init__(self) -> None:
@@ -32,19 +32,19 @@ class SourceTable:
         self._kept: dict[int, Array] = {}  # copies of them, by the id of the array
 
     def made_of_python(self, array: Array) -> None:
-        """`array`, which owns its memory, was made of Python's data."""
+        """`array`, which owns its memory, was made from Python data."""
         assert array.memory is not None
         self.constants[id(array.memory.buffer)] = array
 
     def constant_of(self, array: Array) -> Array | None:
-        """The array made of Python's data that `array` is, or is a view of."""
+        """The constant that `array` is, or is a view of."""
         memory = array.memory
         made = None if memory is None else self.constants.get(id(memory.buffer))
         same = made is not None and memory is not None and made.memory is not None and made.memory.buffer is memory.buffer
         return made if same else None
 
     def kept(self, array: Array) -> Array | None:
-        """A constant, or a view of one, in memory that is the record's own: whoever has the tensor may write to it. None for
+        """A copy of a constant, or of a view of one, that the record owns, as the user may write to the tensor. None for
         another array."""
         made = self.constant_of(array)
         if made is None or array.memory is None:
@@ -79,7 +79,7 @@ class SourceTable:
         return state.source
 
     def input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource | None:
-        """Where a replay finds an input, and the derivation that backward goes on by; None if nothing leads to it."""
+        """The source of an input, with what backward continues from; None if there is none."""
         if id(array) in self.outputs:
             return InputSource(("output", *self.outputs[id(array)]))
         if (constant := self.kept(array)) is not None:
@@ -87,7 +87,7 @@ class SourceTable:
         tensor, original = self.inputs.get((trace, position), (None, array))
         if id(original) in self.outputs:
             return InputSource(("output", *self.outputs[id(original)]))
-        # An input that NumPy may write to was copied when it entered the trace, so a replay copies it, too.
+        # An input that NumPy may write to was copied as it entered the trace; a replay must copy it, too.
         memory = original.memory
         assert memory is not None
         is_copied = array.memory is not memory
@@ -96,17 +96,17 @@ class SourceTable:
             source = self.source_of(tensor)
             if source is not None:
                 return InputSource(source, None, is_copied)
-        for other, like in self.states.items():  # another handle on it
+        for other, like in self.states.items():  # another tensor for it
             if like.array is original and (source := self.source_of(other)) is not None:
                 return InputSource(source, None, is_copied)
         return None if tensor is None else self._view_source_of(tensor, array, memory, is_copied)
 
     def _view_source_of(self, tensor: Tensor, array: Array, memory: Memory, is_copied: bool) -> InputSource | None:
-        """Where a replay finds a view of the call's own: the same part of what a program computed, or of its root's memory."""
+        """The source of a view that the call made: a part of a program's result, or of its root's memory."""
         root, derived = tensor if tensor._base is None else tensor._base, None
-        if array.node.differentiable and array.trace is not None:  # what an earlier program saved has no trace
+        if array.node.differentiable and array.trace is not None:  # values saved by an earlier program have no trace
             derived = self.values.get((array.trace, array.index))
-            if derived is None:  # from before the call, and looked up again in its root's memory, as a replay will
+            if derived is None:  # from before the call, re-read from its root's memory, as a replay will do
                 source = None if root is tensor else self.source_of(tensor)
                 return None if source is None else InputSource(source, None, is_copied)
         for whole, source in self._wholes_of(root) if root.dtype is array.node.dtype else ():
@@ -116,7 +116,7 @@ class SourceTable:
         return None
 
     def _wholes_of(self, root: Tensor) -> Iterator[tuple[Memory, Source | None]]:
-        """The memory that a root has now, if a program computed it, and that of before the call; where a replay finds them."""
+        """A root's present memory, if a program computed it, and its memory from before the call, each with its source."""
         computed, state = self.outputs.get(id(root._array)), self.states.get(root)
         if computed is not None and root._array.memory is not None:
             yield root._array.memory, ("output", *computed)
@@ -125,7 +125,7 @@ class SourceTable:
 
 
 def copied(array: Array) -> Array:
-    """A copy of `array` in memory of its own, through which backward goes where it goes through `array`."""
+    """A copy of `array` in memory of its own, with the same derivation."""
     node, memory = array.node, array.memory
     assert memory is not None
     return Array(array.trace, array.index, node, memory.copied(node.dtype, memory.buffer.device))

@@ -1,4 +1,4 @@
-"""Steps of optimizers and schedulers: the part of them that is Python, which a replay repeats."""
+"""The Python part of steps of optimizers and schedulers, which a replay repeats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Undo = list[Callable[[], None]]
 
 
 def is_literal(value: object) -> bool:
-    """Whether a number is part of a trace step's key: 0, 1, -1 and bools are.
+    """Whether a number is part of a call's key in the trie: 0, 1, -1 and bools are.
 
     >>> is_literal(1.0), is_literal(0.1), is_literal(True)
     (True, False, True)
@@ -39,7 +39,7 @@ class ScheduleStep:
         self._note(self._before)
 
     def _note(self, undo: Undo) -> None:
-        """Add to `undo` what brings the schedule back to where it is."""
+        """Add to `undo` what restores the schedule's present state."""
         scheduler: Any = self.scheduler
         before = [(part, dict(vars(part))) for part in _parts(scheduler)]
         groups = [dict(group) for group in scheduler.optimizer.param_groups]
@@ -71,12 +71,12 @@ def _parts(scheduler: Any) -> list[Any]:
 
 
 class UpdateStep:
-    """An optimizer's update of some parameters of one group, all of one age."""
+    """An optimizer's update of parameters of one group, all with the same number of steps."""
 
     def __init__(self, optimizer: Optimizer, group: Attributes, parameters: Sequence[Tensor], settings: Settings) -> None:
         self.optimizer = optimizer
         self.settings = settings
-        self.parameter = parameters[0]  # with what the others have
+        self.parameter = parameters[0]  # stands for the others
         self._group = group
         self._states = [optimizer.state[p] for p in parameters]
         self._kinds = optimizer.slots(group)
@@ -104,7 +104,7 @@ class UpdateStep:
             state["step"] -= 1
 
     def again(self, undo: Undo) -> Settings | None:
-        """Count the step; returns its numbers, or None if its slots, ages or literals differ from the recorded ones."""
+        """Count the step; returns its numbers, or None if slots, ages or literals differ from the recorded ones."""
         optimizer, group, states = self.optimizer, self._group, self._states
         # The program has one bias correction for all: parameters of different ages were recorded as separate steps.
         ages = [*map(_age_of, states)]
@@ -112,7 +112,8 @@ class UpdateStep:
         if optimizer.slots(group) != self._kinds or ages.count(before) != len(ages):
             return None
         settings = optimizer.settings(group, before + 1)
-        # A float where an int was is a scalar of another dtype; a literal is part of the program. Both mean another program.
+        # A float instead of an int is a scalar of another dtype, and literals are part of the program: both mean another
+        # program.
         if [*map(type, settings)] != self._types:
             return None
         for k, value in self._literals:
@@ -127,13 +128,13 @@ _age_of = itemgetter("step")
 
 
 def _count(states: Sequence[Attributes], age: int) -> None:
-    """Set all ages in one C call, which no interrupt can split."""
+    """Set all ages in one C call, which an interrupt cannot split."""
     any(map(setitem, states, repeat("step"), repeat(age)))
 
 
 def steps_not_taken(steps: Sequence[UpdateStep | ScheduleStep], are_before: Callable[[Tensor], bool]) -> list[int]:
-    """The indices, last first, of the updates whose parameters are what they were, for their program has failed, and of the
-    schedulers' steps after the first of these, which would not have been reached.
+    """The indices, last first, of updates whose program has failed, so that their parameters are unchanged, and of schedulers'
+    steps after the first of these, which would not have been reached.
     """
     updates = [index for index, step in enumerate(steps) if isinstance(step, UpdateStep) and are_before(step.parameter)]
     return [index for index in range(len(steps) - 1, min(updates, default=len(steps)) - 1, -1)

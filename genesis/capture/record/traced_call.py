@@ -1,4 +1,4 @@
-"""Recording a call: the function runs once, with a recorder and a watch beside it."""
+"""Recording a call: the function runs once under a recorder and a watch."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from genesis.tracing.state import thread_state
 
 
 def modes() -> Mode:
-    """The modes of a call: gradients, autocast, default dtype and devices, threads, those that are planned for."""
+    """The modes of a call: gradients, autocast, default dtype and devices, threads, planned threads."""
     state = thread_state
     devices = (get_default_device(), get_current_gpu()) if seen_devices else _CPU_ALONE
     return state.grad_enabled, state.autocast, get_default_dtype(), devices, get_num_threads(), planned_threads()
 
 
-_CPU_ALONE = CPU, 0  # the defaults as long as nobody has asked for another device
+_CPU_ALONE = CPU, 0  # the defaults until another device is used
 
 
 class Recording(NamedTuple):
-    """A recorded call: its result, its recorder, and the entry made of it."""
+    """A recorded call: its result, its recorder, and its entry."""
 
     result: Any
     recorder: Recorder
@@ -56,12 +56,12 @@ def record(
 ) -> Recording:
     """Call the function and record it.
 
-    `undoable`: the recorder keeps what it takes to undo the call. `compares`: a replay may hold for the values that were read.
+    `undoable`: keep what is needed to undo the call. `compares`: values that Python reads may be guards.
     """
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable, compares)
-    # The collector would run destructors of anybody's objects: what they call would be taken for the function's.
-    with collector_paused(), handlers_apart(), recorder, recorder:  # twice, as every mode: see `recording` in tracing/state.py
+    # The collector is paused, as destructors that it runs would be recorded as part of the function.
+    with collector_paused(), handlers_apart(), recorder, recorder:  # entered twice: see `recording` in tracing/state.py
         arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
         for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):
@@ -72,7 +72,7 @@ def record(
             with watch:
                 result = function(*arguments.args, **arguments.kwargs)
         finally:
-            watch.__exit__()  # again: an interrupt may have cut the context's exit short
+            watch.__exit__()  # again, as an interrupt may have cut the context's exit short
         try:
             flush_all()
             if len({program.replay.device for program in recorder.programs}) > 1:
@@ -98,7 +98,7 @@ def record(
 
 
 def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs: Options) -> None:
-    """Refuse a call that changes what it reads: the next one would read something else."""
+    """Refuse a call that changes what it reads, as the next one would read something else."""
     guards = recorder.guards
     changed = guards.failing()
     if changed is not None:

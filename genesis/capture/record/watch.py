@@ -1,8 +1,8 @@
 """The watch: a profiler hook that sees which code runs in a recorded call.
 
-Guards look at the names in code of the user's, of layers and of the standard library. Whatever else the user's code calls has
-to be known to be a function of its arguments: functions of C and modules of Python by `guards/known_functions.py`, those of
-the library by their marks (`ir/replayable.py`).
+Guards cover the names in code of the user, of layers and of the standard library. Anything else that the user's code calls must
+be known to be a function of its arguments: C functions and Python modules by `guards/known_functions.py`, functions of genesis
+by their marks (`ir/replayable.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from genesis.tensor.traced_number import Number, plain
 _MANAGING = {"__enter__", "__exit__", "backward"}
 _SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
 _WRAPPING = functools.update_wrapper.__code__
-_IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions that last for one expression
+_IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions within one expression
 _MAKING = {"__init__", "__new__", "__post_init__"}
 
 
@@ -40,13 +40,13 @@ class Watch:
         self._guards = guards
         self._refuse = refuse
         self._schedule = schedule
-        self._called = guards.called  # names by which the user's code may call the library
+        self._called = guards.called  # names of the library's functions that the user's code may call
         self._known: set[CodeType] = set()
         self._owners: set[int] = set()
-        self._fresh: dict[int, object] = {}  # objects that the call itself makes
-        self._made: set[CodeType] = set()  # the code of functions that the call makes
-        self._away: FrameType | None = None  # a scheduler's step: it will be taken anew, so nothing in it counts
-        # The user's profiler sees `__enter__` begin and `__exit__` end, and nothing between.
+        self._fresh: dict[int, object] = {}  # objects made by the call
+        self._made: set[CodeType] = set()  # code of functions made by the call
+        self._away: FrameType | None = None  # the frame of a scheduler's step: a replay repeats it, so nothing in it is guarded
+        # The user's profiler sees the start of `__enter__` and the end of `__exit__`, and nothing in between.
         self._begin, self._end = functools.partial(sys.setprofile, self._see), profile_hook()
 
     def __enter__(self) -> None:
@@ -56,7 +56,7 @@ class Watch:
         self._end()
 
     def _see(self, frame: FrameType, event: str, argument: object) -> None:
-        if self._away is None:  # nearly all events are of no interest, and the hook runs at each
+        if self._away is None:  # fast path: the hook runs at every event, nearly all of no interest
             code = frame.f_code
             if event != "call":
                 if event != "c_call" or origins.get(code.co_filename) in LIBRARY:
@@ -65,7 +65,7 @@ class Watch:
                 return
         try:
             self._seen(frame, event, argument)
-        except Exception as problem:  # an object of the user's that does not like to be looked at
+        except Exception as problem:  # an object of the user's that raises when it is inspected
             self._refuse(f"what it reads cannot be compared: {problem!r}")
 
     def _seen(self, frame: FrameType, event: str, argument: object) -> None:
@@ -88,10 +88,10 @@ class Watch:
                 self._python(frame, code, origin)
 
     def _standard(self, frame: FrameType, code: CodeType) -> None:
-        """Code of the standard library, or NumPy's: what it looks at in objects of the user's is looked at for the user."""
+        """Code of the standard library or NumPy: it reads the user's objects on the user's behalf."""
         self._leaves(frame, code)
         if code is _WRAPPING and frame.f_locals["assigned"] is functools.WRAPPER_ASSIGNMENTS and (
-            frame.f_locals["updated"] is functools.WRAPPER_UPDATES  # what it hands on is looked at where it is asked for
+            frame.f_locals["updated"] is functools.WRAPPER_UPDATES  # attributes that it copies are guarded where they are used
         ):
             return
         known, dynamic = code in self._known, code.co_argcount > 0 and names_in(code).dynamic
@@ -107,11 +107,11 @@ class Watch:
             self._refuse(f"it calls {code.co_name} of {module}, {UNKNOWN}")
         if module.partition(".")[0] != "numpy":
             self._guards.code(code, True, False)
-        if module == "abc":  # which classes count as others' may be registered later
+        if module == "abc":  # virtual subclasses may be registered later
             self._guards.abstract_classes()
 
     def _leaves(self, frame: FrameType, code: CodeType) -> None:
-        """A context is left: if by an exception, it may have the call go on."""
+        """A context exits: after an exception, it may let the call go on."""
         if code.co_name == "__exit__" and any(value is not None for name, value in frame.f_locals.items() if name != "self"):
             self._guards.catch()
 
@@ -127,7 +127,7 @@ class Watch:
             names = names_in(code)
             self._guards.code(code, origin == "user", names.dynamic and isinstance(first, ModuleType))
             self._private(names.foreign if not isinstance(first, Tensor) else names.attributes, origin)
-        # Code that asks for types would tell a Number from a number: it gets the number, which is a constant from then on.
+        # Code that checks types would tell a Number from a number: it gets a plain number, which is then a constant.
         if "type" in code.co_names or "__class__" in code.co_names:
             for name, value in frame.f_locals.items():
                 frame.f_locals[name] = plain(value)
@@ -141,30 +141,30 @@ class Watch:
             self._guards.whole(first)
 
     def _users(self, frame: FrameType, code: CodeType) -> None:
-        """The user's code runs for the first time: its globals, and the variables of its closure."""
+        """User code runs for the first time: guard its globals and the variables of its closure."""
         self._made.update(constant for constant in code.co_consts if isinstance(constant, CodeType))
         self._guards.globals_of(code, frame.f_globals)
         if code.co_name not in _IN_PLACE and not self._guards.knows(code) and (code.co_freevars or code not in self._made):
-            # A frame does not know its function, whose cells and defaults are to be guarded: the collector finds it.
+            # A frame does not know its function, whose cells and defaults are guarded: the garbage collector finds it.
             for function in gc.get_referrers(code):
                 if isinstance(function, FunctionType):
                     self._guards.enter(function, function.__name__)
 
     def _private(self, names: set[str], origin: str) -> None:
-        """What a tensor keeps for itself is not compared."""
+        """Note private attributes of tensors, which guards do not compare."""
         if origin == "user" and not _PRIVATE.isdisjoint(names):
             self._refuse(f"it reads {', '.join(sorted(_PRIVATE & names))}, which is a tensor's own affair")
 
     def _unmarked(self, frame: FrameType, code: CodeType) -> None:
         given = frame.f_locals
         owner = given.get("self")
-        if type(owner) is Number:  # whose class would be asked of the number
+        if type(owner) is Number:  # its class would be that of the number
             return
         if isinstance(owner, LRScheduler) and code.co_name == "step":
             self._away = frame
             self._schedule(owner, {name: given[name] for name in code.co_varnames[1 : code.co_argcount]})
         elif isinstance(owner, GradManager) and code.co_name in _MANAGING and not (
-            given.get("retain_graph") or given.get("create_graph")  # there would be something for `release` to find
+            given.get("retain_graph") or given.get("create_graph")  # then `release` would matter
         ):
             name = self._guards.constant(owner)
             self._guards.visit(f"{name}.keep_empty_grad", owner.keep_empty_grad, "keep_empty_grad of GradManager")
@@ -177,7 +177,7 @@ class Watch:
             self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}, which is not marked as replayable")
 
     def _is_called_by_user(self, frame: FrameType) -> bool:
-        """Whether the user's code called it, directly or through the standard library."""
+        """Whether user code called a frame, directly or through the standard library."""
         caller = frame.f_back
         while caller is not None and origin_of(caller) == "standard":
             caller = caller.f_back

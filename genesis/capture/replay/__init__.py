@@ -1,1 +1,1 @@
-"""One way to run a recorded call again."""
+"""Replaying a recorded call."""

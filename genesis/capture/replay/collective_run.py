@@ -1,8 +1,8 @@
-"""The run of a program with collectives, in a replay by instructions.
+"""Runs a program with collectives, in a replay by instructions.
 
-Other processes may let it wait. Other threads and handlers of signals run meanwhile, so tensors get what it computes once it
-has come to its end. If a handler raises, the rest is left to a trace, which holds the run in its middle: as after a flush
-that was interrupted, the call has been made, and whoever needs one of its values goes on with it.
+Other ranks may make it wait; other threads and signal handlers run meanwhile. So tensors get its results only at its end. If a
+handler raises, the interrupted run is left to a trace: as after an interrupted flush, the call has been made, and whoever needs
+one of its values continues the run.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _pointer = attrgetter("memory.pointer")
 
 
 def is_replayable(plan: Plan, pool: ResultPool) -> bool:
-    """Whether a run that has not come to its end has changed nothing, and one that fails has begun no collective."""
-    if pool.has_large:  # these may lie over inputs
+    """Whether an unfinished run has changed nothing, and a failed one has started no collective."""
+    if pool.has_large:  # these may overwrite inputs
         return False
     nodes, stages = plan.lowered.nodes, plan.lowered.schedule.stages
     calls = [(number, call) for number, stage in enumerate(stages) for call in stage]
@@ -56,7 +56,7 @@ class CollectiveRun:
         self._completion = Completion()
 
     def __call__(self, *given: Any) -> bool | None:
-        """Run on these arrays and leaves: True, or None if an index is out of range, or a step would be another one. Raises
+        """Run on these arrays and leaves. Returns True, or None if an index is out of range or a step would differ. Raises
         CollectiveError.
         """
         plan, slots, count = self._plan, self._slots, len(self._slots.inputs)
@@ -68,7 +68,7 @@ class CollectiveRun:
         words: list[int | float] = []
         try:
             any(map(numbers.__setitem__, slots.sources, changing))
-            arena = Buffer(plan.arena_bytes) if plan.arena_bytes else None  # not of all programs: MPI reads and writes there
+            arena = Buffer(plan.arena_bytes) if plan.arena_bytes else None  # not the shared one, as MPI reads and writes there
             inputs = map(_pointer, map(arrays.__getitem__, plan.inputs))
             words = [*inputs, *self._run.addresses, arena.ptr if arena else 0, *numbers]
             self._completion.clear()
@@ -91,7 +91,7 @@ class CollectiveRun:
     def _put_down(
         self, arrays: list[Array], numbers: list[float], words: list[int | float], arena: Buffer | None
     ) -> tuple[Trace, Run]:
-        """The trace that would have been flushed, and its run as it is now."""
+        """Create the trace that would have been flushed, with the interrupted run."""
         trace, handles = self._program.put_down(arrays, numbers)
         run = Run(trace.device)
         run.plan, run.handles, run.arena, run.overwriting = self._plan, handles, arena, (words, [])
@@ -102,7 +102,7 @@ class CollectiveRun:
     def _leave(
         self, arrays: list[Array], numbers: list[float], words: list[int | float], arena: Buffer | None, raised: BaseException
     ) -> None:
-        """Nothing has happened, or the call has been made."""
+        """After a failure: either undo everything, or the call has been made."""
         trace, run = self._put_down(arrays, numbers, words, arena)
         if not (words and (run.completion or has_overwritten(run))):
             return
@@ -112,7 +112,7 @@ class CollectiveRun:
         leave(trace, raised)
 
     def _commit(self, trace: Trace, handles: Sequence[Array]) -> None:
-        """Have tensors hold what they are to hold, which is pending."""
+        """Have tensors hold their new arrays, which are pending."""
         roots, graded = self._changes.roots, self._changes.gradients
         tensors: list[Tensor] = []
         names: list[str] = []
@@ -132,4 +132,4 @@ class CollectiveRun:
             tensors.append(tensor)
             names.append("_grad")
             news.append(gradient)
-        any(map(setattr, tensors, names, news))  # one C call: no interrupt comes between
+        any(map(setattr, tensors, names, news))  # one C call, which no interrupt splits

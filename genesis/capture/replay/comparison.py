@@ -1,4 +1,4 @@
-"""`check=True`: a call runs uncompiled, is undone, and is replayed; the results have to agree."""
+"""`check=True`: a call runs uncompiled, is undone and replayed; the results must agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.tensor.handle import Tensor
 
-ROUNDING = 1000  # units in the last place, of the largest element, by which results may differ
+ROUNDING = 1000  # ulps of the largest element by which results may differ
 
 
 class MismatchError(AssertionError):

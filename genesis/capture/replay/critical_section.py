@@ -1,4 +1,4 @@
-"""The section of a replay that what comes in between knows of: signal handlers and finalizers record and compute apart."""
+"""The critical section of a replay: signal handlers and finalizers that interrupt it record and compute separately."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from genesis.tracing.trace import BUSY, critical
 
 
 def has_come_between() -> bool:
-    """Whether who calls, as the holder of LOCK, is a signal handler or finalizer that has interrupted a program."""
+    """Whether the caller, which holds LOCK, is a signal handler or finalizer that has interrupted a program."""
     opened = thread_state.trace
     return critical.running or (opened is not None and opened.closed is BUSY)
 
 
 def run_critical(replay: Callable[..., Any], *arguments: Any) -> Any:
-    """What `replay` returns, run in that section by the holder of LOCK; MISSED where the call `has_come_between`.
+    """Run `replay` in the critical section, holding LOCK; returns its result, or MISSED if the call `has_come_between`.
 
-    An interrupt may come at its end, too.
+    An interrupt may arrive at its end, too.
     """
     if has_come_between():
         return MISSED

@@ -1,9 +1,9 @@
-"""Entries: a traced call made ready to be replayed.
+"""Entries: recorded calls, ready to be replayed.
 
-A replay checks the guards, then runs the recorded programs on this call's inputs and numbers; each takes its results from
-its own pool. There are two ways to the same effect. A call that is one program of the host's runs it at once
-(`single_program`). Any other puts the traces of its programs down as a whole and flushes them, so all that holds for a flush
-holds for it: an index out of range undoes what depends on it, an interrupt loses nothing, backward can go on from results.
+A replay checks the guards, then runs the recorded programs on this call's inputs and numbers; each takes its results from its
+own pool. A call that is a single program on the host runs it directly (`single_program`). Any other recreates the traces of its
+programs and flushes them, with the guarantees of a flush: an index out of range undoes what depends on it, an interrupt loses
+nothing, backward can continue from results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from genesis.capture.replay.other_value import OtherValueError, named
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.settling import Refused, Settling
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
-from genesis.capture.replay.step import Step, step_of
+from genesis.capture.replay.step import ReplayStep, step_of
 from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.execution.failure import take_back_notes
 from genesis.execution.flush import FLUSH_HOOKS, flush, realize
@@ -43,16 +43,16 @@ _device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
 
 
 class Entry:
-    """A recorded call: `check` takes what it needs out of a call like it, `replay` does what that call would do.
+    """A recorded call: `check` extracts the inputs of a call like it, `replay` does what that call would do.
 
     Attributes:
         check: the function of (args, kwargs) that returns (arrays, leaves), or the number of the guard that failed.
-        labels: what the guards are about, by their numbers.
-        slots: (what it is, its shape or value) of the tensors and numbers that are read anew by each call.
-        programs: those that run, in order.
-        native: what does it without Python, once there was one, if it can.
-        results: what the call returns, and the gradients that it leaves.
-        reads: values that the call reads in its middle.
+        labels: the descriptions of the guards, by number.
+        slots: (description, shape or value) of the tensors and numbers that each call re-reads.
+        programs: the programs that run, in order.
+        native: the replay by instructions, once settled and if possible.
+        results: the return value and the new gradients.
+        reads: values that Python reads within the call.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class Entry:
         self.modes = modes
         self.labels = recorder.guards.labels
         self.reads = reads
-        self._pure = 1 + max([read.position for read in reads], default=-1)  # programs before the last value that is read
+        self._pure = 1 + max([read.position for read in reads], default=-1)  # programs up to the last value that Python reads
         self._replays = 0
-        self.strays = 0  # calls in which a value that is read was another
+        self.strays = 0  # calls in which a value that Python reads differed
         self.lines = [program.line for program in recorder.programs]
         self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
@@ -90,23 +90,23 @@ class Entry:
             for step in self._steps[: self._pure]]
         self._unread = [w.source for step in self._steps for w in step.writes if InputSource(w.source) not in given]
         self._single = self._single_replay()
-        # The check is generated last: what was looked up so far decides which tensors it compares, and how closely.
+        # The check is generated last: the look-ups so far decide which tensors it compares, and how closely.
         self._check = check_of(recorder, arguments, given)
         self.check: AnyFunction = self._check.function
         self.native: NativeReplay | None = None
-        self.refusal: str | None = None  # why instructions do not replay it, when that was last looked at
-        self.is_settled = False  # `native` is there, or will not be
+        self.refusal: str | None = None  # why instructions did not replay it at the last attempt
+        self.is_settled = False  # `native` is decided
         sources = {one.source for one in given}
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in sources]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
                        if ("leaf", j) not in recorder.fixed]
 
     def _single_replay(self) -> SingleProgramReplay | None:
-        """The fast way, if the call is one program that fits, and takes no longer than an interrupt may wait."""
+        """The fast replay, if the call is a single suitable program that takes no longer than an interrupt may wait."""
         if self.reads or len(self._steps) != 1 or not self._steps[0].program.is_single:
             return None
         step = self._steps[0]
-        if any(one.copied for one in step.inputs):  # nobody else would own the copies while the program runs
+        if any(one.copied for one in step.inputs):  # nothing would own the copies while the program runs
             return None
         program = step.program.plan.segments[0].program
         assert program is not None
@@ -120,7 +120,7 @@ class Entry:
 
     @property
     def programs(self) -> list[ReplayProgram]:
-        """What runs, in order."""
+        """The programs that run, in order."""
         return [step.program for step in self._steps]
 
     def is_elsewhere(self, arrays: Sequence[Array], leaves: Leaves) -> bool:
@@ -129,20 +129,20 @@ class Entry:
         return bool(self._steps) and not devices <= {self._steps[0].program.device}
 
     def contradicts(self, other: OtherValueError) -> bool:
-        """Whether a replay would find the value that another entry has found, after the same programs, and want another."""
+        """Whether a replay would meet the value that another entry met, after the same programs, but requires another."""
         if self._prefixes[: len(other.prefix)] != other.prefix:
             return False
         return any(named(read.source) == other.source and read.values != other.found for read in self.reads)
 
     def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
-        """(True, what the recorded call would return), or (False, why) if it would go on in another way: nothing has happened.
+        """(True, the return value), or (False, why) if the call would continue differently; then it has had no effect.
 
-        FAULT instead of a result: the function has to be called, to fail where it fails.
+        FAULT instead of a return value: the function must be called, to fail at its own line.
         """
         if self.results.held:
             leaves = self.results.with_held(leaves)
         taken, single = TakenSteps(), self._single
-        if FLUSH_HOOKS or (single is not None and single.communicates):  # hooks want to see traces
+        if FLUSH_HOOKS or (single is not None and single.communicates):  # hooks must see traces
             single = None
         commit = single or Commit()
         commit.done = False
@@ -154,7 +154,7 @@ class Entry:
             else:
                 only = self._steps[0]
                 scalars = only.scalars(taken, leaves)
-                if not only.is_plain:  # in the same list: the caller's is not to own what dies
+                if not only.is_plain:  # in the same list, as the caller's must not own arrays that die
                     arrays[:] = [self._input(one, arrays, {}) for one in only.inputs]
                 began = timeline.spans is not None and timeline.start()
                 result = single.replay(arrays, scalars, leaves)
@@ -165,7 +165,7 @@ class Entry:
             self.strays += 1
             return False, other
         except BaseException:
-            # Once committed, tensors hold their new arrays, computed or pending: the step has been taken.
+            # Once committed, tensors hold their new arrays, computed or pending: the steps count.
             if not commit.done:
                 taken.take_back()
             raise
@@ -177,13 +177,13 @@ class Entry:
 
     @property
     def replays(self) -> int:
-        """How many there were."""
+        """The number of replays."""
         return self._replays + (0 if self.native is None else self.native.replays)
 
     def settle(self) -> None:
-        """Have `native` replay this call, if instructions can. It has been replayed: what that takes is known.
+        """Have instructions replay this call, if possible. It has been replayed before, so its duration is known.
 
-        A replay that was too long may have been one of a busy machine: later ones are looked at, too, ever more rarely.
+        A replay may have been too long because the machine was busy: it is tried again, ever more rarely.
         """
         if self._replays & (self._replays - 1):
             return
@@ -199,13 +199,13 @@ class Entry:
             self.is_settled = True
 
     def _computed(self, sources: Sequence[Source], taken: TakenSteps, *leaves: Any) -> Sequence[Scalar] | None:
-        """The numbers of slots, after the optimizers' steps; None if one of these would be another."""
+        """The numbers of slots, after the optimizers' steps; None if a step would differ."""
         if not taken.take(self._optimizer_steps, self._draws):
             return None
         return taken.numbers(leaves, sources)
 
     def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: Commit) -> Any:
-        """Put the programs down one after the other, and flush each."""
+        """Recreate and flush the programs' traces in order."""
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
         last = len(self._steps) - 1
@@ -215,7 +215,7 @@ class Entry:
                 self._clear(leaves)
             inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
             if position == last and inputs is not arrays:
-                arrays.clear()  # the trace alone is to own inputs that die: the pool takes over what has no other owner
+                arrays.clear()  # only the trace may own inputs that die: the pool takes over arrays without another owner
             trace, handles = step.program.put_down(inputs, step.scalars(taken, leaves))
             for array in handles:
                 values[position, array.index] = array
@@ -245,7 +245,7 @@ class Entry:
                     for root, write in zip(roots, step.writes, strict=True):
                         take_back_notes(root._array, None, 0 if step.program.plan.keeps else write.notes, write.change)
                 raise
-        if self._pure > last:  # nothing is left to compute: gradients are views of what was there, or None
+        if self._pure > last:  # nothing to compute: gradients are views of former values, or None
             self._clear(leaves)
             for tensor, gradient in self._gradients(values, leaves, made):
                 hold_gradient(tensor, gradient)
@@ -257,7 +257,7 @@ class Entry:
             find(source, leaves)._grad = None
 
     def _require(self, position: int, arrays: Sequence[Array], values: Values) -> None:
-        """Raise OtherValueError unless what is read after the program at `position` is what it was."""
+        """Raise OtherValueError unless the values read after the program at `position` are unchanged."""
         for read in self.reads:
             if read.position == position:
                 array = values[read.source[1:]] if position >= 0 else arrays[self._given[InputSource(read.source)]]
@@ -266,7 +266,7 @@ class Entry:
                     raise OtherValueError(read, found, self._prefixes[: position + 1])
 
     def _gradients(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
-        """The tensors whose `.grad` is new, and what it is."""
+        """The tensors with a new `.grad`, and the gradients."""
         return [
             (find(source, leaves), None if build is None else build(values, leaves, made))
             for source, build in self._gradient_builders
@@ -290,20 +290,20 @@ class Entry:
 
 
 def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
-    """Whether a tensor holds what it held before a call that has computed `new`."""
+    """Whether a tensor has none of the arrays that the call has computed."""
     return tensor._array not in new
 
 
 def _commit(
-    step: Step, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
+    step: ReplayStep, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
     commit: Commit,
 ) -> None:
-    """Put what a program will have computed where it belongs: arrays, versions and, after the last one, gradients."""
+    """Assign what a program will have computed: arrays, versions and, for the last program, gradients."""
     tensors = [*roots, *roots, *[tensor for tensor, _ in graded], commit]
     names = [*["_array"] * len(roots), *["_changes"] * len(roots), *["_grad"] * len(graded), "done"]
     news = [*[handles[write.output] for write in step.writes], *map(add, map(_changes, roots), step.versions),
             *[gradient for _, gradient in graded], True]
-    any(map(setattr, tensors, names, news))  # one C call: no interrupt comes between, so a call is taken whole or not at all
+    any(map(setattr, tensors, names, news))  # one C call, which no interrupt splits: all or nothing
     for tensor, gradient in graded:
         if not tensor._is_holder:
             hold_gradient(tensor, gradient)

@@ -1,4 +1,4 @@
-"""A program of the host's that a replay runs as one native call."""
+"""A program on the host that a replay runs as one native call."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _NONE: dict[int, Array] = {}
 
 
 class HostProgram:
-    """A program without traces: its slots are filled, it runs, and its results lie in the buffers of its pool.
+    """A program that runs without a trace: its slots are filled, and its results are in the buffers of its pool.
 
     Attributes:
-        recorded, program, pool: what was recorded, what runs, and where its results lie.
-        inputs: which of the arrays that it is given it reads; None if all of them in order.
+        recorded, program, pool: the recorded program, the native program, and the pool of its results.
+        inputs: the indices of the arguments that it reads; None for all in order.
         arena_bytes: of temporaries.
-        outputs: where its values lie in its buffers.
-        value_at: which of its values the one at a position of the recorded trace is.
-        verify: what looks at the program's slots before a run, if it is to be looked at.
+        outputs: the locations of its values in its buffers.
+        value_at: position in the recorded trace -> number of the value.
+        verify: checks the program's slots before a run, if verification is on.
     """
 
     def __init__(self, program: ReplayProgram, inputs: Sequence[InputSource]) -> None:
@@ -36,5 +36,5 @@ class HostProgram:
         self.verify = getattr(self.program, "verify_filled", None)
 
     def reused(self) -> Mapping[int, Array]:
-        """The arrays that large results lie over, by the number of the result's buffer."""
+        """The arrays that large results overwrite, by the number of the result's buffer."""
         return _NONE

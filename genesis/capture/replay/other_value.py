@@ -1,4 +1,4 @@
-"""What a replay finds that reads another value in its middle than the recorded call did."""
+"""Raised by a replay in which a value that Python reads differs from the recorded call."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from genesis.capture.record.records import Source
 
 
 class OtherValueError(Exception):
-    """A value that is read in the middle of a call is another one than in the recorded call."""
+    """A value that Python reads within a call differs from the recorded call's."""
 
     def __init__(self, read: Read, found: bytes, prefix: list[object]) -> None:
         super().__init__(read.label)
         self.source, self.found = named(read.source), found
-        self.prefix = prefix  # what has run before
+        self.prefix = prefix  # the programs that have run
 
 
 def named(source: Source) -> Source:
-    """A source as other recordings would have it."""
+    """A source in a form that is comparable between recordings."""
     kind, *rest = source
     if kind == "tensor":
         return kind, id(rest[0].tensor)

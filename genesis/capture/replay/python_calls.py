@@ -1,4 +1,4 @@
-"""The Python that instructions call before they run a program that changes tensors, until it is taken back."""
+"""The Python calls that instructions make before a program that changes tensors, and their undoing."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from genesis.ir.annotations import Scalar
 from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array, Change
 
-# Fills TakenSteps, and returns the numbers of a program's slots; None if the call would be another one.
+# Fills TakenSteps, and returns the numbers of a program's slots; None if the call would differ.
 Compute = Callable[..., Sequence[Scalar] | None]
 
 NOTHING = TakenSteps()
 
 
 class PythonCalls:
-    """What a call has had Python do. An interrupt takes all of it back, and so does a program that fails.
+    """The Python effects of a call, which an interrupt or a failing program undoes.
 
     Attributes:
-        done: 1 once the program has run: the call has been made.
-        noted: who has heard of what is written over: (array, version before, change). A new list for each call.
-        taken: the steps that were taken; `NOTHING` at first.
+        done: 1 once the program has run, and the call counts.
+        noted: the notified overwrites: (array, version before, change). A new list for each call.
+        taken: the steps taken; `NOTHING` at first.
     """
 
     def __init__(self, compute: Compute | None) -> None:
@@ -34,7 +34,7 @@ class PythonCalls:
         self.done = array("q", [0])
 
     def note(self, times: int, change: Change | None, before: Array) -> None:
-        """A backward that is still to read `before` hears so often that it is written over."""
+        """Notify backwards that still have to read `before` of so many overwrites."""
         assert before.memory is not None
         self.noted.append((before, before.memory.buffer.version, change))
         for _ in range(times):
@@ -47,7 +47,7 @@ class PythonCalls:
         return self._compute(self.taken, *leaves)
 
     def take_back(self) -> None:
-        """Undo all, unless the call has been made."""
+        """Undo everything, unless the call has been made."""
         if self.done[0]:
             return
         self.taken.take_back()

@@ -1,4 +1,4 @@
-"""Where a program's results lie, as words that instructions read."""
+"""A program's result buffers as words that instructions read."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _memory = attrgetter("memory")
 
 
 class ResultWords:
-    """A run of a program, and the words that instructions know its memory by.
+    """A run of a program, and the words by which instructions access its memory.
 
     Attributes:
-        owned: {how many, objects.., counts..} of what makes up its results, for SKIP_ALONE.
-        addresses: those of its buffers.
-        arrays: the addresses of its results, as arrays; of a view of another result, of what lies in that one's memory.
+        owned: {number, objects.., reference counts..} of its results, for SKIP_ALONE.
+        addresses: the addresses of its buffers.
+        arrays: the addresses of its results as Array objects; for a view of another result, an Array over that one's memory.
         run: the run.
-        unread: for each small value that a tensor gets, {2, array, memory, counts..} as long as that tensor alone owns it,
-            which a register holds meanwhile, too.
+        unread: for each small value that a tensor gets, {2, array, memory, counts..} as they are while the tensor and a
+        register
+            are its only owners.
     """
 
     def __init__(self, program: HostProgram, views: Sequence[Recipe] = ()) -> None:
@@ -40,15 +41,15 @@ class ResultWords:
         self._disown()
 
     def _disown(self) -> None:
-        """Nothing that there is is alone: the next call renews all."""
+        """Mark everything as owned by others, so that the next call renews all."""
         count = self._count
         self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])
 
     def renew(self) -> None:
         """Allocate memory for large results, and instead of memory that somebody else owns."""
-        self._disown()  # should this raise
+        self._disown()  # in case this raises
         run = self.run
-        self.release()  # what a call has left that came to nothing
+        self.release()  # left by a call that failed
         self._pool.provide(run, self._program.reused())
         self.addresses[:] = array("Q", run.addresses)
         self.arrays[:] = array("Q", [id(made) for made in run.arrays])
@@ -64,7 +65,7 @@ class ResultWords:
             words[:] = array("Q", [2, of_array, of_memory, counts[of_array] + 2, counts[of_memory]])
 
     def release(self) -> None:
-        """Let go of large results, which their tensors own now."""
+        """Release large results, which their tensors own now."""
         self._laid.clear()
         self._pool.drop_passing(self.run)
 

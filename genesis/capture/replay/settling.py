@@ -1,4 +1,4 @@
-"""Whether instructions can replay a recorded call, and if so the replay; else why Python goes on doing it."""
+"""Settling: builds the replay by instructions of a recorded call, or says why Python keeps replaying it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from genesis.capture.replay.native_replay import NativeReplay, is_native
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlots, NativeStep
 from genesis.capture.replay.python_calls import Compute
 from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
-from genesis.capture.replay.step import Step
+from genesis.capture.replay.step import ReplayStep
 from genesis.runtime.instructions import are_possible
 from genesis.tracing.trace import Array
 
-# Seconds that programs may keep the interpreter, as any Python code may (`sys.getswitchinterval`).
+# Seconds that programs may hold the GIL, as long as Python code does (`sys.getswitchinterval`).
 LONGEST = 5e-3
 
 
 class Refused(Exception):
-    """Instructions cannot replay a call; says why, and whether they may replay a later one."""
+    """Instructions cannot replay a call; says why, and whether a later attempt may succeed."""
 
     def __init__(self, why: str, passes: bool = False) -> None:
         super().__init__(why)
@@ -31,17 +31,17 @@ class Refused(Exception):
 
 
 class Settling:
-    """A recorded call that has been replayed, for instructions to be made of.
+    """A recorded call that has been replayed, as the input of settling.
 
     Attributes:
         given: the number of each input among the arrays that the check returns.
         single: the replay by Python of a call that is one program and reads no value.
         cleared: the sources of tensors whose gradients are lost.
-        compute: what returns the numbers that change; left out where they are leaves.
+        compute: returns the numbers that change; None where they are leaves.
     """
 
     def __init__(
-        self, steps: Sequence[Step], given: Mapping[InputSource, int], reads: Sequence[Read], results: Results,
+        self, steps: Sequence[ReplayStep], given: Mapping[InputSource, int], reads: Sequence[Read], results: Results,
         single: SingleProgramReplay | None, cleared: Sequence[Source], compute: Compute | None,
     ) -> None:
         self._steps, self._given, self._reads, self._results = steps, given, reads, results
@@ -61,7 +61,7 @@ class Settling:
         return NativeReplay(check, modes, steps, reads, self._results, changes)
 
     def _programs(self) -> list[HostProgram]:
-        """Those of the call. The last one alone changes tensors, and nothing is read after it then."""
+        """The programs of the call. Only the last may change tensors; then no value is read after it."""
         *before, last = self._steps
         if self._single:
             return [self._single]
@@ -93,7 +93,7 @@ class Settling:
         if seconds > LONGEST and not communicates:
             raise Refused(f"its programs take {1e3 * seconds:.1f} ms, more than {1e3 * LONGEST:.0f}", passes=True)
 
-    def _step(self, position: int, step: Step, programs: Sequence[HostProgram]) -> NativeStep:
+    def _step(self, position: int, step: ReplayStep, programs: Sequence[HostProgram]) -> NativeStep:
         nodes = [step.program.nodes[at] for at in step.program.positions]
         inputs = [self._input(one, node.dtype.itemsize, programs) for one, node in zip(step.inputs, nodes, strict=True)]
         reads = [NativeRead(_buffer(read.source, programs), read.values) for read in self._reads if read.position == position]
@@ -115,7 +115,7 @@ class Settling:
 
 
 def _buffer(source: Source, programs: Sequence[HostProgram]) -> BufferOf:
-    """The buffer in which an output lies."""
+    """The buffer of an output."""
     _, which, position = source
     program = programs[which]
     output = program.outputs[program.value_at[position]]

@@ -1,7 +1,7 @@
-"""Fast replay of a call that is a single program of the host's.
+"""Fast replay of a call that is a single program on the host.
 
-Nothing is pending in between, so there is no trace to put down and none to flush: results come out of the program's pool as
-arrays, and one native call puts them where they belong and runs the program. On failure before that no state has changed.
+Nothing is pending in between, so no trace is recreated or flushed: results come from the program's pool as arrays, and one
+native call assigns them and runs the program. If anything fails before that call, no state has changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _new = object.__new__
 _memory, _pointer = attrgetter("memory"), attrgetter("memory.pointer")
 _NONE: dict[int, Array] = {}
 _NO_BYTES = Buffer(0)
-_NOTHING = Array.realized(Buffer(0), contiguous_layout((0,)), float32)  # of no result's size
+_NOTHING = Array.realized(Buffer(0), contiguous_layout((0,)), float32)  # no result has its size
 
 
 class Commit:
@@ -46,11 +46,11 @@ class Commit:
 
 
 class _Tensors(NamedTuple):
-    """What a call changes, and in which order: arrays, versions, gradients, that it is done."""
+    """The changes of a call, in order: arrays, versions, gradients, and that it is done."""
 
-    roots: list[Tensor]  # that are written over
-    graded: list[Tensor]  # whose gradient is new, or lost
-    replaced: list[Tensor]  # whose new gradient may lie where the old one lay
+    roots: list[Tensor]  # that are overwritten
+    graded: list[Tensor]  # with a new or a lost gradient
+    replaced: list[Tensor]  # whose new gradient may take the memory of the old one
     changing: tuple[object, ...]
     names: tuple[str, ...]
     restored: tuple[object, ...]  # after a fault
@@ -58,12 +58,12 @@ class _Tensors(NamedTuple):
 
 
 class TensorChanges(NamedTuple):
-    """What every call changes, if the tensors are the same ones in all calls.
+    """The changes of every call, if the tensors are the same in all calls.
 
     Attributes:
-        roots: tensors that are written over: which value of the program each gets, by how many its versions rise, how often
-            and of which change a backward has to hear.
-        gradients: tensors whose gradient is new: which value of which program it is, None if it is none; and its flags.
+        roots: for each tensor that is overwritten: the value of the program that it gets, by how much its version rises, how
+            often and of which change backwards are notified.
+        gradients: for each tensor with a new gradient: (program, value), or None for no gradient; and its flags.
     """
 
     roots: list[tuple[Tensor, int, int, int, Change | None]]
@@ -71,7 +71,7 @@ class TensorChanges(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a run changes: the arrays of roots before, which of these were noted, and iterators that change it and undo that."""
+    """The changes of a run: the former arrays of roots, those notified, and iterators that apply and undo the changes."""
 
     before: tuple[Array, ...]
     noted: Sequence[int]
@@ -80,13 +80,13 @@ class _Change(NamedTuple):
 
 
 class SingleProgramReplay(HostProgram, Commit):
-    """A call's one program, the tensors that it writes over, and the gradients that it leaves.
+    """The single program of a call, the tensors that it overwrites, and its new gradients.
 
-    Programs that run `earlier`, and change nothing, may compute some of its inputs and gradients. Then `replay` is not for it.
+    `earlier` programs, which change nothing, may compute some of its inputs and gradients; then `replay` must not be used.
 
     Attributes:
         changes: whether tensors are changed.
-        communicates: whether collectives are in it. Then `replay` is not for it, as an interrupt need not wait for these.
+        communicates: whether it has collectives; then `replay` must not be used, as an interrupt cannot wait for them.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class SingleProgramReplay(HostProgram, Commit):
         super().__init__(program, inputs)
         self._programs = [*earlier, self]
         self.communicates = bool(program.plan.collectives)
-        # Indices and divisors are all that can fail on the host. The proof of `donations` keeps every write over an input
-        # behind the last check, so after a fault the arrays that roots held before still have their values.
+        # Only indices and divisors can fail on the host. The proof of `donations` puts every overwrite of an input after the
+        # last check, so after a fault the former arrays of roots still have their values.
         self._can_fail = any(PRIMITIVES[node.op].fault is not None for node in program.plan.lowered.nodes)
         self._looks_first = results.is_new
         self._build = results.builder(self._value)
@@ -111,15 +111,15 @@ class SingleProgramReplay(HostProgram, Commit):
         self.changes = any(self._sources)
         self._fixed = self._tensors(()) if all(
             source[0] == "tensor" for sources in self._sources for source in sources) else None
-        self._are_holders = False  # the graded, for good
+        self._are_holders = False  # whether `graded` tensors are marked as holders of gradients, permanently
 
     def _value(self, key: tuple[int, int]) -> int:
-        """Which value of its program the one of this program and position is."""
+        """The number of the value at (program, position)."""
         program, position = key
         return self._programs[program].value_at[position]
 
     def same_changes(self) -> TensorChanges | None:
-        """What is changed, once a call was replayed, if it is of that kind."""
+        """The changes of every call, known after a replay; None if the tensors vary."""
         if not self.changes:
             return TensorChanges([], [])
         fixed, recipes = self._fixed, self._recipes
@@ -137,8 +137,8 @@ class SingleProgramReplay(HostProgram, Commit):
         return TensorChanges(roots, gradients)
 
     def reused(self) -> Mapping[int, Array]:
-        """As above, if the tensors are the same ones in all calls. Whoever calls holds the array of each one that is written
-        over once."""
+        """The arrays to reuse, if the tensors are the same in all calls. The caller must hold one reference to the array of
+        each overwritten tensor."""
         if not self._reused or self._fixed is None:
             return _NONE
         return self._find_reused([find(source, ())._array for source in self._donor_sources], self._fixed.replaced)
@@ -156,21 +156,21 @@ class SingleProgramReplay(HostProgram, Commit):
         return ordered
 
     def _gradients(self, results: Results, cleared: Sequence[Source]) -> tuple[list[Source], dict[int, Source]]:
-        """Whose gradients are new; and the values that replace gradients, with whose these were."""
+        """The sources of tensors with new gradients; and value -> source of the tensor whose gradient it replaces."""
         recipes = self._recipes = [recipe for _, recipe in results.gradients]
         self._builders = [None if recipe is None else tensor_builder(recipe, self._value) for recipe in recipes]
         graded = [source for source, _ in results.gradients]
         plain = [self._value(recipe.key) for recipe in recipes if recipe is not None and recipe.is_plain]
         self._plain = plain if len(plain) == len(graded) else None
-        if self._plain is None or len(self._programs) > 1:  # where a value is another, gradients have to be what they were
+        if self._plain is None or len(self._programs) > 1:  # a missed call must leave gradients as they were
             return graded, {}
         return graded, {value: source for value, source in zip(plain, graded, strict=True) if source in cleared}
 
     def _choose_reused(
         self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], replaced: Mapping[int, Source]
     ) -> list[Source]:
-        """Choose the large results that may lie over what they replace: over an input, in the array of the tensor that is
-        written, if the program can do so; or where a gradient lay. Returns whose gradients these are.
+        """Choose the large results that overwrite what they replace: the input in the array of the overwritten tensor, if
+        donation allows it, or the old gradient. Returns the sources of the tensors with such gradients.
         """
         plan, donors = program.plan, {number: k for k, number in program.pool.donations}
         writers: dict[int, list[Source]] = {}
@@ -190,12 +190,12 @@ class SingleProgramReplay(HostProgram, Commit):
         self._donor_sources = [inputs[k].source for k in self._donors]
         self._nodes = [program.nodes[program.outputs[value]] for _, value in freed]
         self._reused = [number for number, _ in (*over, *freed)]
-        self._owners = [*[2] * len(over), *[0] * len(freed)]  # of an input: its tensor; the list of inputs, or a register
+        self._owners = [*[2] * len(over), *[0] * len(freed)]  # of inputs: the tensor, and the list of inputs or a register
         self._sizes = [plan.sizes[number] for number in self._reused]
         return [replaced[value] for _, value in freed]
 
     def _tensors(self, leaves: Leaves) -> _Tensors:
-        """The tensors that the program changes in a call with these leaves."""
+        """The tensors that a call with these leaves changes."""
         roots, graded, bare, replaced = [[find(source, leaves) for source in sources] for sources in self._sources]
         graded += bare
         arrays, versions, gradients = ["_array"] * len(roots), ["_changes"] * len(roots), ["_grad"] * len(graded)
@@ -205,7 +205,7 @@ class SingleProgramReplay(HostProgram, Commit):
 
     def replay(self, arrays: list[Array], numbers: Sequence[Scalar], leaves: Leaves) -> Any:
         """Run on these inputs and numbers; returns what the call returns, or FAULT."""
-        # Until the native call nothing changes that anyone can see, but for replaced gradients: these are lost either way.
+        # Until the native call there is no visible change except replaced gradients, which are lost either way.
         pool, tensors = self.pool, None
         if self.changes:
             tensors = self._fixed or self._tensors(leaves)
@@ -216,7 +216,7 @@ class SingleProgramReplay(HostProgram, Commit):
         temporary = scratch.buffer(self.arena_bytes) if self.arena_bytes else _NO_BYTES
         inputs = arrays if self.inputs is None else map(arrays.__getitem__, self.inputs)
         slots = (*map(_pointer, inputs), *run.addresses, temporary.ptr, *numbers)
-        arrays.clear()  # `_note` counts owners, and the caller's list is one
+        arrays.clear()  # the caller's list must not count as an owner in `_note`
         made: dict[int, Tensor] = {}
         if tensors is None:
             result = self._build(results, leaves, made) if self._looks_first else None
@@ -235,7 +235,7 @@ class SingleProgramReplay(HostProgram, Commit):
         if tensors is not None and not self._are_holders:
             for tensor in tensors.graded:
                 hold_gradient(tensor, tensor._grad)
-            self._are_holders = self._fixed is not None  # the same tensors in every call: once is enough
+            self._are_holders = self._fixed is not None  # once is enough if the tensors are the same in every call
         counts["flushes"] += 1
         counts["plan_hits"] += 1
         if not self._looks_first:
@@ -244,7 +244,7 @@ class SingleProgramReplay(HostProgram, Commit):
         return result
 
     def _change(self, tensors: _Tensors, run: Run, leaves: Leaves, made: dict[int, Tensor]) -> _Change:
-        """What the run changes, made ready."""
+        """Prepare the changes of the run."""
         roots, graded, _, changing, names, restored, restored_names = tensors
         results, pool = run.arrays, self.pool
         before = tuple([root._array for root in roots])
@@ -253,22 +253,22 @@ class SingleProgramReplay(HostProgram, Commit):
             moved = (*moved, *[results[k] for k in self._large_moved])
         noted = self._note(before, moved, pool.idle[-1] if pool.idle else None) if before else ()
         versions = [root._changes + times for root, times in zip(roots, self._versions, strict=True)]
-        # Set by `before` in one C-level pass: an interrupt comes before all of it, or after the program.
+        # Applied in one C call: an interrupt comes before all of it, or after the program.
         news = *moved, *versions, *self._made(results, leaves, made), *self._nothing, True
         undo = map(setattr, restored, restored_names, (*before, *self._lost(graded), False)) if self._can_fail else ()
         return _Change(before, noted, map(setattr, changing, names, news), undo)
 
     def _find_reused(self, found: list[Array], replaced: Sequence[Tensor]) -> dict[int, Array]:
-        """The arrays that results lie over, by the number of the result's buffer: of the inputs `found`, and of gradients
-        that are replaced, which are lost."""
+        """The arrays that results overwrite, by the number of the result's buffer: of the inputs `found`, and of replaced
+        gradients, which are lost."""
         found += self._lose_gradients(replaced)
-        # A buffer with an origin is what the backward of an earlier trace knows a value by.
+        # The backward of an earlier trace refers to a buffer that has an origin.
         return {number: array for number, array, may_be in zip(
             self._reused, found, reusable(found, self._owners, self._sizes), strict=True)
             if may_be and array.memory.buffer.origin is None}  # type: ignore[union-attr]
 
     def _lose_gradients(self, replaced: Sequence[Tensor]) -> list[Array]:
-        """What the gradients of these tensors hold, which they lose; nothing where the new one could not lie over it."""
+        """Take the arrays of the gradients of these tensors; an empty array where the new one cannot overwrite it."""
         gradients = [tensor._grad for tensor in replaced]
         any(map(setattr, replaced, repeat("_grad"), repeat(None)))
         return [
@@ -288,14 +288,15 @@ class SingleProgramReplay(HostProgram, Commit):
         return gradients
 
     def _lost(self, graded: Sequence[Tensor]) -> list[Tensor | None]:
-        """The gradients that are there if the program fails: the call loses some before."""
+        """The gradients to restore if the program fails: some are lost already."""
         return [None if gone else tensor._grad for tensor, gone in zip(graded, self._gone, strict=True)]
 
     def _note(self, before: Sequence[Array], moved: Sequence[Array], previous: Run | None) -> Sequence[int]:
-        """A backward that is still to read what is written over has to hear of it. Returns the numbers of those noted.
+        """Notify backwards that still have to read overwritten arrays. Returns the indices of those notified.
 
-        Small results of the run before that their tensors alone own are passed over: nobody can read them any more. Their
-        arrays are owned by that run (three times), the tensor and `before`; their memories by that run (twice) and the array.
+        Small results of the previous run with no owner but their tensor are skipped, as nothing else can read them. Then the
+        owners of the array are that run (three times), the tensor and `before`; those of its memory are that run (twice) and
+        the array.
         """
         passed, few = 0, self._small
         if previous is not None and (ours := previous.selected) == before[:few] and (
@@ -313,7 +314,7 @@ class SingleProgramReplay(HostProgram, Commit):
         return noted
 
     def _take_back_notes(self, before: Sequence[Array], noted: Sequence[int]) -> None:
-        """Nothing has been written over."""
+        """Undo `_note`: nothing was overwritten."""
         for k in noted:
             times, change = self._notes[k]
             take_back_notes(before[k], None, times, change)

@@ -1,4 +1,4 @@
-"""Steps of a recorded call: its programs, in order, and what a replay looks up for each."""
+"""The steps of a recorded call: each is a program and what a replay looks up for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.tensor.handle import Tensor
 
 
-class Step(NamedTuple):
+class ReplayStep(NamedTuple):
     """A program, and what a replay looks up for it."""
 
     program: ReplayProgram
@@ -21,19 +21,19 @@ class Step(NamedTuple):
     slots: list[tuple[int, Source]]
     variables: list[tuple[int, Source]]
     writes: list[Write]
-    roots: list[Tensor]  # that are written over, if they are the same ones in all calls; else none
-    versions: list[int]  # by how many theirs rise
-    is_plain: bool  # its inputs are the arrays that `check` returns, in their order
+    roots: list[Tensor]  # the overwritten tensors, if they are the same in all calls; else none
+    versions: list[int]  # by how much their versions rise
+    is_plain: bool  # its inputs are exactly the arrays that `check` returns
 
     def scalars(self, taken: TakenSteps, leaves: Leaves) -> list[float]:
-        """What the program's slots get in a call with these leaves."""
+        """The numbers for the program's slots in a call with these leaves."""
         scalars = self.numbers.copy()
         for k, number in zip([k for k, _ in self.slots], taken.numbers(leaves, [s for _, s in self.slots]), strict=True):
             scalars[k] = number
         return scalars
 
 
-def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> Step:
+def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> ReplayStep:
     """The step of the program at `position`; `given` numbers the arrays that the check returns."""
     program: Program = recorder.programs[position]
     later = {root for following in recorder.programs[position + 1 :] for root, _ in following.writes}
@@ -54,6 +54,6 @@ def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int])
         ))
     plain = len(recorder.programs) == 1 and [*given] == program.inputs
     roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "tensor" for write in writes) else []
-    return Step(
+    return ReplayStep(
         program.replay, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
         [write.versions for write in writes], plain)

@@ -1,4 +1,4 @@
-"""What a replay repeats in Python, and takes back where it fails: steps of optimizers and schedulers, and random draws."""
+"""The Python effects that a replay repeats, and undoes on failure: steps of optimizers and schedulers, and random draws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TakenSteps:
     """The steps that a call has taken so far.
 
     Attributes:
-        undo: what takes each of them back.
+        undo: functions that undo each of them.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class TakenSteps:
         self._start: int | None = None
 
     def take(self, steps: Sequence[UpdateStep | ScheduleStep], draws: int | None) -> bool:
-        """Take the steps and draw `draws` numbers; False, and nothing has happened, if a step would be another one."""
+        """Take the steps and draw `draws` numbers; False, without any effect, if a step would differ."""
         for step in steps:
             settings = step.again(self.undo)
             if settings is None:
@@ -31,12 +31,12 @@ class TakenSteps:
                 return False
             self._settings.append(settings)
         if draws is not None:
-            self._start = rng.get_state()[1]  # an interrupt may come once numbers are drawn
+            self._start = rng.get_state()[1]  # before numbers are drawn, as an interrupt may follow
             self._start = rng.reserve(draws)
         return True
 
     def take_back(self) -> None:
-        """Undo all, once."""
+        """Undo everything, at most once."""
         while self.undo:
             self.undo.pop()()
         if self._start is not None:
