@@ -1,1 +1,1 @@
-"""The tensor: a handle on an array, and the path of a call from it to the trace."""
+"""The tensor: a handle on an array, and how calls on tensors are recorded in a trace."""

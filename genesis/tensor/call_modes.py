@@ -1,6 +1,6 @@
 """Overrides of public functions: functions that users register, modes of a thread, classes of tensors.
 
-Public functions ask only where OVERRIDES holds anything, so that a call costs nothing while it does not.
+Public functions check for overrides only if OVERRIDES is not empty, so calls cost nothing without any.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 from genesis.ir.annotations import AnyFunction, Options
 
-OVERRIDES: dict[str, AnyFunction] = {}  # for all threads: by the names of operations, and what has every call come here
+OVERRIDES: dict[str, AnyFunction] = {}  # of all threads: by operation; other keys only make every call check
 REPLACING: set[str] = set()  # those among them that may override any call: nothing is replayed meanwhile
 
 
 class _Running(threading.local):
     def __init__(self) -> None:
         self.names: set[str] = set()
-        self.modes: list[FunctionMode] = []  # the innermost is the last
-        self.plain = False  # classes of tensors are not asked
+        self.modes: list[FunctionMode] = []  # the innermost last
+        self.plain = False  # classes of tensors are ignored
 
 
 running = _Running()
@@ -36,13 +36,13 @@ def replace(name: str, function: AnyFunction) -> None:
 
 
 def replace_no_more(name: str) -> bool:
-    """Undo `replace`; whether there was anything to undo."""
+    """Undo `replace`; returns whether there was an override."""
     REPLACING.discard(name)
     return OVERRIDES.pop(name, None) is not None
 
 
 def ask(kind: type) -> None:
-    """Have every call with a tensor of this class go to its `__torch_function__`."""
+    """Route every call with a tensor of this class to its `__torch_function__`."""
     _look_out()
     asking.add(kind)
     OVERRIDES["(classes)"] = _never
@@ -76,13 +76,13 @@ def _never(*args: Any) -> None:
 
 
 class FunctionMode:
-    """A context in which what this thread calls goes to `intercept`, which may call it: operators, methods, functions.
+    """A context that routes this thread's calls to `intercept`: operators, methods and functions.
 
-    What `intercept` calls goes to the mode around this one, if there is one. `genesis.compile` does not come here: a
-    compiled function is called each time.
+    Calls within `intercept` go to the enclosing mode, if there is one. Compiled functions are not replayed in a mode, but
+    called.
 
     Attributes:
-        sees_methods: whether `x[..]`, `x[..] = y`, `item()`, `tolist()` and their kin, which compute nothing, come here too.
+        sees_methods: whether `x[..]`, `x[..] = y`, `item()`, `tolist()` and the like, which compute nothing, are routed too.
     """
 
     sees_methods = False
@@ -103,7 +103,7 @@ class FunctionMode:
 
 @contextlib.contextmanager
 def asking_none() -> Iterator[None]:
-    """A context in which classes of tensors are not asked."""
+    """A context in which classes of tensors are ignored."""
     before, running.plain = running.plain, True
     try:
         yield
@@ -112,7 +112,7 @@ def asking_none() -> Iterator[None]:
 
 
 def asked_class(arguments: Iterable[Any]) -> Any:
-    """The class among those of the arguments, and in lists of them, that is to be asked; the most derived one."""
+    """The most derived class with `__torch_function__` among the arguments, and in lists among them."""
     found: Any = None
     for argument in arguments:
         kind: Any = asked_class(argument) if argument.__class__ in (list, tuple) else argument.__class__

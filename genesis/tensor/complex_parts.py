@@ -1,8 +1,8 @@
 """Views of complex tensors: their parts as real ones, pairs of real numbers as complex ones, and conjugates.
 
-Such a view shares its root's storage. Its layout counts in elements of its own dtype, of which a complex one is two of the
-root's, or the other way round. One of conjugates has an element map, which is applied to what is read from the root and to
-what is written there; so have the imaginary parts of conjugates, which are the negatives of the stored ones.
+Such a view shares its root's storage. Its layout counts elements of its own dtype; a complex one is two real ones. A view of
+conjugates has an element map, which is applied to reads from the root and writes to it; so has a view of the imaginary parts of
+conjugates, which are the negatives of the stored ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from genesis.tracing.trace import LOCK
 
 
 def part_view(tensor: Tensor, name: str) -> Tensor:
-    """The result of the operation `name`, whose elements lie in the storage of `tensor`."""
+    """The result of the operation `name`, as a view of the storage of `tensor`."""
     mapped = tensor._element_map
     if mapped is not None and name in ("view_as_real", "view_as_complex"):
         raise RuntimeError(f"{name}: {LAZY[mapped]} cannot be seen in parts or pairs; clone() has elements of its own")
@@ -41,7 +41,7 @@ def part_view(tensor: Tensor, name: str) -> Tensor:
 
 
 def conjugate_view(tensor: Tensor) -> Tensor:
-    """The conjugates of a complex tensor, in its storage."""
+    """The conjugate of a complex tensor, as a view of its storage."""
     with LOCK:
         array_of(tensor)
         return _view(tensor, "conjugates", tensor.layout, "conjugates" if tensor._element_map is None else None)

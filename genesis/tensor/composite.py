@@ -1,6 +1,6 @@
-"""Tensors made of other tensors: they have no array of their own, and say what an operation means for their parts.
+"""Tensors made of other tensors: they have no array of their own, and define operations on their parts.
 
-Dispatch finds out where it would read the array: dense tensors pay nothing for it.
+Dispatch notices them only where it would read the array, so dense tensors pay nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from genesis.tensor.handle import CallArguments, Tensor, attributes_of
 
 
 class NotDenseError(NotImplementedError, TypeError):
-    """Something wants the elements of a dense tensor and met another."""
+    """An operation needs a dense tensor and got another kind."""
 
     def __init__(self, tensor: CompositeTensor, wish: str = "") -> None:
         super().__init__(tensor, wish)
@@ -34,17 +34,17 @@ def _first_of_ours(trace: TracebackType | None) -> str:
     while trace is not None and not trace.tb_frame.f_globals.get("__name__", "").startswith("genesis."):
         trace = trace.tb_next
     found = "this"
-    while trace is not None and (found := trace.tb_frame.f_code.co_name) == "public":  # of what may be overridden
+    while trace is not None and (found := trace.tb_frame.f_code.co_name) == "public":  # the wrapper of overridable functions
         trace = trace.tb_next
     return found
 
 
 class CompositeTensor(Tensor, Described):
-    """A tensor that is made of others. A subclass says what operations mean for it, and overrides what reads the array.
+    """A tensor made of other tensors. A subclass defines operations, and overrides the methods that read the array.
 
     Attributes:
-        parts: the attributes that hold the tensors that it is made of; gradients flow through the first.
-        hint: what to do where an operation has no meaning for it.
+        parts: the attributes with its tensors; gradients flow through the first.
+        hint: advice for operations that are not defined for it.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
@@ -69,11 +69,11 @@ class CompositeTensor(Tensor, Described):
         raise NotImplementedError
 
     def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
-        """What the operation `name` gives of arguments with this one among them. Raises NotDenseError for others."""
+        """The result of operation `name` on arguments with this one among them. Raises NotDenseError if it is not defined."""
         raise NotDenseError(self, name)
 
     def written(self, value: Tensor) -> Tensor:
-        """The tensor itself, which holds `value` from now on."""
+        """Write `value` into the tensor; returns the tensor."""
         raise NotDenseError(self, "in-place")
 
     def with_elements(self, elements: Tensor) -> Self:
@@ -81,17 +81,17 @@ class CompositeTensor(Tensor, Described):
         raise NotDenseError(self)
 
     def part_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The tensors that it is made of, by the names of their attributes."""
+        """(attribute, tensor) of its parts."""
         for name in self.parts:
             part = vars(self)[name]
             if part is not None:
                 yield name, part
 
-    # ---- what its elements are ----
+    # ---- elements ----
 
     @property
     def derived_part(self) -> Tensor:
-        """The tensor through which gradients flow to it."""
+        """The part through which gradients flow."""
         return vars(self)[self.parts[0]]  # type: ignore[no-any-return]
 
     @property
@@ -101,7 +101,7 @@ class CompositeTensor(Tensor, Described):
 
     @property
     def device(self) -> Device:
-        """Where its elements are."""
+        """The device of its elements."""
         return self.derived_part.device
 
     is_cpu = property(lambda self: self.device.type == "cpu")
@@ -120,7 +120,7 @@ class CompositeTensor(Tensor, Described):
 
     @requires_grad.setter
     def requires_grad(self, enabled: bool) -> None:
-        if enabled and not self.derived_part.requires_grad:  # a leaf of its own, not the tensor that it was made of
+        if enabled and not self.derived_part.requires_grad:  # make it a leaf, separate from the tensor that it was made of
             vars(self)[self.parts[0]] = self.derived_part.detach()
         self.derived_part.requires_grad = enabled
 
@@ -131,12 +131,12 @@ class CompositeTensor(Tensor, Described):
 
     @property
     def grad_fn(self) -> Any:
-        """That of its elements."""
+        """The grad_fn of its elements."""
         return self.derived_part.grad_fn
 
     @property
     def grad(self) -> Any:
-        """The gradient by it, a tensor of its kind; or None."""
+        """Its gradient, a tensor of its kind, or None."""
         gradient = self.derived_part.grad
         return None if gradient is None else self.gradient_of(gradient)
 
@@ -145,7 +145,7 @@ class CompositeTensor(Tensor, Described):
         self.derived_part.grad = value.derived_part if isinstance(value, type(self)) else value
 
     def gradient_of(self, gradient: Tensor) -> Tensor:
-        """The gradient by it, of that by its `derived_part`."""
+        """Its gradient, from that of its `derived_part`."""
         return self.with_elements(gradient)
 
     def detach(self) -> Self:
@@ -159,7 +159,7 @@ class CompositeTensor(Tensor, Described):
         self.derived_part.retain_grad()
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
-        """Call `hook` with the gradient by it, of its kind, when that is computed; what it returns takes its place."""
+        """Call `hook` with its gradient, a tensor of its kind, when that is computed; the result, if any, replaces it."""
 
         def of_elements(gradient: Tensor) -> Tensor | None:
             changed = hook(self.with_elements(gradient))
@@ -182,7 +182,7 @@ class CompositeTensor(Tensor, Described):
 
 
 def _rebuilt(kind: type[CompositeTensor], attributes: dict[str, Any]) -> CompositeTensor:
-    """The tensor that a pickle holds."""
+    """The tensor from a pickle."""
     result = object.__new__(kind)
     vars(result).update(attributes)
     return result

@@ -1,6 +1,6 @@
 """Dispatch: from a call on Tensors to a step of the trace.
 
-Calling an operation records it; values are computed when one is looked at.
+Calling an operation records it; values are computed when Python reads one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from genesis.tracing.trie import BYTE_LIMIT
 _SNAPSHOT_BYTES = 1 << 20
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 _LITERALS = (0, 1, -1)  # numbers that are part of programs
-_DISTINCT = frozenset({int, str, type(None)})  # whose values are the same where they are equal, unlike 1, 1.0 and True
+_DISTINCT = frozenset({int, str, type(None)})  # types whose equal values are interchangeable, unlike 1, 1.0 and True
 
 
 @attribute
@@ -60,13 +60,13 @@ def is_leaf(self: Tensor) -> bool:
 
 
 def array_of(tensor: Tensor) -> Array:
-    """The array that `tensor` holds now. A view whose root was written to looks again; another is what lies in its root."""
+    """The present array of `tensor`. A view re-reads its root's memory if the root has changed."""
     base = tensor._base
     if base is not None and base._changes == tensor._seen:
         return laid_in_root(tensor, base)
     if base is not None:
         storage = tensor._storage
-        if storage is not None and storage.root is not None:  # the root has left this storage
+        if storage is not None and storage.root is not None:  # the root has been rebound to another storage
             base = tensor._base = storage.root
             tensor._storage = base._storage
         while base._base is not None:
@@ -74,16 +74,16 @@ def array_of(tensor: Tensor) -> Array:
         if base._changes == tensor._seen:
             return tensor._array
         memory = base._array.memory
-        shown = (base._changes - tensor._seen) % SHOWN == 0  # nobody has written: it keeps its derivation
+        shown = (base._changes - tensor._seen) % SHOWN == 0  # no write, so it keeps its derivation
         mapped = tensor._element_map
         outside = memory is not None and memory.buffer.shared
         laid = (shown or tensor._detached or not base._requires_grad) and (outside or mapped is None)
         if memory is not None and laid:
-            # The memory itself, not a copy: the outside may write to it, and writes to it are counted.
+            # The memory itself, not a copy: the outside may write to it, and writes are counted.
             there = memory.at(tensor.layout, tensor.dtype, base.dtype)
             refreshed = _laid(tensor._array, there if mapped is None else there.mapped(mapped, tensor.dtype), shown)
         else:
-            # Looked at under no_grad, it keeps a derivation all the same: it may be used outside of that later.
+            # It keeps its derivation even under no_grad, as it may be used outside of that later.
             derived = tensor._array.node.differentiable or base._array.node.differentiable
             with recording(derived or thread_state.grad_enabled) as again, again:
                 same = tensor.dtype is base.dtype
@@ -92,22 +92,22 @@ def array_of(tensor: Tensor) -> Array:
                 whole = whole if mapped is None else call(OPERATIONS[mapped], (whole,))
                 refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
         kept = shown and memory is not None and laid
-        if tensor._detached and tensor._array.node.differentiable and not kept:  # its own, of what was written to it alone
+        if tensor._detached and tensor._array.node.differentiable and not kept:  # the derivation of what was written through it
             with recording(True) as again, again:
                 refreshed = call(OPERATIONS["with_value"], (tensor_of(tensor._array, True), tensor_of(refreshed)))._array
         if tensor._array.node.differentiable or refreshed.node.differentiable:
             tensor._requires_grad = refreshed.node.differentiable
         tensor._array = refreshed
         tensor._seen = base._changes
-        if mapped is not None and outside:  # what was computed of that memory sees no writes from outside
+        if mapped is not None and outside:  # a computed value would miss writes from outside
             tensor._seen -= SHOWN
     return tensor._array
 
 
 def laid_in_root(view: Tensor, root: Tensor) -> Array:
-    """The array of a view that has seen all changes of its root.
+    """The array of a view that is up to date with its root.
 
-    A flush may have computed it in memory of its own. From then on it is what lies in the root's, whose writes are counted.
+    If a flush has computed it in memory of its own, it becomes an array over the root's memory, whose writes are counted.
     """
     array, whole, layout = view._array, root._array.memory, view._layout
     if (
@@ -119,17 +119,17 @@ def laid_in_root(view: Tensor, root: Tensor) -> Array:
 
 
 def _laid(array: Array, memory: Memory, derived: bool) -> Array:
-    """What lies in `memory`, with the derivation of `array` if it is to keep that."""
+    """An array over `memory`, with the derivation of `array` if `derived`."""
     if not (derived and array.node.differentiable):
         return Array.realized(memory.buffer, memory.layout, array.node.dtype)
     assert array.trace is not None
-    if not array.trace.closed:  # a call into the same trace would read what was computed there
+    if not array.trace.closed:  # a call into the same trace would read the computed value
         flush(array.trace)
     return Array(array.trace, array.index, array.node, memory)
 
 
 def seen_by(view: Tensor, root: Tensor) -> int:
-    """The changes of `root` that a new view has seen. One that was computed looks again at memory that the outside writes."""
+    """The version of `root` for a new view: one behind if it must re-read memory that the outside may write."""
     memory = root._array.memory
     stale = memory is not None and memory.buffer.shared and (
         view._array.memory is None or view._array.memory.buffer is not memory.buffer)
@@ -138,8 +138,8 @@ def seen_by(view: Tensor, root: Tensor) -> int:
 
 def _position(trace: Trace, tensor: Tensor) -> int:
     """The position of a tensor in the open trace."""
-    if trace.backward_done and tensor._requires_grad and thread_state.grad_enabled:  # a forward begins a path of its own
-        trace.closed = True  # `call` begins anew
+    if trace.backward_done and tensor._requires_grad and thread_state.grad_enabled:  # a new forward begins a new trace
+        trace.closed = True  # `call` restarts
         flush(trace)
         return -1
     base = tensor._base
@@ -147,9 +147,9 @@ def _position(trace: Trace, tensor: Tensor) -> int:
         return enter(trace, tensor, tensor._array)
     if base._changes == tensor._seen:
         return enter(trace, tensor, laid_in_root(tensor, base))
-    if trace.closed is not BUSY:  # an argument before this one has closed it: `call` begins anew
+    if trace.closed is not BUSY:  # closed by an earlier argument: `call` restarts
         return -1
-    trace.closed = False  # the view looks again, by a call of its own
+    trace.closed = False  # the view re-reads by a call of its own
     array = array_of(tensor)
     if trace.closed:
         return -1
@@ -163,7 +163,7 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
         if array.memory is None:
             array = readable(array)
         buffer = array.memory.buffer  # type: ignore[union-attr]
-        if buffer.device is not trace.device:  # the first in this thread: `call` begins anew, and asks for devices first
+        if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
             thread_state.multi_device = trace.closed = True
         if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
             _snapshot(trace, array)
@@ -175,7 +175,7 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
 
 
 def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
-    """What the members of a list with tensors contribute. Most are roots in memory of their own, which enter at once."""
+    """The tokens of a list with tensors. Fast path: roots in memory of their own."""
     tokens: list[Token] = []
     device = trace.device
     recorded, grad = thread_state.recorder is not None, thread_state.grad_enabled
@@ -196,7 +196,7 @@ def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
 
 
 def _snapshot(trace: Trace, array: Array) -> None:
-    """Have a call read what an array that the outside can write to holds now: copy it, or flush soon if it is large."""
+    """Fix the present values of an array that the outside can write to: copy it, or flush soon if it is large."""
     memory, dtype = array.memory, array.node.dtype
     assert memory is not None
     if array.node.nbytes > _SNAPSHOT_BYTES:
@@ -212,7 +212,7 @@ def _snapshot(trace: Trace, array: Array) -> None:
 
 
 def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
-    """What an argument contributes to a step's key: a position for a tensor, the value itself for what is static."""
+    """An argument's part of a step's key: the position of a tensor, or the value of a static argument."""
     kind = type(argument)
     if kind is Number:
         if operand and not static:
@@ -247,9 +247,9 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
 
 
 def call(operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False) -> Any:
-    """Record a call of `operation`; returns Tensors that stand for its results, or, `bare`, the arrays of several.
+    """Record a call of `operation`; returns Tensors for its results, or, if `bare`, the arrays of several.
 
-    Hot, hence long: a repeated call is a position for each argument, one look-up and one handle, with few calls of Python.
+    Hot, hence long: a repeated call takes a position for each argument, one look-up and one handle, with few Python calls.
     """
     try:
         with LOCK:
@@ -262,7 +262,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     trace = current_trace(device)
                 else:
                     trace = current_trace()
-            # Until the result's handle is there, signal handlers and finalizers find the trace BUSY, and record apart.
+            # Until the result's handle exists, signal handlers and finalizers find the trace BUSY, and record into their own.
             trace.closed = BUSY
             try:
                 mode: Token = thread_state.grad_enabled
@@ -290,7 +290,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     tokens.append(tuple(given))
                     if spreading:
                         kind = result_class([*attributes.values()], kind)
-                if trace.closed is not BUSY:  # by the refresh of a view, which was the call too many, or by another device
+                if trace.closed is not BUSY:  # closed by a view's refresh, which was one call too many, or by another device
                     return call(operation, arguments, attributes, bare)
                 key = tuple(tokens)
                 step = trace.step.children.get(key)
@@ -320,7 +320,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
             if trace.weight > BYTE_LIMIT:
                 flush(trace)
             return result
-    except NotDenseError as problem:  # costs nothing where all are dense
+    except NotDenseError as problem:  # no cost if all are dense
         met = problem.tensor
     return met.computed(operation.name, arguments, attributes or {})
 
@@ -329,7 +329,7 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments) -> A
     """Record a call without tensors among its arguments; its results are on `device`."""
     if device is CPU and not thread_state.multi_device:
         return call(operation, arguments)
-    current_trace(device)  # from now on this thread's calls look where they belong
+    current_trace(device)  # from now on this thread's calls check devices
     before, thread_state.device = thread_state.device, device
     try:
         return call(operation, arguments)
@@ -344,7 +344,7 @@ def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> 
 
 
 def _one_device(arguments: CallArguments) -> Device | None:
-    """The device that all tensors among the arguments are on; None if they are on several, or in lists, or there are none."""
+    """The common device of the tensors among the arguments; None if they are on several, in lists, or there are none."""
     device = None
     for argument in arguments:
         if isinstance(argument, Tensor):
@@ -363,7 +363,7 @@ def _one_device(arguments: CallArguments) -> Device | None:
 def _gathered(
     name: str, arguments: CallArguments, attributes: Attributes | None
 ) -> tuple[Device, CallArguments, Attributes | None]:
-    """The device of a call, which is that of its tensors, and its arguments there: 0-d tensors come from the CPU.
+    """The device of a call, which is that of its tensors, and its arguments there: 0-d tensors on the CPU are sent.
 
     Raises RuntimeError for other tensors on different devices.
     """
@@ -394,7 +394,7 @@ def _swapped(argument: object, there: dict[Tensor, Tensor]) -> object:
 
 
 def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
-    """The tensors on `device`, themselves where they are there; gradients of the copies return to where they were."""
+    """The tensors, copied to `device` if they are elsewhere; gradients of copies return to the originals' devices."""
     arrays = [array_of(t) for t in tensors]
     grad = thread_state.grad_enabled
     leaves = [t if grad and t._requires_grad and not a.node.differentiable else None

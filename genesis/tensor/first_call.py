@@ -1,4 +1,4 @@
-"""The first call at a step: an operation's definition runs on Values. Later calls find the step by its key."""
+"""The first call at a step of the trie: an operation's definition runs on Values. Later calls find the step by its key."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import BYTE_LIMIT, Key, Step
 
-_MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations of every dtype, those of storage too
+_MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations on every dtype, including storage-only ones
 
 
 def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> Step:
-    """The step of a call that is new here, whose line is noted already."""
+    """The step of a call that is new at this point of the trie, and whose line is noted already."""
     arguments, attributes = _with_named_dtype(operation, arguments, attributes)
     given = [*arguments, *(attributes or {}).values()]
     _refuse_others(operation, given)
@@ -54,10 +54,10 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         if (met := _met_no_tensor(problem, arguments, given)) is not None:
             raise ArgumentTypeError(f"{operation.name}: wants a tensor, got {met}") from None
         if type(problem) in PLAIN:
-            raise also_runtime_error(problem) from None  # bound to no name: its traceback holds this frame
+            raise also_runtime_error(problem) from None  # not bound to a name, as its traceback refers to this frame
         raise
     results = (step.result,) if isinstance(step.result, int) else step.result
-    # As much as the next time, so that a long program is parted at the same calls. What is larger may never be needed whole.
+    # As much as in later calls, so that a long program is split at the same calls. Larger values may never be materialized.
     nbytes = min(sum([trace.nodes[i].nbytes for i in results]), BYTE_LIMIT // 16)
     step.weight += nbytes
     trace.weight += nbytes
@@ -69,7 +69,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
 def _with_named_dtype(
     operation: Operation, arguments: CallArguments, attributes: Attributes | None
 ) -> tuple[CallArguments, Attributes | None]:
-    """The arguments with the dtype that is asked for, by whatever name, as a DType."""
+    """The arguments with a named dtype as a DType."""
     asked = {**dict(zip(signature_of(operation).parameters, arguments, strict=False)), **(attributes or {})}.get("dtype")
     if asked is None:
         return arguments, attributes
@@ -82,7 +82,7 @@ def _with_named_dtype(
 
 
 def _refuse_others(operation: Operation, arguments: CallArguments) -> None:
-    """TypeError for what an operation does not take: dtypes of storage, complex numbers, Values of a graph."""
+    """Raise TypeError for unsupported arguments: storage-only dtypes, complex numbers, Values of a graph."""
     tensors = tensors_in(arguments)
     if operation.name not in _MOVES:
         for tensor in tensors:
@@ -107,7 +107,7 @@ def _met_no_tensor(problem: BaseException, arguments: CallArguments, given: Call
 
 
 def _apart(result: Any, values: list[Any]) -> Any:
-    """A definition's result, copied where it is an operand without axes, which a sort or a sum along one leaves as it is."""
+    """A definition's result, copied if it is a 0-d operand itself, as a sort or a sum along an axis returns it."""
     if isinstance(result, Value):
         given = not result.shape and any(isinstance(value, Value) and value.index == result.index for value in values)
         return result.graph.add("clone", (result,), (), result.dtype) if given else result
@@ -165,7 +165,7 @@ def holds_number(argument: object) -> bool:
 
 
 def number_in(operation: str, name: str, argument: Any) -> Any:
-    """The number that a tensor of one element holds, which is looked at; anything else as it is. Raises TypeError."""
+    """The number in a tensor of one element, which is read; anything else unchanged. Raises TypeError."""
     if isinstance(argument, np.generic):
         return argument.item()
     if isinstance(argument, list | tuple):

@@ -76,7 +76,7 @@ def from_outside(array: Outside) -> Tensor:
 
 
 def over_buffer(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False) -> Tensor:
-    """A tensor over an outside buffer; where it is not contiguous, a view of all of it."""
+    """A tensor over an outside buffer; if it is not contiguous, a view of the whole buffer."""
     if at.is_contiguous or 0 in at.shape:
         return tensor_of(Array.realized(buffer, contiguous_layout(at.shape), dtype), requires_grad)
     result = tensor_of(Array.realized(buffer, at, dtype), requires_grad)
@@ -86,7 +86,7 @@ def over_buffer(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = 
 
 
 def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: DeviceLike) -> Tensor:
-    """A leaf with what `tensor` holds now."""
+    """A leaf with a copy of the present value of `tensor`."""
     if requires_grad and dtype is None and tensor.dtype.category < 2:
         dtype = get_default_dtype()
     with recording(False) as again, again:
@@ -100,7 +100,7 @@ def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: De
 def from_data(data: Tree, dtype: DType | None = None, requires_grad: bool = False, device: DeviceLike = None) -> Tensor:
     """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests, on `device` or that of a tensor.
 
-    Integers that are to require a gradient become the default float, unless `dtype` says otherwise.
+    With `requires_grad`, integers become the default float, unless `dtype` says otherwise.
     """
     target = device_of(device)
     dtype = None if dtype is None else as_dtype("tensor", dtype)
@@ -152,7 +152,7 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
 
 
 def _is_too_large(data: Tree) -> bool:
-    """Whether nested lists are of integers alone, and NumPy found no int64 for them."""
+    """Whether nested lists have only integers, and some do not fit int64."""
     return all(map(_is_too_large, data)) if isinstance(data, list | tuple) else isinstance(data, int | np.integer)
 
 

@@ -1,7 +1,7 @@
 """Tensor: a handle on an array plus autograd state. No numerics live here.
 
-Tensors that share storage share a root: a view knows the root and its layout in it, and looks again when the root has
-been written to (`views` and `in_place` make and write them; `dispatch` records calls).
+Tensors that share storage share a root: a view knows the root and its layout in it, and re-reads it after writes to the root
+(`views` makes them, `in_place` writes to them, `dispatch` records calls).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from genesis.tracing.tensor_state import SHOWN, UNTRACKED, add_gradient_holder
 from genesis.tracing.trace import Array, Trace
 
 if TYPE_CHECKING:
-    from genesis.tensor.methods import Methods  # a stub of all that is attached to the class later
+    from genesis.tensor.methods import Methods  # a stub of everything that is attached to the class later
 else:
     Methods = object
 
 
 class Storage:
-    """What a root's views have in common: an object that they alone own once their root has left for another storage.
+    """The storage that views of a root share, so that they keep it when their root is rebound to another storage.
 
     Attributes:
-        root: the root of that storage from then on; None while it is the one that they were made of.
+        root: the new root of this storage once the old one is rebound; None before.
     """
 
     __slots__ = ("root",)
@@ -47,14 +47,14 @@ class Storage:
 
 
 class TensorBase(Methods):
-    """What has the attributes of a tensor, the library's and the user's."""
+    """Owner of the attributes of a tensor, the library's and the user's."""
 
 
-attributes_of: Callable[[Any], dict[str, Any]] = vars(TensorBase)["__dict__"].__get__  # all of a tensor's, in its memory
+attributes_of: Callable[[Any], dict[str, Any]] = vars(TensorBase)["__dict__"].__get__  # all attributes of a tensor
 
 
 class UsersAttributes(dict[str, Any]):
-    """The attributes that a user gave a tensor, which is what its `__dict__` shows. Writing an item sets the attribute."""
+    """The attributes that a user set on a tensor, which its `__dict__` shows. Writing an item sets the attribute."""
 
     def __init__(self, held: dict[str, Any]) -> None:
         super().__init__({name: value for name, value in held.items() if name not in INTERNAL})
@@ -80,7 +80,7 @@ class UsersAttributes(dict[str, Any]):
             self[name] = value
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, which is set where there is none."""
+        """The value of an attribute; sets it if it is missing."""
         if name not in self:
             self[name] = default
         return self[name]
@@ -99,16 +99,16 @@ class Tensor(TensorBase):
 
     __array_priority__ = 1000  # `ndarray + tensor` is a tensor
 
-    # Defaults of what most tensors never set.
+    # Defaults of attributes that most tensors never set.
     _base: Tensor | None = None  # the root whose storage this views
-    _layout: Layout | None = None  # where in the root
-    _element_map: str | None = None  # the operation, its own inverse, that makes a view's elements of its root's
-    _storage: Storage | None = None  # a view's, and its root's once there has been a view
+    _layout: Layout | None = None  # the layout in the root
+    _element_map: str | None = None  # the involution that maps the root's elements to a view's
+    _storage: Storage | None = None  # of a view, and of its root once there has been a view
     _detached: bool = False
     _within: bool = False  # a view of a detached tensor
-    _untracked: bool = False  # `.data`: backward does not mind what is written through it
-    _changes: int = 0  # of the values, as views count them: writes, and what else has them look again
-    _own_changes: int = 0  # those through this `.data`
+    _untracked: bool = False  # `.data`: backward ignores writes through it
+    _changes: int = 0  # the version that views compare: counts writes, and other reasons to re-read
+    _own_changes: int = 0  # writes through this `.data`
     _seen: int = 0
     _grad: Tensor | None = None
     _retains_grad: bool = False
@@ -116,17 +116,17 @@ class Tensor(TensorBase):
     _hooks: dict[int, AnyFunction] | None = None  # a leaf's; those of results are the trace's
     _post_hooks: dict[int, AnyFunction] | None = None
     _node_hooks: Any = None
-    _lay_as: Layout | None = None  # an argument of a transform, which is a copy: how what the caller gave lies in its storage
-    _stands_for: Any = None  # a leaf for a part of another: that one, and a function from this one's gradient to its
-    _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
+    _lay_as: Layout | None = None  # for a copied argument of a transform: the layout of the caller's tensor
+    _stands_for: Any = None  # a leaf for a part of another: (that one, function from this one's gradient to its)
+    _keeps_derivation: bool = False  # writes keep the derivation: gradients that create_graph leaves in .grad
 
     _array: Array
     _requires_grad: bool
-    _result_class: type[Tensor]  # of what operations on it return
+    _result_class: type[Tensor]  # the class of results of operations on it
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        """The attributes that the user gave it."""
+        """The attributes that the user set."""
         return UsersAttributes(attributes_of(self))
 
     @__dict__.setter
@@ -135,7 +135,7 @@ class Tensor(TensorBase):
         self.__dict__.clear()
         self.__dict__.update(given)
 
-    # ---- what it is ----
+    # ---- properties ----
 
     @property
     def shape(self) -> Shape:
@@ -193,12 +193,12 @@ class Tensor(TensorBase):
 
     @property
     def _version(self) -> int:
-        """How often the storage was written to in place, as PyTorch counts: not through `.data`, nor from outside."""
+        """The number of in-place writes to the storage, as PyTorch counts them: not through `.data`, nor from outside."""
         refuse("the version of a tensor is read")
         root = self
         while root._base is not None and not root._untracked:
             root = root._base
-        if root._base is not None:  # `.data` counts for itself
+        if root._base is not None:  # `.data` has its own count
             return root._own_changes
         return root._changes % UNTRACKED
 
@@ -211,28 +211,28 @@ class Tensor(TensorBase):
 Tensor._result_class = Tensor
 LAZY = {"conjugates": "a lazily conjugated tensor", "neg": "a lazily negated tensor"}  # views with that element map, in words
 F = TypeVar("F", bound=AnyFunction)
-CallArguments = Sequence[Any]  # tensors, Python numbers, lists of these, and what is static
+CallArguments = Sequence[Any]  # tensors, Python numbers, lists of these, and static arguments
 Operand = Tensor | bool | int | float | complex | np.generic | np.ndarray  # a tensor, or what becomes one
-spreading: set[type[Tensor]] = set()  # classes, of tensors made so far, whose operations return another than Tensor
+spreading: set[type[Tensor]] = set()  # classes of existing tensors whose operations return another class than Tensor
 
 
-INTERNAL = frozenset({*Tensor.__annotations__, "_gradients", "_source"})  # attributes that the library gives a tensor
+INTERNAL = frozenset({*Tensor.__annotations__, "_gradients", "_source"})  # attributes that the library sets
 
 
 def spreads(kind: type[Tensor]) -> None:
-    """From now on a tensor of class `kind` may be among the arguments of an operation and decide on its results' class."""
+    """Note that tensors of class `kind` exist, whose operations may return that class."""
     spreading.add(kind)
 
 
 def users_attributes(tensor: Tensor) -> Attributes:
-    """What a user has put on a tensor, which pickles keep."""
+    """The attributes that a user has set on a tensor, which pickles keep."""
     return {name: value for name, value in tensor.__dict__.items() if not name.startswith("_")}
 
 
 def result_class(argument: object, otherwise: type[Tensor] = Tensor) -> type[Tensor]:
-    """The class of results that `argument`, a tensor or a sequence of them, decides on; `otherwise` if it does not.
+    """The class of results that `argument`, a tensor or a sequence of them, determines; else `otherwise`.
 
-    Where classes are not asked, results are of none: what called the function, as its class's `__torch_function__`, says.
+    Where classes are ignored, results are plain tensors: the caller, such as a `__torch_function__`, converts them.
     """
     if running.plain:
         return otherwise
@@ -253,7 +253,7 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
 
 
 def shares(result: Tensor, root: Tensor, layout: Layout | None, element_map: str | None = None) -> None:
-    """`result` is a view of `root`'s storage, and knows what that holds now."""
+    """Make `result` an up-to-date view of `root`'s storage."""
     if element_map is not result._element_map:
         result._element_map = element_map
     storage = root._storage
@@ -263,9 +263,9 @@ def shares(result: Tensor, root: Tensor, layout: Layout | None, element_map: str
 
 
 def leave_storage(tensor: Tensor, root: Tensor) -> None:
-    """`tensor`, a root, becomes a view of another storage: its views so far are `root`'s from now on."""
+    """Rebind the root `tensor` to another storage; its views so far belong to `root` from now on."""
     storage, tensor._storage = tensor._storage, None
-    if storage is not None:  # without views it ends here
+    if storage is not None:  # without views, nothing to do
         storage.root = root
 
 
@@ -273,13 +273,13 @@ def stay_behind(tensor: Tensor) -> Tensor:
     """A root that replaces the root `tensor`, which is about to be rebound: it takes over its views so far."""
     former = tensor_of(tensor._array)
     former._changes = tensor._changes
-    tensor._changes += SHOWN  # views look for the root that they have now
+    tensor._changes += SHOWN  # so that views look their new root up
     leave_storage(tensor, former)
     return former
 
 
 def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
-    """The tensor for the position of a call's result. Hot: a constructor would be one more call each."""
+    """The tensor for a call's result at a position. Hot: inlines the constructor."""
     array, made = _new(Array), _new(kind)
     array.trace = trace
     array.index = index
@@ -292,7 +292,7 @@ def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
 
 
 def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
-    """The tensors for the positions of a call's results, in the tuple (or named tuple) that they came in."""
+    """The tensors for a call's results, in the tuple or named tuple of their positions."""
     if result.__class__ is int:
         return pending(trace, result, kind)
     tensors = [pending(trace, r, kind) if r.__class__ is int else all_pending(trace, r, kind) for r in result]
@@ -322,8 +322,8 @@ _new = object.__new__
 
 
 def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
-    """Put `gradient` into `.grad`, and the tensor among those that `gradient_holders` lists as long as they live."""
-    if thread_state.recorder is not None:  # backward puts every gradient down here
+    """Set `.grad`, and register the tensor in `gradient_holders`, which refers to tensors weakly."""
+    if thread_state.recorder is not None:  # backward sets every gradient here
         touched_gradient(tensor, False)
     tensor._grad = gradient
     if gradient is not None and not tensor._is_holder:

@@ -1,7 +1,7 @@
 """Writing into a tensor's storage.
 
-Arrays are immutable: a write gives the root of a storage another array and raises the root's version. Memory shared with
-the outside is written at once.
+Arrays are immutable: a write gives the root of a storage a new array and raises the root's version. Memory shared with the
+outside is written immediately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from genesis.tracing.trace import Array, Change
 def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor:
     """Put `value` (of the tensor's shape and dtype) into the tensor's storage; returns the tensor.
 
-    `change` is the call that does so, if it is not the last one: what that call itself reads has not changed since.
+    `change` is the call that makes the change, if it is not the last one recorded; that call itself may read the former value.
 
     Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
     whose elements share one address.
@@ -69,7 +69,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
 
 
 def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, keeps_derivation: bool) -> None:
-    """Put `value` where `tensor`, a view, lies in its root; at once into memory that the outside shares."""
+    """Write `value` into the part of its root that `tensor` views; immediately if the outside shares the memory."""
     layout = tensor._layout
     assert layout is not None
     if not is_injective(layout):
@@ -94,7 +94,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
 
 
 def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """`function` under the name `name_`, which puts its result into its first argument."""
+    """The in-place form `name_` of `function`, which writes the result into its first argument."""
 
     def changed(input: Tensor, *args: object, **kwargs: object) -> Tensor:
         read_in_root(input)
@@ -107,8 +107,8 @@ def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def read_in_root(tensor: Tensor) -> None:
-    """Have a view that is about to be written be read from its root, where that is large: the trace then has one input of that
-    memory, the root, which may be written over.
+    """Before a write to a view of a large root: have the trace read the view from its root, so that it has one input for that
+    memory, the root, which may be overwritten.
     """
     if tensor._base is None or tensor._detached or tensor._untracked:
         return
@@ -126,10 +126,10 @@ def _misfit(tensor: Tensor, array: Array) -> ArgumentError:
 
 
 def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
-    """`write`, for results of one call that go into a tensor each. Hot: what most have in common is checked once."""
+    """`write` for the results of one call, each into its tensor. Hot: common conditions are checked once."""
     if not values:
         return
-    for tensor, array in zip(tensors, values, strict=True):  # before any is written
+    for tensor, array in zip(tensors, values, strict=True):  # checks come before any write
         if array.node.shape != tensor._array.node.shape:
             raise _misfit(tensor, array)
     state, trace = thread_state, values[0].trace
@@ -155,8 +155,8 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
 
 
 def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
-    """Write what carries a gradient into a detached tensor, or over what did: values go to the storage, the derivation stays
-    the tensor's own.
+    """Write a value with a derivation into a detached tensor, or over such a value: the storage gets the values, the tensor
+    itself keeps the derivation.
 
     Raises RuntimeError for a view of a detached tensor, which does not know whose derivation to change.
     """
@@ -169,18 +169,18 @@ def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tens
 
 
 def last_change(value: Tensor) -> Change | None:
-    """A change by the call that was recorded last, of which `value` came."""
+    """The change by the last recorded call, which computed `value`."""
     trace, index = value._array.trace, value._array.index
     if trace is None or not trace.lines:
         return None
     line = trace.lines[-1]
-    if line[0] > index:  # a signal handler has recorded since
+    if line[0] > index:  # a signal handler has recorded in between
         line = trace.call_at(index) or line
     return Change(trace.reference, line)
 
 
 def note(array: Array, change: Change | None) -> None:
-    """A backward that is still to read `array` will say that it has changed."""
+    """Have a backward that still has to read `array` report that it has changed."""
     if array.trace is not None:
         array.trace.changed[array.index] = change
     if array.memory is not None:
@@ -192,7 +192,7 @@ def note(array: Array, change: Change | None) -> None:
 
 
 def _rederived(root: Tensor, value: Tensor) -> Tensor:
-    """`value` with the derivation of what `root` holds: a write that is not recorded changes values alone."""
+    """`value` with the derivation of the root's present array: an unrecorded write changes only values."""
     return _call_with(True, "with_value", (root, value))
 
 
@@ -203,13 +203,13 @@ def _call_with(grad: bool, name: str, arguments: CallArguments, attributes: Attr
 
 
 def _store(root: Tensor, value: Tensor) -> None:
-    """Make `value` what a root holds. Storage that the outside shares is written at once."""
+    """Make `value` the root's array. Storage that the outside shares is written immediately."""
     memory = root._array.memory
     storage_written(root)
     if root._array.node.differentiable and not value._array.node.differentiable:
         root._requires_grad = False
     written = value._array.node.op != "with_value"
-    if root._retains_grad and written and value._array.trace is not None:  # what is kept is the gradient of the new value
+    if root._retains_grad and written and value._array.trace is not None:  # retain_grad now refers to the new value
         before = root._array.trace.backward.retained if root._array.trace is not None else {}
         for index in [index for index, tensor in before.items() if tensor() is root]:
             del before[index]
@@ -223,7 +223,7 @@ def _store(root: Tensor, value: Tensor) -> None:
         trace, array = value._array.trace, root._array
         if trace is not None and memory is not None:
             trace.written.append((root, array, root._changes))
-        elif trace is not None and array.trace is trace:  # of what is pending, no handle is to be held, nor the tensor's
+        elif trace is not None and array.trace is trace:  # hold no reference to a pending array, not even the tensor's
             trace.written.append((weakref.ref(root), array.index, root._changes))
         root._array = value._array
     root._changes += 1
@@ -260,7 +260,7 @@ def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list
 
 
 def move_storage(tensor: Tensor, value: Tensor) -> None:
-    """Have a leaf hold what `value` does, on another device perhaps; its views stay where they are."""
+    """Rebind a leaf to the value of `value`, perhaps on another device; its views keep their storage."""
     if isinstance(tensor, CompositeTensor):
         tensor.written(value)
         return

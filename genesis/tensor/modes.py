@@ -1,8 +1,8 @@
 """Modes of a thread: whether calls are recorded for backward, and the dtypes that autocast computes in.
 
 Each is a context manager that is a decorator too, and belongs to the thread that entered it. The flag
-`genesis.enable_autocast` belongs to the process: it holds where a thread is in no autocast context. What autocast makes of
-an operation's arguments is in its row: see `genesis.ops.autocast`.
+`genesis.enable_autocast` belongs to the process: it applies outside of autocast contexts. Rows say how autocast converts an
+operation's arguments: see `genesis.ops.autocast`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_grad_enabled() -> bool:
 
 
 def decorated(function: AnyFunction, run: AnyFunction) -> AnyFunction:
-    """`function`, each call of which is `run(function, ..)`; of a generator, each step: between these its caller is outside."""
+    """`function` wrapped so that each call is `run(function, ..)`; for a generator each step, so that its caller is outside."""
 
     @functools.wraps(function)
     def called(*args: object, **kwargs: object) -> object:
@@ -171,7 +171,7 @@ class inference_mode(_GradMode):
 
 
 def device_is_here(device: DeviceLike, name: str) -> bool:
-    """Whether mixed precision can be asked for on a device; no, with a warning, for a GPU where there is none."""
+    """Whether a device for mixed precision exists; warns for a GPU where there is none."""
     try:
         device_of(device)
     except ValueError:
@@ -219,7 +219,7 @@ class autocast:
 
     def __enter__(self) -> None:
         low = type(thread_state).autocast if self._dtype is None else self._dtype
-        thread_state.autocasts += (low,)  # no call, and so no interrupt, comes between this and the next line
+        thread_state.autocasts += (low,)  # no call until the next line, and so no interrupt
         thread_state.autocast = low
 
     def __exit__(self, *problem: object) -> None:
@@ -237,7 +237,7 @@ class autocast:
                 with self:
                     return function(*args, **kwargs)
             finally:
-                if thread_state.autocasts != before:  # an interrupt came as the context was left
+                if thread_state.autocasts != before:  # an interrupt arrived during the exit
                     self.__exit__()
 
         return within
@@ -255,7 +255,7 @@ def is_autocast_enabled(device_type: DeviceLike = None) -> bool:
 
 
 class SwitchedModule(ModuleType):
-    """The class of the module `genesis`, which makes `enable_autocast` an attribute that acts when it is assigned to."""
+    """The class of the module `genesis`, for its settable property `enable_autocast`."""
 
     @property
     def enable_autocast(self) -> bool:

@@ -1,4 +1,4 @@
-"""`out=`: results that are put into tensors of the caller's, for every operation alike."""
+"""`out=`: writing results into the caller's tensors, the same for every operation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Targets = Tensor | Sequence[Tensor]
 
 
 def takes_out(function: F) -> F:
-    """Decorator of a function of Tensors that is no row: it takes `out=`."""
+    """Decorator that adds `out=` to a function of Tensors that is not a row."""
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
@@ -39,7 +39,7 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     """Call `function` and put its results into `out`, a tensor or one for each of several results; returns these.
 
     A tensor of another shape is resized, one with elements with a warning. Results are converted to a tensor's dtype within
-    its category or to a wider one. Nothing is written where anything is refused.
+    its category or to a wider one. Nothing is written if anything is refused.
 
     Raises RuntimeError for tensors that require gradients while these are recorded, for a dtype that the results do not
     convert to, and for another device; TypeError for other than Tensors; ValueError for another number of them.

@@ -1,6 +1,6 @@
-"""Tensors whose memory other processes see: what moves them there, and how `multiprocessing` sends them.
+"""Tensors in shared memory: moving them there, and sending them with `multiprocessing`.
 
-By what a process is started with, and through queues, such a tensor comes as the same memory, others as copies.
+As arguments of a process and through queues, such a tensor arrives as the same memory, other tensors as copies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from genesis.tracing.trace import LOCK, Array
 
 
 def move_to_file(tensor: Tensor) -> None:
-    """Have the storage of a tensor be a file that processes share. Raises RuntimeError for a result that carries a gradient."""
+    """Move the storage of a tensor to a file that processes share. Raises RuntimeError for a result that carries a gradient."""
     if not hasattr(reduction, "DupFd"):  # on Windows, where processes cannot be handed files
         return
     refuse("the memory of a tensor is shared with other processes")
@@ -41,12 +41,12 @@ def move_to_file(tensor: Tensor) -> None:
         buffer = Buffer.outside(file.address, file.nbytes, CPU, file)
         buffer.numpy(root.dtype.numpy, root.shape)[...] = memory.numpy(root.dtype)
         root._array = Array.realized(buffer, contiguous_layout(root.shape), root.dtype)
-        root._changes += SHOWN  # the values are the same: views look for where they lie now
+        root._changes += SHOWN  # the values are the same, but views must look up the new memory
     _send_files()
 
 
 def _send_files(kind: type[Tensor] = Tensor) -> None:
-    """Have `multiprocessing` send tensors of a class, and of those below it, by `_sent`; not those that pickle on their own."""
+    """Have `multiprocessing` send tensors of a class and its subclasses by `_sent`, except those with their own pickling."""
     if kind.__reduce_ex__ is Tensor.__reduce_ex__:
         reduction.ForkingPickler.register(kind, _sent)
         for below in kind.__subclasses__():
@@ -54,7 +54,7 @@ def _send_files(kind: type[Tensor] = Tensor) -> None:
 
 
 def _sent(tensor: Tensor) -> Arguments:
-    """What makes the tensor in another process, as pickles have it."""
+    """The function and arguments that recreate the tensor in another process, as in pickles."""
     memory = None if tensor._element_map is not None else memory_of(tensor)
     if memory is None or not isinstance(file := memory.buffer._owner, SharedFile):
         return tensor.__reduce_ex__(2)  # type: ignore[return-value]

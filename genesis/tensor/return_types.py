@@ -36,7 +36,7 @@ _WITHOUT_OUT = ("histogramdd",)
 
 
 class ReturnType(tuple[Any, ...]):
-    """A tuple whose members have names. It is made of them, or of one sequence of them."""
+    """A tuple with named members, constructed from them or from one sequence of them."""
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]] = ()
@@ -83,7 +83,7 @@ globals().update(RETURN_TYPES)  # where pickle looks
 
 
 def named(operation: str, result: _Named) -> _Named:
-    """A named tuple as the class of `operation` or `linalg_operation`, or plain where it has none; anything else as it is."""
+    """A named tuple as the class of `operation` or `linalg_operation`, if there is one; anything else unchanged."""
     if not hasattr(result, "_fields"):
         return result
     kind = RETURN_TYPES.get(operation) or RETURN_TYPES.get(f"linalg_{operation}")
@@ -94,6 +94,6 @@ def named(operation: str, result: _Named) -> _Named:
 
 
 def written_to(result: tuple[Any, ...], targets: Iterable[Any]) -> tuple[Any, ...]:
-    """`targets` of `out=`, in the class that stands for those of `result`'s."""
+    """The `targets` of `out=`, as a tuple of the class of `result`."""
     name = f"{type(result).__name__}_out"
     return RETURN_TYPES[name](*targets) if isinstance(result, ReturnType) and name in RETURN_TYPES else tuple(targets)

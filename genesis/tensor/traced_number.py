@@ -1,8 +1,8 @@
-"""A Python number that a traced function was given: data as long as only arithmetic reads it.
+"""A Python number among the arguments of a traced function: data as long as only arithmetic reads it.
 
-While `genesis.compile` records, such numbers stand where a replay puts others. Arithmetic with a tensor makes a slot; any
-other read (a comparison, `float()`, `range()`, a format) tells the recorder, which takes the number for constant from then
-on. It is no subclass of float: C code would read that unseen.
+While `genesis.compile` records, arguments that are numbers become Numbers, which replays may replace. Arithmetic with a tensor
+makes a slot; any other read (a comparison, `float()`, `range()`, a format) is reported to the recorder, for which the number is
+then a constant. It is not a subclass of float, as C code would read that unseen.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from genesis.ir.replayable import replayable_module
 
 
 class Number:
-    """`value`, and where a replay finds it anew: `source`, which the recorder understands."""
+    """`value`, and the `source` from which a replay re-reads it."""
 
     __slots__ = ("recorder", "source", "value")
 
@@ -31,7 +31,7 @@ class Number:
         return type(self.value)
 
     def fixed(self) -> Any:
-        """The number itself, for whoever wants to know it."""
+        """The plain number, which is constant from now on."""
         self.recorder.fix(self.source)
         return self.value
 
@@ -43,7 +43,7 @@ class Number:
 
 
 def plain(argument: Tree) -> Tree:
-    """`argument` with each Number in it as a plain number, which is fixed then."""
+    """`argument` with each Number in it as a plain number, which is constant from now on."""
     if type(argument) is Number:
         return argument.fixed()
     if type(argument) in (list, tuple) and any(map(_has_number, argument)):

@@ -1,7 +1,7 @@
-"""From device to device: copies of values, and the way back for gradients.
+"""Transfers between devices: copies of values, and the return of gradients.
 
-A copy enters the trace of its device as an input that names the value, of another trace, it was made of. Values of flushed
-traces enter later ones the same way, so backward goes from device to device as from trace to trace, and sends the gradient.
+A copy enters the trace of its device as an input that refers to its original in another trace, as values of flushed traces
+enter later ones. So backward goes from device to device as from trace to trace, and sends the gradient.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from genesis.tracing.trace import LOCK, Array, Trace
 
 
 def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ()) -> list[Array]:
-    """The values of `arrays` on `device`: the array itself where it is there, else a copy, from which gradients return.
+    """The values of `arrays` on `device`: the array itself if it is there, else a copy, whose gradients are sent back.
 
-    `leaves` has the tensor that wants the gradient for an array which is the value of a leaf, None for others.
+    `leaves` has for the value of a leaf the tensor that gets the gradient, None for others.
     """
     if is_recording() and any(array.device is not device for array in arrays):
         refuse("values go from device to device")
@@ -41,7 +41,7 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ())
                 index = trace.enter_variable(leaf, array)
             assert trace is not None
             results.append(_entered(Array(trace, index, trace.nodes[index], memory), device))
-        for trace in own.values():  # leaves and nothing else: no value of theirs is read by any gradient
+        for trace in own.values():  # only leaves, whose values no gradient reads
             trace.end()
             for container in (trace.inputs, trace.input_at, trace.entered):
                 container.clear()
@@ -49,7 +49,7 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ())
 
 
 def _entered(copy: Array, device: Device) -> Array:
-    """The result, in the open trace of `device`, of a call that clones `copy`: with a gradient of its own."""
+    """`copy` cloned by a call in the open trace of `device`, so that it has a gradient of its own."""
     clone = OPERATIONS["clone"]
 
     def enter(trace: Trace) -> Array:

@@ -1,4 +1,4 @@
-"""Views: tensors that share the storage of a root, with a layout or a derivation of their own."""
+"""Views: tensors that share the storage of a root, with their own layout or derivation."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def bitcast(tensor: Tensor, dtype: DType) -> Tensor:
                 raise ArgumentError(f"view: {tensor.dtype.name} {shape} with strides {strides} cannot be seen as {dtype.name}")
             shape = (*shape[:-1], last // other)
             strides, offset = (*[stride * own // other for stride in strides[:-1]], 1), offset * own // other
-        buffer.expose()  # two dtypes see these bytes: what is written through one is written at once
+        buffer.expose()  # two dtypes share these bytes, so writes through either are immediate
         root = tensor_of(Array.realized(buffer, contiguous_layout((buffer.nbytes // other,)), dtype))
         result = tensor_of(Array.realized(buffer, Layout(shape, strides, offset), dtype))
         shares(result, root, Layout(shape, strides, offset))
@@ -127,9 +127,9 @@ def detach(tensor: Tensor) -> Tensor:
 
 
 def share_data(tensor: Tensor, data: Tensor) -> None:
-    """Have `tensor`, which is new, be a leaf that shares the storage of `data`.
+    """Make the new `tensor` a leaf that shares the storage of `data`.
 
-    It is the root of that where nothing else is, and `data` a view of it: mostly nothing is left of `data` soon.
+    If `data` is a root without views, `tensor` becomes the root and `data` a view of it, as `data` usually dies soon.
     """
     with LOCK:
         array = array_of(data)
@@ -147,11 +147,11 @@ def share_data(tensor: Tensor, data: Tensor) -> None:
 def memory_of(tensor: Tensor) -> Memory:
     """The memory of the tensor's elements in its storage, computed now if pending. Roots are contiguous."""
     value_looked_at()
-    array_of(tensor)  # a view whose root was written to looks again
+    array_of(tensor)  # refreshes a view whose root was written to
     root = tensor if tensor._base is None else tensor._base
     memory = realize(root._array)
     if not memory.buffer.shared:
-        # Views made while the root was pending hold values of their own: from now on they look at what the outside writes.
+        # Views made while the root was pending have values of their own: from now on they must see writes from outside.
         root._changes += SHOWN
     return memory if root is tensor else memory.at(tensor.layout, tensor.dtype, root.dtype)
 
