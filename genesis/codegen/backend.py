@@ -1,4 +1,4 @@
-"""Backends: they assemble programs from schedules, one for each type of device."""
+"""Backends assemble programs from schedules, one for each type of device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from genesis.runtime.devices import Device
 
 
 class Backend(NamedTuple):
-    """`target(threads, planned_threads, device)` is what lowering has to know.
+    """`target(threads, planned_threads, device)` is the target of lowering.
 
     `assemble(nodes, schedule, slot_format, arena_slot, output_slot, scalar_slot, threads, device)` returns the segments and the
     bytes of the arena. Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
@@ -31,7 +31,7 @@ _CPU = Backend(
 
 def backend_of(device: Device) -> Backend:
     """The backend of `device`; that of CUDA is imported at its first use."""
-    # numba-cuda and the driver's bindings are not even looked for in a process that uses no GPU.
+    # A process that uses no GPU does not even look for numba-cuda and the driver's bindings.
     if device.type == "cpu":
         return _CPU
     cuda = import_module("genesis.codegen.cuda.program")

@@ -1,4 +1,4 @@
-"""A backend's result: segments of launches with host calls between them, and the slots that each run fills in."""
+"""The result of a backend: segments of launches with host calls between them, and the slots that each run fills."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from genesis.runtime.native import BlockWord, Completion, Fault, Slot
 class DeviceProgram(Protocol):
     """Launches in order.
 
-    `sources` are the texts of their functions, if they have any; `refused` is the reason why a GPU submits them one by one, if
-    no graph could capture them.
+    `sources` are the texts of their functions, if any; `refused` is the reason why a GPU submits them one by one, if no graph
+    could capture them.
     """
 
     @property
@@ -29,7 +29,8 @@ class DeviceProgram(Protocol):
     def refused(self) -> str: ...
 
     def run(self, values: Sequence[int | float], completion: Completion = ...) -> Fault | None:
-        """Run all with these slot values; the fault that a kernel reported, if any. `completion` becomes true at the end."""
+        """Run all launches with these slot values; returns the fault that a kernel reported, if any. `completion` is set at the
+        end."""
 
     def seconds(self) -> list[float]:
         """The seconds of each launch in the latest run."""
@@ -44,9 +45,9 @@ class Segment(NamedTuple):
 
 
 class SlotMap:
-    """From a value to the argument word with its address: a slot that each run fills in, and an offset."""
+    """Maps a value to the argument word of its address: a slot that each run fills, and an offset."""
 
-    is_portable = False  # the program is to run in other processes, which have no addresses of this one
+    is_portable = False  # whether the program runs in other processes, so addresses of this one are invalid
 
     def __init__(
         self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
@@ -55,35 +56,35 @@ class SlotMap:
         self.arena_slot = arena_slot
         self.output_slot = output_slot
         self.scalar_slot = scalar_slot
-        self.keep: list[object] = []  # memory that argument words point to: it lives as long as the program
+        self.keep: list[object] = []  # memory that argument words point to, kept alive with the program
         self.streamed = streamed
         self.workspace_bytes = 0
         self._made: dict[object, Any] = {}
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:
-        """What `make` makes, the same for all launches that name it by `key`."""
+        """The result of `make`, shared by all launches with this `key`."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
 
     def room(self, nbytes: int) -> BlockWord:
-        """Memory of the program's own, zeros at first."""
+        """Memory owned by the program, zeroed."""
         memory = array("q", [0]) * -(-nbytes // 8)
         self.keep.append(memory)
         return memory.buffer_info()[0]
 
     def table(self, values: np.ndarray) -> BlockWord:
-        """Numbers that kernels read."""
+        """A constant table that kernels read."""
         self.keep.append(values)
         return int(values.ctypes.data)
 
     def workspace(self, nbytes: int) -> Slot:
-        """Memory behind the arena, for the length of a launch."""
-        # One workspace for all launches: they run one after the other.
+        """Memory after the arena, for the duration of a launch."""
+        # Launches run one after the other, so they share one workspace.
         return self._behind_arena(0, nbytes)
 
     def workspaces(self) -> Callable[[int, int], Slot]:
-        """Parts of that workspace, one after the other: a function of a part's number and bytes, which finds the same again."""
+        """Consecutive parts of that workspace: a function of a part's number and bytes, which returns a known part again."""
         taken = 0
 
         @cache

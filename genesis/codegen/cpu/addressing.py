@@ -1,9 +1,9 @@
 """Addresses of memory accesses: the first lane's element, the stride between lanes, and the wide accesses of unrolled axes.
 
-Unrolled axes are short ones whose points are written one after the other in the innermost loop, and blocks of contractions. A
-short axis holds the elements that a vector steps over, such as the 2 x 2 of a pooling or the 3 of a colour: its points share
-one wide load, which is taken apart, and one wide store. A block is a few neighbours along a kept axis of a sum of products:
-what one of them has loaded serves the others.
+Unrolled axes are short axes, whose points are unrolled in the innermost loop, and blocks of contractions. A short axis covers
+the elements that a strided vector skips, such as the 2 x 2 of a pooling or the 3 of a colour: its points share one wide load,
+which is deinterleaved, and one wide store. A block is a few neighbours along a kept axis of a sum of products, which share
+loads.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from genesis.codegen.cpu.registers import I64
 from genesis.ir.annotations import Key
 from genesis.lower.kernel import Access, Instruction
 
-# Accesses that go through memory alike from which on all share one offset, and each has its start alone: with a pointer for
-# each, a transform with 16 loads and 16 stores kept 32 on the stack, and moved them all in every loop.
+# From so many accesses with equal strides on, all share one offset register, beside a base each. With a pointer for each, a
+# transform with 16 loads and 16 stores kept 32 of them on the stack, and advanced them all in every loop.
 MANY = 8
 
 
 def address(nest: Nest, access: Access, without: Collection[int] = ()) -> ir.Value:
-    """The address of the first lane's element; the axes `without` add nothing.
+    """The address of the first lane's element; axes in `without` are left out.
 
-    Each loop's term is added where its index is bound, outside the loops within.
+    Each loop's term is added where its index is bound, outside of inner loops.
     """
     pointer = nest.words[access.pointer]
     terms: dict[int, list[tuple[int, int | str]]] = {}
@@ -37,7 +37,7 @@ def address(nest: Nest, access: Access, without: Collection[int] = ()) -> ir.Val
     if nest.alike[access.strides] >= MANY:
         pointer = nest.lanes.element_pointer(pointer, _whole_offset(nest, terms), access.dtype.name)
         terms = {}
-    for level in sorted(terms):  # one offset for all that go alike
+    for level in sorted(terms):  # one offset for all accesses with equal strides
         offset = nest.once(level, ("offset", *terms[level]), partial(_sum_of, nest, terms[level]))
         moved = partial(nest.lanes.element_pointer, pointer, offset, access.dtype.name)
         pointer = nest.once(level, ("start", id(access)), moved)
@@ -98,7 +98,7 @@ def flat_index(nest: Nest, access: Access) -> ir.Value:
 
 
 def _offset(nest: Nest, access: Access) -> ir.Value:
-    """The part of the element's number that all lanes share."""
+    """The uniform part of the element's number."""
     b = nest.builder
     total: ir.Value | None = None
     for axis, stride in enumerate(access.strides):
@@ -110,7 +110,7 @@ def _offset(nest: Nest, access: Access) -> ir.Value:
 
 
 def at_each_point(nest: Nest, axes: Sequence[int], body: Callable[[], None]) -> None:
-    """`body` at each point of the unrolled `axes`; then the wide stores that the points have filled."""
+    """Run `body` at each point of the unrolled `axes`, then emit the wide stores that the points have filled."""
     for point in product(*(range(nest.unrolled[axis]) for axis in axes)):
         nest.point = dict(zip(axes, point, strict=True))
         for axis, position in nest.point.items():
@@ -126,7 +126,7 @@ def at_each_point(nest: Nest, axes: Sequence[int], body: Callable[[], None]) -> 
 
 
 def load_strided(nest: Nest, i: Instruction, stride: int) -> ir.Value:
-    """Load `i` at the point at hand, lanes `stride` apart: a part of a wide load, which the first of its points makes."""
+    """Load `i` at the present point, lanes `stride` apart: a part of a wide load, which its first point emits."""
     key, start, offset, offsets = _wide_access(nest, i, stride)
     wide = next((scope[key] for scope in reversed(nest.scopes) if key in scope), None)
     if wide is None:
@@ -135,13 +135,13 @@ def load_strided(nest: Nest, i: Instruction, stride: int) -> ir.Value:
 
 
 def store_strided(nest: Nest, i: Instruction, value: ir.Value, stride: int) -> None:
-    """Store `value` at the point at hand, lanes `stride` apart, once all points of the wide store have their values."""
+    """Store `value` at the present point, lanes `stride` apart; the last point of the wide store emits it."""
     key, start, offset, _ = _wide_access(nest, i, stride)
     nest.pending_stores.setdefault(key, PendingStore(start, stride, i.dtype.name, {})).values[offset] = value
 
 
 def _wide_access(nest: Nest, i: Instruction, stride: int) -> tuple[Key, ir.Value, int, list[int]]:
-    """The wide access that the point at hand shares with its neighbours: its key and start, the point's offset, all offsets."""
+    """The wide access of the present point and its neighbours: its key and start, the point's offset, all offsets."""
     assert i.access is not None
     beside = [axis for axis in nest.kernel.unrolled if axis in nest.point and i.access.strides[axis] == 1]
     group, offset = divmod(sum(nest.point[axis] for axis in beside), stride)

@@ -68,7 +68,7 @@ class Arithmetic:
         return self._integer_power(x, y)
 
     def _integer_power(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        """By squaring, wrapping around; a negative exponent gives 0 but for bases 1 and -1."""
+        """Powers by squaring, which wrap; a negative exponent gives 0 except for bases 1 and -1."""
         b, dtype = self.lanes, self.dtype
         bits = REGISTER_TYPE[dtype].width.bit_length() - 1
         result: ir.Value = b.constant(dtype, 1)

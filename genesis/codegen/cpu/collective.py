@@ -21,7 +21,7 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
 def launches(
     nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch]:
-    """The launches of a call, on operands in row-major order: of what it starts, and of what it waits for."""
+    """The launches of a call, on row-major operands: those that start it, and those that wait for it."""
     blocks = slots.once(("collective", call.node), lambda: _blocks(nodes[call.node], call, slots))
     how = {"start": STARTS, "wait": AWAITS, "": STARTS | AWAITS}[call.phase]
     if how == STARTS:

@@ -1,4 +1,4 @@
-"""Complex numbers between memory, where parts lie side by side, and registers, where each has its own."""
+"""Loads and stores of complex numbers: interleaved parts in memory, a register for each part."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load_pair(
 def store_pair(
     lanes: Lanes, z: Pair, start: ir.Value, stride: int | ir.Value, dtype: str, mask: ir.Value | None
 ) -> None:
-    """Store a number for each lane, `stride` apart from `start` on; neighbours are `Lanes.wide_store`'s."""
+    """Store a number for each lane, `stride` apart from `start` on; adjacent ones take `Lanes.wide_store`."""
     part = PART[dtype]
     if stride == 0:
         for k, value in enumerate(z):

@@ -33,7 +33,7 @@ def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingP
     _leave_copies_in_place(nest)
     hoist(nest, [n for n in kernel.needed(kernel.targets()) if "fault" not in _words_of(kernel, n)])
     if kernel.has_totals:
-        # Shares, not workers, have partial results: which worker was late changes no bit.
+        # Partial results are per share, not per worker, so scheduling changes no bit.
         with nest.loop(nest.lo, nest.hi) as share:
             _share(nest, share)
     else:
@@ -45,13 +45,13 @@ def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingP
 
 
 def _words_of(kernel: Kernel, n: int) -> set[str]:
-    """The kinds of words that instruction `n` reads: what may fail does so only where there are points."""
+    """The kinds of words that instruction `n` reads."""
     words = dict(kernel.instructions[n].attrs).get("words", "")
     return {kernel.words[int(word[1:])].kind for word in words.split(",") if word}
 
 
 def _leave_copies_in_place(nest: Nest) -> None:
-    """Return at once from a copy of memory to where it lies: what is written into an input has no more to copy."""
+    """Return immediately from a copy of memory onto itself, as of an input that is donated to a write."""
     kernel = nest.kernel
     moves = [i for i in kernel.instructions if i.name != "clone"]
     if [i.name for i in moves] != ["load", "store"] or moves[0].dtype is not moves[1].dtype:
@@ -87,7 +87,7 @@ def emit_finish(kernel: Kernel, width: int) -> str:
     for n in nest.finals:
         nest.scopes[-1][nest.key(n)] = nest.lanes.round_to(kernel.instructions[n].dtype.name, results[n].value())
     stores = [i for i in kernel.instructions if i.name == "store" and i.level == "final"]
-    # Reads come first: a result may alias an input. A loss once landed on a one-element bias before the bias was read.
+    # Reads come first, as a result may alias an input: a loss may have the memory of a one-element bias.
     for i in stores:
         value_of(nest, i.args[0])
     for i in stores:
@@ -97,13 +97,13 @@ def emit_finish(kernel: Kernel, width: int) -> str:
 
 
 def _share(nest: Nest, share: ir.Value) -> None:
-    """A share of the items, with its own partial results: they are the same whichever worker computes it."""
+    """A share of the items, with its own partial results, which do not depend on the worker that computes it."""
     b = nest.builder
     nest.share = share
-    # The bounds of a share depend on its number alone, so partial results do not depend on who computes them.
+    # The bounds of a share depend on its number alone.
     items, shares = (nest.words[nest.word_of(kind)] for kind in ("items", "shares"))
     first, last = (b.udiv(b.mul(items, s), shares) for s in (share, b.add(share, I64(1))))
-    # Four shares per worker: sums of 4M numbers after a pause take 0.47 ms, where one each took 0.60.
+    # Four shares per worker: sums of 4M numbers after a pause take 0.47 ms; with one each, 0.60.
     totals = {n: _accumulator(nest, n) for n in nest.finals}
     clear_columns(nest)
     _items(nest, first, last, totals)
@@ -114,7 +114,7 @@ def _share(nest: Nest, share: ir.Value) -> None:
 
 
 def _items(nest: Nest, first: ir.Value, last: ir.Value, totals: dict[int, Accumulator]) -> None:
-    """The items in order; reductions over all of them go into `totals`."""
+    """Emit the items in order; reductions over all of them go into `totals`."""
     kernel = nest.kernel
     with _item_loops(nest, first, last):
         start, end = nest.lane_range = nest.item_range
@@ -135,7 +135,7 @@ def _items(nest: Nest, first: ir.Value, last: ir.Value, totals: dict[int, Accumu
 
 
 def _tiles_of_item(nest: Nest, body: Callable[[], None]) -> None:
-    """`body` at each position of an item: one, or several along a kept axis that is tiled."""
+    """Run `body` at each point of an item: one, or several along a tiled kept axis."""
     if nest.kernel.tiled in nest.kernel.outer:
         through_tiles(nest, *nest.tiled_range, nest.kernel.instructions, body)
     else:
@@ -208,7 +208,7 @@ def _bind_item(nest: Nest, axis: int, position: ir.Value) -> None:
         size = I64(_size(nest, axis))
         position = b.mul(position, size)
         nest.tiled_range = position, _least(nest, b.add(position, size), extent)
-    elif axis in nest.blocks:  # the last block overlaps the one before, and computes the same values again
+    elif axis in nest.blocks:  # the last block overlaps the previous one, and recomputes the same values
         size = I64(_size(nest, axis))
         nest.block_start[axis] = _least(nest, b.mul(position, size), b.sub(extent, size))
         nest.level[axis] = len(nest.scopes) - 1
@@ -221,7 +221,7 @@ def _least(nest: Nest, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Value) -> None:
-    """One point of the kept axes, or a vector of them: the passes, then what depends on them."""
+    """Emit one point of the kept axes, or a vector of points: the passes, then what depends on them."""
     kernel = nest.kernel
     for step in kernel.steps:
         nest.step = step
@@ -238,14 +238,14 @@ def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Va
 
 
 class _Pass:
-    """One pass over the reduced axes, for the kept point at hand: `targets` are the reductions and effects that it computes."""
+    """One pass over the reduced axes, for the present kept point: `targets` are its reductions and effects."""
 
     def __init__(self, nest: Nest, targets: Sequence[int], totals: dict[int, Accumulator]) -> None:
         kernel = nest.kernel
         self.nest, self.targets, self.totals = nest, targets, totals
         self.needed = kernel.needed(targets)
         self.scans = {n: _accumulator(nest, n) for n in targets if kernel.instructions[n].name == "scan"}
-        self.running: dict[tuple[int, ...], Accumulator] = {}  # the reductions of this pass, by the key of their value
+        self.running: dict[tuple[int, ...], Accumulator] = {}  # the reductions of this pass, by value key
         at_each_point(nest, nest.kept_unrolled, self._begin)
 
     def _begin(self) -> None:

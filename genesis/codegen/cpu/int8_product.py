@@ -68,7 +68,7 @@ def _lanes() -> int:
 
 
 def _chunk() -> int:
-    """The terms that one instruction takes."""
+    """The terms of one instruction."""
     return 2 * _lanes()
 
 
@@ -83,7 +83,7 @@ def _product_source(biased: bool) -> KernelSource:
 
 
 class _Kernel:
-    """A kernel under construction, and its arguments by name."""
+    """A kernel under construction, with its arguments by name."""
 
     def __init__(self, name: str, words: Sequence[str], lanes: int) -> None:
         self.module = ir.Module(name)
@@ -122,7 +122,7 @@ def _quantize_ir(name: str, lanes_of: int) -> str:
         begin = builder.mul(row, terms)
 
         def magnitudes(column: ir.Value, mask: ir.Value | None) -> None:
-            # As integers, magnitudes of floats are ordered as they are, and NaN is the largest.
+            # The bits of floats' magnitudes, as integers, have the same order, and NaN is the largest.
             x = lanes.load(kernel.at("source", builder.add(begin, column), "float32"), "float32", mask)
             bits = lanes.bitcast_to_int(lanes.absolute(x))
             builder.store(lanes.maximum(builder.load(slot), bits, "int32"), slot)
@@ -173,7 +173,7 @@ def _product_ir(name: str, lanes: int, biased: bool) -> str:
 
 
 class _Tile:
-    """Emits the code of a few rows times a few columns; of columns past the last, the last is computed again."""
+    """Emits a few rows times a few columns; columns past the end repeat the last one."""
 
     def __init__(self, kernel: _Kernel, rows: int, columns: int, biased: bool) -> None:
         self.kernel, self.builder, self.lanes = kernel, kernel.builder, kernel.lanes
@@ -200,7 +200,7 @@ class _Tile:
         with counted(builder, I64(0), whole, self.chunk) as term:
             self._ask_for(weights[0], term)
             self._add(term, integers, [self.lanes.element_pointer(weight, term, "int8") for weight in weights])
-        with counted(builder, whole, given["terms"], self.chunk) as term:  # the rest, if there is one; behind rows lie zeros
+        with counted(builder, whole, given["terms"], self.chunk) as term:  # the rest; rows are padded with zeros
             for weight, rest in zip(weights, self.rests, strict=True):
                 with counted(builder, term, given["terms"]) as at:
                     byte = self.lanes.load_uniform(self.lanes.element_pointer(weight, at, "int8"), "int8")
@@ -211,7 +211,7 @@ class _Tile:
             self._store(number, rows[n // self.columns], columns[n % self.columns])
 
     def _ask_for(self, weights: ir.Value, term: ir.Value) -> None:
-        """Prefetch as many bytes as a chunk takes of all columns, which lie end to end."""
+        """Prefetch a chunk's bytes of all columns, which are contiguous."""
         start = self.builder.add(self.builder.mul(term, I64(self.columns)), I64(AHEAD))
         for line in range(0, self.columns * self.chunk, LINE):
             self.lanes.prefetch(self.lanes.element_pointer(weights, self.builder.add(start, I64(line)), "int8"))

@@ -13,11 +13,12 @@ from genesis.lower.kernel import KernelArg
 from genesis.lower.stages import Product
 from genesis.runtime.native import FAULT, Addresses, BlockWord, Slot, Symbol
 
-ROOM = 64  # numbers behind a share's sums of columns, as many as the widest vectors have
+ROOM = 64  # numbers of padding after a share's column sums: the widest vector
 
 
 class Work(NamedTuple):
-    """How a call is divided: `items`, which are `blocks` along the lane axis of `lanes` each; `shares` have partial results."""
+    """The division of a call: `items`, of which `blocks` along the lane axis have `lanes` each; `shares` have partial
+    results."""
 
     lanes: int
     blocks: int

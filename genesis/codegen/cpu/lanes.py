@@ -1,4 +1,4 @@
-"""The vocabulary in which CPU kernels are written: vectors with conversion, division that never traps, access to memory."""
+"""The vector operations that CPU kernels are emitted with: conversion, division that never traps, memory access."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Lanes(Vectors):
         return self.select(below, int(least), self.select(above, (1 << bits) - 1, whole))
 
     def round_to(self, dtype: str, x: ir.Value) -> ir.Value:
-        """A float32 value rounded half to even to the precision of float16 or bfloat16; for another dtype, as it is."""
+        """A float32 value rounded half to even to the precision of float16 or bfloat16; unchanged for another dtype."""
         if dtype == "float16":
             return self.builder.fpext(self._float16(x), x.type)
         if dtype == "bfloat16":
@@ -71,7 +71,7 @@ class Lanes(Vectors):
         return x
 
     def _float16(self, x: ir.Value) -> ir.Value:
-        """A float32 value as half, by a processor's instruction.
+        """A float32 value as half, by the processor's instruction.
 
         Without the fence LLVM joins this with an earlier truncation of float64: that is a call of `__truncdfhf2`, which is not
         linked, and aborts the process.
@@ -118,7 +118,7 @@ class Lanes(Vectors):
         opposed = self._opposed(rest, b, dtype)
         quotient = self.select(opposed, self.subtract(quotient, 1.0), quotient)
         floored = self.floor(quotient)
-        # (a - rest) / b is rounded, so it may lie just below the integer that it stands for.
+        # (a - rest) / b is rounded, so it may be just below the exact integer.
         nearly_next = self.compare(">", self.subtract(quotient, floored), 0.5, dtype)
         floored = self.select(nearly_next, self.add(floored, 1.0), floored)
         ratio = self.divide(a, b)
@@ -159,14 +159,13 @@ class Lanes(Vectors):
         return self.divide_integers(a, b, dtype)[1]
 
     def _opposed(self, rest: ir.Value, divisor: ir.Value, dtype: str) -> ir.Value:
-        """Where a non-zero remainder lies on the other side of zero from the divisor."""
+        """Where a nonzero remainder has the opposite sign of the divisor."""
         unequal = self.logical_xor(self.compare("<", rest, 0, dtype), self.compare("<", divisor, 0, dtype))
         return self.logical_and(unequal, self.compare("!=", rest, 0, dtype))
 
     def divide_integers(self, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
         """The truncated quotient and its remainder."""
-        # x86 traps on division by 0, which lanes outside a mask may hold, and of the least integer by -1: neither divisor
-        # reaches the instruction.
+        # x86 traps on division by 0, which masked lanes may hold, and of the least integer by -1: such divisors are replaced.
         if dtype in UNSIGNED:
             quotient = self.builder.udiv(a, self.select(self.compare("==", b, 0, dtype), 1, b))
         else:
@@ -178,8 +177,8 @@ class Lanes(Vectors):
 
     # ---- memory ----
 
-    # No lane outside a mask touches memory: a row's last vector may reach into an unmapped page. Alignment is that of one
-    # element, since views begin anywhere.
+    # Invariant: no masked lane touches memory, as a row's last vector may reach into an unmapped page. Alignment is that of one
+    # element, as views begin anywhere.
 
     def element_pointer(self, base: ir.Value, index: Value, dtype: str) -> ir.Value:
         """The address of element `index` of an array of `dtype`; a varying index gives a pointer for each lane."""
@@ -189,18 +188,18 @@ class Lanes(Vectors):
         return self.builder.gep(base, [index], inbounds=True, source_etype=MEMORY_TYPE[dtype])
 
     def prefetch(self, pointer: ir.Value, *, to_write: bool = False) -> None:
-        """Ask for a line of memory, which need not be any's."""
+        """Prefetch a line of memory; any address is allowed."""
         self.intrinsic("prefetch", ir.VoidType(), [pointer, I32(int(to_write)), I32(3), I32(1)], overloads=(POINTER,))
 
     def load(self, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
-        """`width` adjacent elements; lanes outside `mask` are not read and hold 0."""
+        """Load `width` adjacent elements; masked lanes are not read and are 0."""
         memory = ir.VectorType(MEMORY_TYPE[dtype], self.width)
         if mask is None:
             return self.from_memory(self.builder.load(pointer, align=SIZE[memory.element], typ=memory), dtype)
         return self.from_memory(self._masked("load", memory, [pointer, mask, zero(memory)], memory, 0), dtype)
 
     def load_reversed(self, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
-        """`width` adjacent elements, that at `pointer` first and the others before it; lanes as in `load`."""
+        """Load `width` adjacent elements in reverse, the one at `pointer` first; masked lanes as in `load`."""
         first = self.element_pointer(pointer, 1 - self.width, dtype)
         return self._backwards(self.load(first, dtype, None if mask is None else self._backwards(mask)))
 
@@ -212,9 +211,9 @@ class Lanes(Vectors):
         return self.from_memory(self.builder.load(pointer, align=SIZE[memory], typ=memory), dtype)
 
     def gather(self, base: ir.Value, element_offsets: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
-        """The elements `base[element_offsets]`; lanes outside `mask`, which has the first one, are not read and hold 0."""
-        # One by one: processors' own gathers are no faster, and far slower where microcode keeps them from leaking data.
-        # Cascade Lake, 16 floats from the first cache by offsets of 64 bits: 13 ns, by a gather 22.
+        """Load `base[element_offsets]`; masked lanes are not read and are 0. The first lane is never masked."""
+        # One by one: gather instructions are no faster, and far slower with microcode against data leaks. Cascade Lake, 16
+        # floats from the first-level cache by 64-bit offsets: 13 ns, by a gather 22.
         b, offsets, memory = self.builder, self.splat(element_offsets), MEMORY_TYPE[dtype]
         if mask is not None:
             offsets = self.select(mask, offsets, self.extract(offsets, 0))
@@ -229,7 +228,7 @@ class Lanes(Vectors):
     def store(
         self, x: ir.Value, pointer: ir.Value, dtype: str, mask: ir.Value | None = None, *, past_caches: bool = False
     ) -> None:
-        """Store adjacent elements; lanes outside `mask` are not written. `past_caches` wants `pointer` aligned to 64."""
+        """Store adjacent elements; masked lanes are not written. `past_caches` requires `pointer` aligned to 64 bytes."""
         x = self.to_memory(self.splat(x), dtype)
         if past_caches:
             self._store_past_caches(x, pointer)
@@ -249,7 +248,7 @@ class Lanes(Vectors):
     def scatter_store(
         self, x: ir.Value, base: ir.Value, element_offsets: ir.Value, dtype: str, mask: ir.Value | None = None
     ) -> None:
-        """To `base[element_offsets]`, in lane order where offsets meet; lanes outside `mask` are not written."""
+        """Store to `base[element_offsets]`; of equal offsets the last lane wins. Masked lanes are not written."""
         x = self.to_memory(self.splat(x), dtype)
         pointers = self.element_pointer(base, self.splat(element_offsets), dtype)
         self._masked("scatter", ir.VoidType(), [x, pointers, self._whole(mask)], x.type, 1)
@@ -257,8 +256,8 @@ class Lanes(Vectors):
     def wide_load(
         self, pointer: ir.Value, dtype: str, stride: int, offsets: Collection[int], mask: ir.Value | None = None
     ) -> ir.Value:
-        """`stride` times `width` adjacent elements, from which `strided` takes each lane's, `offsets` from its first; no other
-        elements are read.
+        """Load `stride` times `width` adjacent elements, from which `strided` takes each lane's; only elements at `offsets`
+        within each lane's group are read.
         """
         memory = ir.VectorType(MEMORY_TYPE[dtype], self.width * stride)
         chosen = self._spread_mask(stride, offsets, mask)
@@ -267,7 +266,7 @@ class Lanes(Vectors):
         return self._masked("load", memory, [pointer, chosen, zero(memory)], memory, 0)
 
     def strided(self, wide: ir.Value, dtype: str, stride: int, offset: int) -> ir.Value:
-        """Every `stride`-th element of a wide load, from number `offset` on."""
+        """Every `stride`-th element of a wide load, beginning with number `offset`."""
         every = constants(I32, range(offset, self.width * stride, stride))
         return self.from_memory(self.builder.shuffle_vector(wide, wide, every), dtype)
 
@@ -275,9 +274,9 @@ class Lanes(Vectors):
         self, values: Mapping[int, ir.Value], pointer: ir.Value, dtype: str, stride: int, mask: ir.Value | None = None,
         *, past_caches: bool = False,
     ) -> None:
-        """`values[offset]` to every `stride`-th element from number `offset` on; others are not written.
+        """Store `values[offset]` to every `stride`-th element, beginning with number `offset`; others are not written.
 
-        `past_caches` wants all of them, and `pointer` aligned to 64.
+        `past_caches` requires all offsets, and `pointer` aligned to 64 bytes.
         """
         found = {offset: self.to_memory(self.splat(x), dtype) for offset, x in values.items()}
         element = next(iter(found.values())).type.element
@@ -296,7 +295,7 @@ class Lanes(Vectors):
             self._masked("store", ir.VoidType(), [wide, pointer, chosen], wide.type, 1)
 
     def _spread_mask(self, stride: int, offsets: Collection[int], mask: ir.Value | None) -> ir.Value | None:
-        """`mask` for a wide vector of which the elements at `offsets` of each lane count; None for all."""
+        """`mask` widened to the elements at `offsets` of each lane; None if all are included."""
         count = self.width * stride
         if mask is not None:
             mask = self.builder.shuffle_vector(mask, mask, constants(I32, [n // stride for n in range(count)]))

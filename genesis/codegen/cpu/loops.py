@@ -1,9 +1,9 @@
 """From a Loop to launches: its items are tiles; each worker has its own argument blocks for the calls inside.
 
-A call runs on the items of one tile. Values private to the loop exist one tile at a time; kernels address them as if whole, so
-for each tile the address is moved back by the tile's distance from the first one. A loop that adds up over its tiles has as
-many chunks as partial sums, and a chunk has what a worker has elsewhere. A second kernel adds them up in order: the same bits
-every time, however many workers there are.
+A call runs on the items of one tile. Values private to the loop exist one tile at a time. Kernels address them as if whole, so
+their address is moved back by the tile's distance from the first tile. A loop with sums over its tiles has one chunk per
+partial sum, with argument blocks per chunk instead of per worker. A second kernel adds the partial sums in order, so results do
+not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def loop_launches(
     nodes: Sequence[Node], loop: Loop, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch]:
     """The launch of a loop by up to `threads` workers, and the launches that combine partial sums."""
-    # Scores are never whole in memory: gradients of 4096 tokens of 64 numbers take 16 MB beside the operands, not 200.
+    # Scores are never fully materialized: gradients of 4096 tokens of 64 numbers take 16 MB beside the operands, not 200.
     workers = min(threads, loop.partials or loop.tiles)
     copies = loop.partials or workers
     products = [call for call in loop.calls if isinstance(call, Product)]
@@ -82,7 +82,7 @@ def loop_launches(
         tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (copy, copies, share)))
         for copy in range(copies)
     )
-    # With sums the first tile of each chunk writes its partial sum; otherwise tiles go to whichever worker is free.
+    # With sums, the first tile of each chunk writes its partial sum; without, any free worker takes a tile.
     block = Block((len(loop.calls), table), loop.tiles)
     launches = [NativeLaunch(addresses[LOOP.symbol], [block], workers, numbered=loop.partials)]
     for value in loop.sums if copies > 1 else ():
@@ -98,8 +98,8 @@ def _call(
     nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, slots: SlotMap, addresses: Addresses,
     copy_of: tuple[int, int, int],
 ) -> tuple[BlockWord, ...]:
-    """One entry of the table of a worker, or of a partial sum (its number, how many there are, the workspace that products give
-    each): kernel, words, items of a tile, items, number of patches, patches.
+    """An entry in the table of a worker, or of a partial sum (its number, their count, the workspace of products for each):
+    kernel, words, items of a tile, items, number of patches, patches.
     """
     copy, copies, share = copy_of
     patches: list[BlockWord] = []
@@ -118,7 +118,7 @@ def _call(
         a, b, c = (address(WORDS.index(name), x.value, x.layout.offset * dtype.itemsize) for name, x in matrices)
         cut = _panels(loop, call)
         begins = product.NEVER
-        # The first items write, later ones add: no product per image in memory (a CNN step 24.5 to 23.9 ms).
+        # The first items write, later ones add, so products per image are not stored (a CNN step 24.5 to 23.9 ms).
         if call.summed:
             if copies > 1:
                 c = slots.partial_sum(call.node, copy, nodes[call.node].nbytes)
@@ -138,7 +138,7 @@ def _call(
 
 
 def _of_tile(loop: Loop, items: int) -> int:
-    """How many of a call's items a tile takes: those of its points, or one that is the whole tile's."""
+    """The number of a call's items in a tile: those of its points, or one for the whole tile."""
     return items * loop.tile // loop.points if items >= loop.points else 1
 
 
@@ -156,7 +156,7 @@ def blocks_in_loop(loop: Loop, call: KernelCall) -> dict[int, int]:
     kernel = call.kernel
     if kernel.factors is None or not kernel.outer:
         return {}
-    # Windows of depthwise convolutions were computed row by row once their padding made them a loop.
+    # Needed for depthwise convolutions, which their padding turns into loops.
     within = list(call.extents)
     for axis, (of_points, _) in zip(kernel.outer, point_axes(call, loop.points), strict=True):
         within[axis] = within[axis] if of_points == 1 else 1
@@ -164,7 +164,7 @@ def blocks_in_loop(loop: Loop, call: KernelCall) -> dict[int, int]:
 
 
 def _lanes(loop: Loop, call: KernelCall, blocks: Mapping[int, int]) -> tuple[int, int]:
-    """The lanes of an item, and the items: all lanes of a row, or a tile's share of the only axis there is."""
+    """The lanes of an item, and the number of items: all lanes of a row, or a tile's share of a single axis."""
     kernel = call.kernel
     extent = call.extents[kernel.lane] if kernel.lane is not None else 1
     if kernel.outer:

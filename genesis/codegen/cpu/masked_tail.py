@@ -1,7 +1,7 @@
-"""Rows that a mask ends: from some lane on, a comparison of lanes' positions with a row's number is false.
+"""Rows with a masked tail: from some lane on, a comparison of lanes' positions with a number of the row is false.
 
-Behind that lane `where` gives one number, and so does what is computed of it: a row's tail takes these once, not lane by lane.
-Causal attention's scores are such rows, of which half is -inf.
+In the tail `where` gives one number, and what depends on it is uniform: computed once, not lane by lane. Causal attention's
+scores are such rows, of which half is -inf.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ LARGEST = (1 << 31) - 1
 
 
 def masked_tail(kernel: Kernel) -> int | None:
-    """The comparison that ends rows, if there is one: that lanes' positions are at most a number of the row, for a `where`."""
+    """The comparison that masks tails, if there is one: lanes' positions <= a number of the row, as the condition of a
+    `where`."""
     if not kernel.lane_is_reduced or kernel.inner or kernel.unrolled or kernel.tiled is not None:
         return None
     if any(i.name == "scan" for i in kernel.instructions):
@@ -42,7 +43,7 @@ def _ends_rows(kernel: Kernel, n: int) -> bool:
 
 
 def with_tail(nest: Nest, n: int, needed: Sequence[int], end: ir.Value, body: Callable[[], None]) -> None:
-    """`body` for each vector of a row of `end` lanes, in two loops: in the second one's lanes comparison `n` is false."""
+    """Run `body` for each vector of a row of `end` lanes, in two loops; in the second one comparison `n` is false."""
     # Causal attention of 8 heads of 1024 tokens of 64 numbers, one Cascade Lake core: 27.3 to 23.4 ms.
     b, width = nest.builder, nest.lanes.width
     first = _first_behind(nest, nest.kernel.instructions[n], end)
@@ -56,7 +57,7 @@ def with_tail(nest: Nest, n: int, needed: Sequence[int], end: ir.Value, body: Ca
 
 
 def _first_behind(nest: Nest, comparison: Instruction, end: ir.Value) -> ir.Value:
-    """The first lane from which on the comparison is false, at most `end`."""
+    """The first lane for which the comparison is false, at most `end`."""
     b = nest.builder
     position, limit = comparison.args
     access = nest.kernel.instructions[position].access
@@ -64,13 +65,13 @@ def _first_behind(nest: Nest, comparison: Instruction, end: ir.Value) -> ir.Valu
     start, last = nest.words[access.pointer], b.sext(value_of(nest, limit), I64)
     first = b.add(b.sub(last, start), I64(1))
     first = b.select(b.icmp_signed("<", first, I64(0)), I64(0), first)
-    # Positions that do not fit into 32 bits begin anew: then there is no such lane.
+    # Positions beyond 32 bits wrap: then there is no tail.
     fits = b.icmp_signed("<=", b.add(start, end), I64(LARGEST))
     return b.select(b.and_(fits, b.icmp_signed("<", first, end)), first, end)
 
 
 def _compute_once(nest: Nest, n: int, needed: Sequence[int]) -> None:
-    """Compute here what is one number in all lanes, now that comparison `n` is false."""
+    """Compute here the values that are uniform when comparison `n` is false."""
     known = nest.scopes[-1]
     known[nest.key(n)] = I1(0)
     for m in needed:

@@ -41,5 +41,5 @@ NATIVE: dict[str, Native] = {
 
 
 def native_operation(op: str) -> Native | None:
-    """What launches a host operation, if there is something."""
+    """The kernel of a host operation, if there is one."""
     return collective if PRIMITIVES[op].kind == "collective" else NATIVE.get(op)

@@ -1,4 +1,4 @@
-"""The state of a kernel's function while it is written: open loops, the axes' indices, the values computed in each loop."""
+"""The state of a kernel's function while it is emitted: open loops, indices of axes, values computed in each loop."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from genesis.codegen.cpu.vectors import counted
 from genesis.ir.annotations import Key
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
 
-# From this much work per element on, the last vector of a row runs the masked code of the others: a mask costs next to nothing
-# there, and a second copy of the body a good part of the compile time.
+# From this much work per element on, all vectors run masked code: the mask costs little then, and a second copy of the body
+# much compile time.
 HEAVY = 30
-LINE = 64  # bytes of a store past the caches
-MOST_STREAMS = 8  # stores past the caches: each fills a line in one of the ten or so buffers of a core
-# Uses of an elementary function or draw from which it is compiled once per kernel and called: inlined, sines and powers
-# dominate the compile time.
+LINE = 64  # bytes of a non-temporal store
+MOST_STREAMS = 8  # non-temporal stores: each occupies one of a core's ten or so line fill buffers
+# Uses of an elementary function or draw from which it is compiled once per kernel and called. Inlined sines and powers dominate
+# the compile time.
 # Measured: a kernel of 64 operations 113 to 32 ms.
 CALLED_FROM = 4
 KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
 
 
 class PendingStore(NamedTuple):
-    """A wide store that waits for the values of all its points, by their offsets."""
+    """A wide store that collects the values of its points, by offset."""
 
     start: ir.Value
     stride: int
@@ -41,16 +41,16 @@ class PendingStore(NamedTuple):
 
 
 class Nest:
-    """A function `void name(i64 lo, i64 hi, i64* words, i64 worker)`, and where in it code is written now.
+    """A function `void name(i64 lo, i64 hi, i64* words, i64 worker)`, and the position in it where code is emitted.
 
-    Every open loop is a scope. A value computed in a scope is valid in the loops within, and nowhere else: LLVM demands that
-    a definition dominates its uses.
+    Every open loop is a scope. Invariant: a value computed in a scope is used only there and in inner scopes, as LLVM requires
+    that definitions dominate uses.
     """
 
-    share: ir.Value  # the number of the partial results that are being accumulated
-    lane_range: tuple[ir.Value, ir.Value]  # the lanes at hand: those of an item, or within their loop of a vector
-    tiled_range: tuple[ir.Value, ir.Value]  # an item's positions along a kept axis that is tiled
-    block_origin: tuple[ir.Value, ir.Value]  # where a tile's block begins: along the tiled axis and along lanes
+    share: ir.Value  # the number of the present share of partial results
+    lane_range: tuple[ir.Value, ir.Value]  # the present lanes: of an item, or of a vector within the lane loop
+    tiled_range: tuple[ir.Value, ir.Value]  # an item's range of a tiled kept axis
+    block_origin: tuple[ir.Value, ir.Value]  # the start of a tile's block: along the tiled axis and along lanes
 
     def __init__(self, kernel: Kernel, name: str, width: int, blocks: Mapping[int, int]) -> None:
         self.kernel = kernel
@@ -79,7 +79,7 @@ class Nest:
         self.bound: set[int] = set()
         self.level: dict[int, int] = {}  # axis -> the scope it was bound in
         self.mask: ir.Value | None = None
-        self.whole: ir.Value | None = None  # whether all lanes of the mask are set, where most often they are
+        self.whole: ir.Value | None = None  # in masked loops, whether all lanes of the mask are set
         self.step = 0  # the number of the pass
         # Expensive values that a later pass reads again are saved in memory by the first pass that computes them.
         # Measured, with four registers in reductions: softmax of 2048 x 2048 1.64 to 1.08 ms.
@@ -89,7 +89,7 @@ class Nest:
         self.unrolled = {axis: {**kernel.unrolled, **blocks}[axis] for axis in sorted({*kernel.unrolled, *blocks})}
         self.kept_unrolled = [axis for axis in self.unrolled if not kernel.axes[axis][1]]
         self.block_start: dict[int, ir.Value] = {}  # axis of a block -> its first position
-        self.point: dict[int, int] = {}  # unrolled axis -> the position that is being written
+        self.point: dict[int, int] = {}  # unrolled axis -> its present index
         self.pending_stores: dict[Key, PendingStore] = {}
         self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
@@ -115,9 +115,9 @@ class Nest:
         return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
 
     def _stream(self, store: Instruction, target: int) -> ir.Value:
-        """1 if a store goes past the caches: a large output that nobody reads soon."""
-        # Not where it overwrites an input of this kernel: its lines are in the caches already, and a store past them would
-        # first write them back. Whether addresses coincide is known to the launch alone.
+        """1 if a store bypasses the caches: to a large output that is not read soon."""
+        # Not where it overwrites an input of this kernel: the lines are cached already, and a non-temporal store would first
+        # write them back. Only at run time is it known whether addresses coincide.
         # Measured: silu(a * b + c) 2.24 to 1.82 ms, the gradient of softmax 2.15 to 1.46 (2048 x 2048).
         b, wanted = self.builder, self.named(store.attr("stream"))
         for pointer in {i.access.pointer for i in self.kernel.instructions if i.name == "load" and i.access is not None}:
@@ -132,7 +132,7 @@ class Nest:
         """`for i in range(start, end, step)`. Values of the body are invalid after it; accumulators live on the stack."""
         before = self.builder.block
         with counted(self.builder, start, end, step, flags=["nsw"]) as i:
-            # Inside a new scope: `once` looks for the scopes further out, and writes before the loops entered from them.
+            # In a new scope: `once` searches outer scopes, and emits before the loops entered from them.
             self.scopes.append({})
             self.entered.append(before)
             yield i
@@ -141,7 +141,7 @@ class Nest:
 
     @contextmanager
     def branch(self, condition: ir.Value) -> Iterator[None]:
-        """Code that runs on a condition, with a scope of its own."""
+        """Conditional code, with a scope of its own."""
         before = self.builder.block
         with self.builder.if_then(condition):
             self.scopes.append({})
@@ -172,9 +172,8 @@ class Nest:
 
     def lane_loop(self, start: ir.Value, end: ir.Value, body: Callable[[], None]) -> None:
         """`body` for each vector of the lane axis in [start, end)."""
-        # A heavy body is emitted once, masked. A light one is emitted unmasked for whole vectors and masked for the rest; where
-        # a vector spans multiple registers and the rest fits into one, as in short rows, a third copy computes that register
-        # alone.
+        # A heavy body is emitted once, masked. A light one is emitted unmasked for whole vectors and masked for the rest. If a
+        # vector spans several registers, a third copy handles a rest that fits one register, as in short rows.
         lane, b, width = self.kernel.lane, self.builder, self.lanes.width
         assert lane is not None
         if self.kernel.work >= HEAVY:
@@ -202,7 +201,7 @@ class Nest:
 
     def _masked(self, count: ir.Value, body: Callable[[], None]) -> None:
         """`body` for the first `count` lanes."""
-        # In 32 bits the comparison with the lanes' numbers takes half the registers of one in 64 bits.
+        # A 32-bit comparison with lane numbers takes half the registers of a 64-bit one.
         assert self.kernel.lane is not None
         start = self.index[self.kernel.lane]
         self.lane_range = start, self.builder.add(start, count)
@@ -211,7 +210,7 @@ class Nest:
         self.mask = None
 
     def by_mask(self, store: Callable[[ir.Value | None], None]) -> None:
-        """`store` under the mask; without one where that is whole, since masked stores are slow before AVX-512."""
+        """Run `store` with the mask, or without one if it is full, as masked stores are slow before AVX-512."""
         # Zen 3: 18 cycles each, ten times as many as a store. A transform with 16 of them took 290 cycles a vector.
         if self.mask is None or self.whole is None or vector_bytes() == 64:
             store(self.mask)
@@ -235,7 +234,7 @@ class Nest:
 
     def once(self, level: int, key: Key, compute: Callable[[], ir.Value]) -> ir.Value:
         """The value of `compute`, emitted once in the scope numbered `level`, before the loop that was entered from it."""
-        # Addresses leave inner loops this way: the passes that run at compile time have no loop-invariant code motion.
+        # This hoists addresses out of inner loops: the LLVM passes that are run have no loop-invariant code motion.
         if key not in self.scopes[level]:
             if level == len(self.scopes) - 1:
                 self.scopes[level][key] = compute()

@@ -23,7 +23,7 @@ HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 REGISTER_TYPE: dict[str, ir.Type] = {
     "float64": DOUBLE, "float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "bool": I1,
     "int8": I8, "int16": I16, "int32": I32, "int64": I64, "uint8": I8, "uint16": I16, "uint32": I32, "uint64": I64,
-    "float8_e4m3fn": I8, "float8_e5m2": I8,  # moved alone
+    "float8_e4m3fn": I8, "float8_e5m2": I8,  # only moved
 }  # fmt: skip
 MEMORY_TYPE: dict[str, ir.Type] = REGISTER_TYPE | {"float16": HALF, "bfloat16": I16, "bool": I8}
 PART = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}  # the dtype of a complex number's parts
@@ -37,7 +37,7 @@ _SHORT_NAME = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64", POINTER: "p0"}
 
 
 class FunctionPointer(ir.PointerType):
-    """The type of a pointer to a function of a type, which may be called: an opaque one does not tell."""
+    """The type of a callable function pointer: an opaque pointer has no function type."""
 
     def __new__(cls, pointee: ir.FunctionType) -> FunctionPointer:
         return super().__new__(cls)
@@ -48,7 +48,7 @@ class FunctionPointer(ir.PointerType):
 
 
 class Literal(ir.Constant):
-    """A constant by its text: `ir.Constant` can print neither a splat in one word, nor a NaN."""
+    """A constant given as text: `ir.Constant` can print neither a short splat nor a NaN."""
 
     def __init__(self, type_: ir.Type, text: str):
         self.type = type_
@@ -76,7 +76,7 @@ def mangled(type_: ir.Type) -> str:
     """How LLVM spells a type inside the name of an overloaded intrinsic."""
     if isinstance(type_, ir.VectorType):
         return f"v{type_.count}{mangled(type_.element)}"
-    return _SHORT_NAME.get(type_) or str(type_)  # integers of any width are spelled alike
+    return _SHORT_NAME.get(type_) or str(type_)  # integers of any width print as `iN`
 
 
 def with_shape(type_: ir.Type, like: ir.Value) -> ir.Type:
@@ -109,7 +109,7 @@ def constants(type_: ir.Type, values: Sequence[int]) -> ir.Constant:
 
 
 class _Constants(ir.Constant):
-    """A vector constant whose text is made once: kernels use the same few over and over."""
+    """A vector constant with cached text, as kernels use the same few many times."""
 
     def _get_reference(self) -> str:
         text = self.__dict__.get("text")

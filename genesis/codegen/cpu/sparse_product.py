@@ -1,7 +1,6 @@
 """A sparse matrix, compressed by rows, times a dense one: each row's sums stay in registers while its terms are read.
 
-Rows go to whichever worker is free. The terms of a row are added in their order, so results are the same on any number of
-workers.
+Any free worker takes a row. The terms of a row are added in order, so results do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch
 
 WORDS = "pointers", "columns", "values", "dense", "result", "terms", "width", "distance"
-VECTORS = 8, 2  # of sums at a time; a row is read once for each such stretch of columns
-AHEAD = 8  # terms: rows of the dense factor lie anywhere, and are asked for before their turn
+VECTORS = 8, 2  # of sums at a time; a row is read once per stretch of columns
+AHEAD = 8  # terms to prefetch ahead, as rows of the dense factor are scattered
 LINE = 64  # bytes
 DTYPES = "float32", "float64"
 
@@ -44,7 +43,7 @@ def source(dtype: str) -> KernelSource:
 def launches(
     nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch] | None:
-    """The launch of a call; None for one that the kernel does not read where its operands lie."""
+    """The launch of a call; None if the kernel does not support its layouts."""
     node = nodes[call.node]
     operands = dict(zip(("pointers", "rows", "columns", "values", "dense"), call.operands, strict=True))
     layouts = {name: layout for name, (_, layout) in operands.items()}

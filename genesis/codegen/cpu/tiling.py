@@ -1,4 +1,4 @@
-"""Register tiling: the host's vector registers and caches, the lanes of a kernel, the block of kept axes that is an item."""
+"""Tiling: the host's vector registers and caches, the lanes of a kernel, transposing tiles and register blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def has_many_registers() -> bool:
 
 @functools.cache
 def cache_bytes() -> int:
-    """The size of the last level of caches, 32 MiB where the system does not tell."""
+    """The size of the last-level cache, 32 MiB if the system does not report it."""
     found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     try:
         sizes = [int(path.read_text(encoding="ascii").strip().removesuffix("K")) for path in found]
@@ -41,11 +41,11 @@ def cache_bytes() -> int:
     return max(sizes, default=32 << 10) << 10
 
 
-# Measured: Black-Scholes in two registers 7.7 to 5.7 ms; four give 5.3 but take half as much again to compile. Not
-# kept: two from work of 12 on, 7.3 to 6.6 ns in cache and little from memory.
+# Measured: Black-Scholes with two registers per value 7.7 to 5.7 ms; four give 5.3 but compile half as long again. Two
+# registers from work of 12 on gain little: 7.3 to 6.6 ns in cache.
 LIGHT_WORK = 24
-MOST_STORES = 3  # of a kernel that takes two registers for a value: with more it has enough in flight, and no register to spare
-SUMS = 24  # of 32 registers; the others hold what is read
+MOST_STORES = 3  # of a kernel with two registers per value: more stores give parallelism enough, and need the registers
+SUMS = 24  # of 32 registers; the others hold operands
 SIZES = (1, 2, 3, 4, 6)  # few: every size is another kernel to compile
 READ = 0.8  # the cost of reading a vector, in vector multiplications
 
@@ -59,8 +59,8 @@ def register_lanes(kernel: Kernel) -> int:
 def width_of(kernel: Kernel) -> int:
     """Lanes of a kernel: those of a register, times the registers in flight.
 
-    A reduction in one register waits for its own last addition; four registers hide that latency where the loop is light
-    enough. Column sums read four registers of each row; unrolled axes already have one register per point.
+    A reduction in one register waits for its previous addition; four registers hide that latency if the loop is light. Column
+    sums read four registers of each row; unrolled axes already have one register per point.
     """
     lanes = register_lanes(kernel)
     if kernel.lane is None or kernel.unrolled or kernel.factors:
@@ -75,27 +75,27 @@ def width_of(kernel: Kernel) -> int:
 
 # ---- tiles (see `tiles.py`) ----
 
-TILE_LINE = 256  # bytes of a line of a tile's block in memory, either way: a tile of float32 takes 16 KiB
+TILE_LINE = 256  # bytes of a tile's lines in memory, in either direction: a tile of float32 takes 16 KiB
 TILE_SIDES = 16, 128  # elements, at least and at most
 TILE_PAD = 16  # elements between the rows of a tile: rows of a power of two would collide in few sets of a cache
 
 
 def tile_side(kernel: Kernel) -> int:
-    """The elements of a tile along either side, of which each is known when the kernel is compiled."""
+    """The elements along a tile's side, a compile-time constant."""
     least, most = TILE_SIDES
     largest = max(w.extra.itemsize for w in kernel.words if w.kind == "tile")
     return max(least, min(most, TILE_LINE // largest))
 
 
 def tile_rows(kernel: Kernel) -> int:
-    """The positions of the tiled axis in a block; where rows are whole, the fewest."""
+    """The indices of the tiled axis in a block; the fewest if rows are whole."""
     return TILE_SIDES[0] if kernel.lane_is_reduced else tile_side(kernel)
 
 
 def tile_pitch(kernel: Kernel, width: int) -> int:
-    """The elements from one row of a tile to the next, beside the extent of the lane axis if that is reduced.
+    """The pitch of a tile's rows, without the extent of the lane axis if that is reduced.
 
-    A block of lanes is an item's, or a vector where the tiled axis is reduced.
+    A block of lanes is an item's, or a vector if the tiled axis is reduced.
     """
     lanes = 0 if kernel.lane_is_reduced else tile_side(kernel) if kernel.tiled in kernel.outer else width
     return lanes + TILE_PAD
@@ -109,10 +109,10 @@ def tile_bytes(kernel: Kernel, extents: Sequence[int], width: int, itemsize: int
 
 
 def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
-    """The register block of a sum of products: kept axis -> how many neighbours one item computes.
+    """The register block of a sum of products: kept axis -> number of adjacent indices that one item computes.
 
-    Each factor is constant along an axis of the other, so a block of both reads few elements per product and its sums stay
-    in registers. Where lanes are summed, windows that begin at adjacent elements overlap: all of them are one block.
+    Each factor is constant along an axis of the other, so a block of both loads few elements per product and its sums stay in
+    registers. If lanes are summed, windows at adjacent elements overlap: all of them are one block.
     """
     if kernel.factors is None or kernel.tiled is not None:
         return {}
@@ -126,7 +126,7 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     most = max(SUMS if vector_bytes() == 64 else SUMS // 2, shifts)
 
     def cost(sizes: tuple[int, ...]) -> float:
-        """Per product of the result: padding, times a multiplication and the reads."""
+        """Cost per product: padding, times a multiplication and the loads."""
         sums = prod(sizes) * shifts
         reads = sum(size * (extents[shift] if shift in side else 1) for side, size in zip(sides, sizes, strict=True))  # type: ignore[index]
         padding = [-(-extents[a] // size) * size / extents[a] for a, size in zip(axes, sizes, strict=True) if a is not None]
@@ -143,7 +143,7 @@ def name_of(kernel: Kernel, blocks: Mapping[int, int]) -> str:
 
 
 def _overlaps(kernel: Kernel, axis: int) -> bool:
-    """Whether lanes are summed, and a load goes to the neighbour both along them and along `axis`."""
+    """Whether lanes are summed, and a load has unit stride along both them and `axis`."""
     loads = [i.access.strides for i in kernel.instructions if i.name == "load" and i.access is not None]
     return kernel.lane is not None and kernel.lane_is_reduced and any(
         strides[kernel.lane] == 1 and isinstance(word := strides[axis], str) and kernel.words[int(word[1:])].value == 1

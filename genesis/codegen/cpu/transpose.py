@@ -1,4 +1,4 @@
-"""Transposition of matrices from memory to memory, square by square of registers."""
+"""Transposition of matrices in memory, by squares of registers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def transposition(size: int) -> KernelSource:
     """`void (source, distance, target, pitch, rows, columns, past caches)`: element (r, c) of the source, whose rows are
     `distance` elements apart, becomes element (c, r) of the target, all of `size` bytes.
 
-    The last squares overlap those before: no element outside is touched, and some are copied twice. Fewer rows or columns than
-    a square's are copied one by one.
+    The last squares overlap the previous ones, so that no element outside is touched. Matrices smaller than a square are copied
+    element by element.
     """
-    # One function for all kernels: it takes as long to compile as a small kernel, 14 ms.
+    # Shared by all kernels, as it takes 14 ms to compile, as long as a small kernel.
     name, register = f"genesis_transpose_{size}", vector_bytes()
     return KernelSource(name, f"{name} {register}", partial(_transposition, name, size, register))
 

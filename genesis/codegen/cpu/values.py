@@ -1,4 +1,4 @@
-"""The values of a kernel, each computed once where its axes are bound; stores and scatters of them."""
+"""The values of a kernel, each computed once where its axes are bound; their stores and scatters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Instruction
 from genesis.ops.registry import PRIMITIVES
 
-WRITTEN_AHEAD = 1024  # bytes: 512 to 4096 do alike
+WRITTEN_AHEAD = 1024  # bytes: 512 to 4096 perform equally
 
 
 def hoist(nest: Nest, needed: Sequence[int]) -> None:
-    """Compute here the needed values that vary over no inner loop."""
+    """Compute here the needed values that do not vary over inner loops."""
     for n in needed:
         i = nest.kernel.instructions[n]
         if i.name not in REDUCTIONS and i.varies <= nest.bound and not nest.is_computed(n) and all(
@@ -33,12 +33,12 @@ def hoist(nest: Nest, needed: Sequence[int]) -> None:
 
 
 def value_of(nest: Nest, n: int) -> ir.Value:
-    """The register with instruction `n`'s value; it is computed here if no outer scope has it."""
+    """The register with instruction `n`'s value, computed here if no open scope has it."""
     key = nest.key(n)
     for scope in reversed(nest.scopes):
         if key in scope:
             return scope[key]
-    # Saved by an earlier pass: a load is cheaper than an exponential.
+    # Saved by an earlier pass, as a load is cheaper than an exponential.
     if n in nest.saved_in and nest.saved_in[n] < nest.step:
         result = nest.lanes.load(_scratch(nest, n), _scratch_dtype(nest, n), nest.mask)
     else:
@@ -65,7 +65,7 @@ def _scratch(nest: Nest, n: int) -> ir.Value:
 
 
 def computed(nest: Nest, i: Instruction) -> ir.Value:
-    """Instruction `i` of its arguments' values."""
+    """Emit instruction `i` on its arguments' values."""
     lanes = nest.lanes
     args = [value_of(nest, a) for a in i.args]
     dtype = i.dtype.name
@@ -98,7 +98,7 @@ def computed(nest: Nest, i: Instruction) -> ir.Value:
 
 
 def _lanes_of(nest: Nest, i: Instruction) -> tuple[ir.Value, int | str]:
-    """Where the first lane's element is, and the stride between those of the lanes."""
+    """The address of the first lane's element, and the stride of lanes."""
     assert i.access is not None
     return (tile_address(nest, i), 1) if "tile" in dict(i.attrs) else (address(nest, i.access), lane_stride(nest, i.access))
 
@@ -145,7 +145,7 @@ def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.V
 
 
 def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
-    """The index, proven in range and counted from the front."""
+    """The index, checked and counted from the front."""
     b, lanes = nest.builder, nest.lanes
     extent, wrap = nest.extra_words(i)[0], i.attr("wrap")
     lowest = b.neg(extent) if wrap else I64(0)
@@ -166,12 +166,13 @@ def _mended(
     nest: Nest, i: Instruction, value: ir.Value, bad: ir.Value, seen: Callable[[ir.Value], ir.Value], instead: int
 ) -> ir.Value:
     """The value, but `instead` in `bad` lanes; if there are any, the fault record says what was `seen` there."""
-    # The kernel runs on with valid values: no lane reads outside or divides by 0, and the program stops after this launch.
+    # The kernel continues with valid values, so that no lane reads outside or divides by 0; the program stops after this
+    # launch.
     b, lanes = nest.builder, nest.lanes
     extent, site, fault = nest.extra_words(i)
     if nest.mask is not None and is_varying(bad):
         bad = lanes.logical_and(bad, nest.mask)
-    # What is in range passes by: a selection at each index made vectors of truth values into wider ones, a third of the loop.
+    # In a branch: a select at each index would widen vectors of bools, which took a third of the loop.
     before = b.block
     with b.if_then(lanes.any_lane(bad), likely=False):
         for position, word in enumerate((I64(1), site, seen(bad), extent)):
@@ -209,8 +210,8 @@ def stored(nest: Nest, i: Instruction, value: ir.Value) -> None:
 
 
 def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) -> None:
-    """A vector to adjacent elements; past the caches where the store streams and the vector is whole and aligned."""
-    # Measured: a fifth off kernels with one output, since no line is read in order to be overwritten.
+    """Store a vector to adjacent elements; past the caches if the store streams and the vector is whole and aligned."""
+    # Measured: a fifth off kernels with one output, as lines are not read before they are overwritten.
     b, lanes, dtype = nest.builder, nest.lanes, i.dtype.name
     assert i.access is not None
 
@@ -237,8 +238,8 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
 
 
 def _prefetch_written(nest: Nest, i: Instruction, start: ir.Value) -> None:
-    """Ask for the lines that rows of whole vectors will be written to."""
-    # Processors foresee too few. Cascade Lake, one thread, in C: 4 MB of products of two vectors 258 to 196 us, 4 MB clamped
+    """Prefetch the lines that rows of whole vectors will be stored to."""
+    # Hardware prefetches too few. Cascade Lake, one thread, in C: 4 MB of products of two vectors 258 to 196 us, 4 MB clamped
     # 399 to 365; in a second-level cache no difference, 8 KB in a first-level one 0.14 to 0.16.
     size, kernel = i.dtype.itemsize, nest.kernel
     if nest.mask is not None or kernel.inner or kernel.lane not in nest.bound or nest.lanes.width * size < LINE:

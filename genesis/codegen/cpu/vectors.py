@@ -60,8 +60,8 @@ def transposed(builder: ir.IRBuilder, vectors: Sequence[ir.Value], unit: int = 1
 
 
 def joined(builder: ir.IRBuilder, parts: Sequence[ir.Value]) -> ir.Value:
-    """Vectors of one length, a power of two of them, end to end."""
-    while len(parts) > 1:  # two at a time: a shuffle wants two vectors of one length
+    """The concatenation of vectors of one length, a power of two of them."""
+    while len(parts) > 1:  # pairwise, as a shuffle takes two vectors of one length
         both = constants(I32, range(2 * parts[0].type.count))
         parts = [builder.shuffle_vector(a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]
@@ -93,11 +93,11 @@ class Vectors:
             raise ValueError(f"Lanes: width must be a power of two, got {width}")
         self.builder = builder
         self.width = width
-        self.shared = shared  # elementary functions and draws that are called, not spelled out at each use
+        self.shared = shared  # elementary functions and draws that are called instead of inlined
 
     @contextmanager
     def narrowed(self, width: int) -> Iterator[None]:
-        """Vectors of `width` lanes for a while; of what an accumulator holds they are the first lanes."""
+        """A context with vectors of `width` lanes; accumulators use their first lanes."""
         before, self.width = self.width, width
         yield
         self.width = before
@@ -109,11 +109,11 @@ class Vectors:
         return scalar_constant(REGISTER_TYPE[dtype], value)
 
     def splat(self, value: ir.Value) -> ir.Value:
-        """A uniform value in every lane; a varying one as it is."""
+        """A uniform value in every lane; a varying one unchanged."""
         if is_varying(value):
             return value
         vector = ir.VectorType(value.type, self.width)
-        # By its text: `ir.Constant` would spell out every lane, for LLVM to parse.
+        # As text: `ir.Constant` would print every lane, for LLVM to parse.
         if isinstance(value, ir.Constant):
             return Literal(vector, f"splat ({value.type} {value.get_reference()})")
         nothing = Literal(vector, "poison")
@@ -129,7 +129,7 @@ class Vectors:
         return self.builder.icmp_signed("<", constants(count.type, range(self.width)), self.splat(count))
 
     def extract(self, value: ir.Value, lane: int | ir.Value) -> ir.Value:
-        """One lane of a varying value; a uniform one as it is."""
+        """One lane of a varying value; a uniform one unchanged."""
         if not is_varying(value):
             return value
         return self.builder.extract_element(value, ir.Constant(I32, lane) if isinstance(lane, int) else lane)
@@ -153,7 +153,7 @@ class Vectors:
         return known or ir.Function(self.builder.module, ir.FunctionType(result, parameters), name)
 
     def called(self, symbol: str, result: ir.Type, operands: Sequence[ir.Value], spelled: Callable[..., ir.Value]) -> ir.Value:
-        """Call the module's function `symbol`; at its first use it becomes what `spelled(lanes, *operands)` emits."""
+        """Call the module's function `symbol`, whose body `spelled(lanes, *operands)` emits at its first use."""
         function = self.builder.module.globals.get(symbol)
         if function is None:
             function = ir.Function(self.builder.module, ir.FunctionType(result, [x.type for x in operands]), symbol)
@@ -247,7 +247,7 @@ class Vectors:
         return self.builder.icmp_unsigned("!=", self.builder.bitcast(mask, bits), ir.Constant(bits, 0))
 
     def patched(self, value: ir.Value, mask: ir.Value, rare: Callable[[], ir.Value]) -> ir.Value:
-        """`value`, with the lanes of `mask` taken from `rare()`, whose code is jumped over when there are none."""
+        """`value`, with the lanes of `mask` taken from `rare()`, whose code is skipped if there are none."""
         # A branch, not a select alone: the rare path calls the C library for each lane.
         # Measured: a sine compiles in 29 ms instead of 94, with huge angles left to the C library.
         before = self.builder.block
