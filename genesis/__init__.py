@@ -25,8 +25,8 @@ with _collector_paused():  # what is imported lives on
 
 # isort: split
 from genesis.autograd import (
-    Context, Function, GradManager, GraphCycleError, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled,
-    zero_grad,
+    Context, Function, GradManager, GraphCycleError, enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled,
+    no_grad, set_grad_enabled, zero_grad,
 )
 from genesis.execution.eager import eager
 from genesis.functions import indexing as _indexing
@@ -109,13 +109,13 @@ __all__ = [  # and the functions of the operation table
     "get_float32_matmul_precision", "get_num_threads", "get_printoptions", "get_rng_state", "gradient", "half", "histc",
     "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode",
     "initial_seed", "int", "int8", "int16", "int32", "int64", "is_autocast_enabled",
-    "is_deterministic_algorithms_warn_only_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load",
-    "load_program", "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid",
-    "mode", "multinomial", "named_scope", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "nested",
-    "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like", "onnx", "ops", "optim",
-    "pca_lowrank", "pi", "poisson", "profiler", "promote_types", "put", "pytree", "quasirandom", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor",
-    "seed", "serialization", "set_default_device", "set_default_dtype", "set_deterministic_debug_mode",
+    "is_deterministic_algorithms_warn_only_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_nonzero", "is_tensor",
+    "linalg", "linspace", "load", "load_program", "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter",
+    "masked_select", "meshgrid", "mode", "multinomial", "named_scope", "nan", "native_batch_norm", "native_group_norm",
+    "native_layer_norm", "nested", "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like",
+    "onnx", "ops", "optim", "pca_lowrank", "pi", "poisson", "profiler", "promote_types", "put", "pytree", "quasirandom", "rand",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type",
+    "save", "scalar_tensor", "seed", "serialization", "set_default_device", "set_default_dtype", "set_deterministic_debug_mode",
     "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions", "set_rng_state",
     "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
     "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr",

@@ -13,8 +13,9 @@ from genesis import (
 )
 from genesis.autograd import (
     Context as Context, Function as Function, GradManager as GradManager, GraphCycleError as GraphCycleError,
-    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, no_grad as no_grad,
-    set_grad_enabled as set_grad_enabled, zero_grad as zero_grad,
+    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
+    zero_grad as zero_grad,
 )
 from genesis.capture.compiled import compile as compile
 from genesis.debug.doctor import doctor as doctor
@@ -57,7 +58,8 @@ from genesis.functions.methods.complex_numbers import (
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
 from genesis.functions.methods.inspection import (
-    is_floating_point as is_floating_point, is_same_size as is_same_size, is_signed as is_signed, numel as numel,
+    is_floating_point as is_floating_point, is_inference as is_inference, is_same_size as is_same_size, is_signed as is_signed,
+    numel as numel,
 )
 from genesis.functions.methods.rebinding import as_strided_ as as_strided_, set_ as set_, slice_inverse as slice_inverse
 from genesis.functions.methods.restriding import (

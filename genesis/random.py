@@ -15,7 +15,7 @@ from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, 
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
-from genesis.ir.errors import ArgumentError, UnsupportedTypeError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
@@ -148,6 +148,8 @@ def randint(
     low = 0 if low is None else low
     if size is None or high is None:
         raise TypeError("randint: wants (high, size) or (low, high, size)")
+    if any([isinstance(bound.item() if isinstance(bound, Tensor) else bound, float | np.floating) for bound in (low, high)]):
+        raise ArgumentTypeError(f"randint: bounds are integers, got {low!r:.20} and {high!r:.20}")
     if low >= high:
         raise ArgumentError(f"randint: low {low} must be less than high {high}")
     shape = as_shape("randint", (size,))

@@ -17,6 +17,7 @@ from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
 from genesis.tensor.call_modes import FunctionMode, ask, asking_none
 from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, spreads
+from genesis.tensor.size import Size
 from genesis.tensor.views import detach
 
 
@@ -121,6 +122,8 @@ def _call_plainly(
     """The call, without asking classes again; its results are of this class."""
     with asking_none():
         result = func(*args, **(kwargs or {}))
+    if isinstance(result, Size):
+        return result
     return map_tree(lambda leaf: leaf.as_subclass(cls) if type(leaf) is Tensor else leaf, result)
 
 

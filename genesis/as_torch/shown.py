@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.functions.methods.inspection import ElementCount
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.sparse.sparse_tensor import SparseTensor
@@ -17,24 +16,15 @@ def show_as(library: str) -> None:
     for kind in all_return_types:
         kind.__module__ = f"{library}.return_types"
     plain = Tensor.shape.fget  # type: ignore[attr-defined]
-    count = Tensor.size.fget  # type: ignore[attr-defined]
 
     @replayable
     def shape(self: Tensor) -> Size:
         """The extents."""
         return Size(plain(self))
 
-    @replayable
-    def size(self: Tensor) -> ElementCount:
-        """The number of elements; called, the shape or an extent."""
-        made: ElementCount = count(self)
-        made.shape = Size(made.shape)
-        return made
-
     extents = SparseTensor.shape.fget  # type: ignore[attr-defined]
     SparseTensor.shape = property(lambda self: Size(extents(self)))  # type: ignore[assignment, misc]
     Tensor.shape = property(shape)  # type: ignore[assignment, misc]
-    Tensor.size = property(size)  # type: ignore[assignment, method-assign]
 
 
 replayable_module(__name__)

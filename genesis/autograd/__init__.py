@@ -13,12 +13,15 @@ from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.trace_backward import GraphCycleError
 from genesis.ops.derive import NotDifferentiableError
 from genesis.tensor import modes as grad_mode  # by PyTorch's name
-from genesis.tensor.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from genesis.tensor.modes import (
+    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+)
 
 __all__ = [
     "AnomalyError", "ChangedError", "Context", "Function", "GradManager", "GradcheckError", "GradientNode", "GraphCycleError",
     "LocalReduction", "NotDifferentiableError", "Reduction", "ReleasedError", "backward", "detect_anomaly", "enable_grad",
     "forward_ad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled",
-    "no_grad", "numerical_gradient_check", "once_differentiable", "set_detect_anomaly", "set_grad_enabled", "zero_grad",
+    "is_inference_mode_enabled", "no_grad", "numerical_gradient_check", "once_differentiable", "set_detect_anomaly",
+    "set_grad_enabled", "zero_grad",
 ]
 __dir__ = __all__.copy

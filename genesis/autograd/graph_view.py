@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name, operation_at
@@ -28,6 +29,7 @@ class GradientNode:
 
     def __init__(self, trace: Trace, index: int) -> None:
         self._trace, self._index = derived_at(trace, index)
+        self.__class__ = _kind(self.name().rpartition("::")[2])
 
     @property
     def variable(self) -> Tensor | None:
@@ -38,9 +40,9 @@ class GradientNode:
         return self._trace.nodes[self._index].op == "variable"
 
     def name(self) -> str:
-        """`AddBackward` for a call of `add` (`AddBackward0` to PyTorch); `AccumulateGrad` for a leaf."""
+        """`AddBackward` for a call of `add` (`AddBackward0` to PyTorch), as its class; `AccumulateGrad` for a leaf."""
         if self._is_leaf():
-            return "AccumulateGrad"
+            return "torch::autograd::AccumulateGrad" if Library.name == "torch" else "AccumulateGrad"
         plain = node_name(self._trace, self._index)
         if Library.name != "torch" or self._trace.backward.custom_calls.get(self._index) is not None:
             return plain
@@ -108,7 +110,14 @@ class GradientNode:
         return (id(self._trace), self._first()) if self.variable is None else (id(self.variable), -1)
 
     def __repr__(self) -> str:
-        return f"<{self.name()}>"
+        place = f" object at {id(self):#x}" if Library.name == "torch" else ""
+        return f"<{type(self).__name__}{place}>"
+
+
+@functools.cache
+def _kind(name: str) -> type[GradientNode]:
+    """The class of the steps of that name, which scripts read."""
+    return type(name, (GradientNode,), {"__slots__": ()})
 
 
 Function.register(GradientNode)

@@ -93,7 +93,7 @@ def _interpolation(call: Call) -> str:
 def _padding(call: Call) -> str:
     kinds = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
     if "circular" in call.words:
-        return "CopySlices"
+        return "torch::autograd::CopySlices"
     kind = next((kinds[word] for word in call.words if word in kinds), None)
     return "ConstantPadNdBackward0" if kind is None else f"{kind}{len(call.arguments[1]) // 2}DBackward0"
 
@@ -127,18 +127,20 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "max": _extremum("MaxBackward"), "min": _extremum("MinBackward"),
     "norm": "LinalgVectorNormBackward0", "vector_norm": "LinalgVectorNormBackward0", "cosine_similarity": "SumBackward1",
     # ---- products ----
-    "einsum": _einsum, "bilinear": "AddBackward0",
+    "einsum": _einsum, "bilinear": "ViewBackward0",
     "matmul": _matmul, "linear": _linear, "outer": "MulBackward0", "kron": "UnsafeViewBackward0", "tensordot": "ViewBackward0",
     # ---- elements ----
     "pow": _power, "square": "PowBackward0", "log1p": "Log1PBackward0", "softsign": "DivBackward0", "selu": "EluBackward0",
-    "relu6": "HardtanhBackward0", "prelu": "PreluKernelBackward0", "logsigmoid": "LogSigmoidBackward0",
+    "relu6": "HardtanhBackward0", "softmin": "SoftmaxBackward0", "quantile": "SqueezeBackward4",
+    "prelu": "PreluKernelBackward0", "logsigmoid": "LogSigmoidBackward0",
     "clamp": "ClampBackward1", "normalize": "DivBackward0", "to_dtype": "ToCopyBackward0", "conjugates": "ConjBackward0",
     "div": lambda call: "MulBackward0" if call.axes[0] is None else "DivBackward0", "tanhshrink": "SubBackward0",
     "sub": lambda call: "RsubBackward1" if call.axes[0] is None else "SubBackward0",
     # ---- views and copies ----
     "subscript": _subscript, "flatten": "ViewBackward0", "unflatten": "ViewBackward0", "reshape": "ViewBackward0",
     "reshape_copy": "UnsafeViewBackward0", "hstack": "CatBackward0", "vstack": "CatBackward0", "tile": "RepeatBackward0",
-    "pad": _padding, "put": "CopySlices", "narrow": "SliceBackward0",
+    "pad": _padding, "put": "torch::autograd::CopySlices", "narrow": "SliceBackward0", "view_at": "AsStridedBackward0",
+    "scatter": lambda call: "ScatterBackward1" if call.axes[-1] is None else "ScatterBackward0",
     "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # as `t` writes it
     "diag": lambda call: "DiagEmbedBackward0" if call.axes[0] == 1 else "DiagonalBackward0_copy",
     # Numbers in the place of elements are mostly those of `masked_fill`, which is recorded as `where`.

@@ -99,8 +99,8 @@ def asked_method(builtin: F) -> F:
     return method(public)  # type: ignore[return-value]
 
 
-def seen_method(builtin: F) -> F:
-    """Decorator: a method of Tensor that reads or writes a part, which the modes and classes of users see."""
+def seen(builtin: F) -> F:
+    """Decorator: what reads or writes a part of its first argument, which the modes and classes of users see."""
     name = builtin.__name__
 
     @functools.wraps(builtin)
@@ -109,7 +109,12 @@ def seen_method(builtin: F) -> F:
             return routed(name, builtin, args, kwargs)
         return builtin(*args, **kwargs)
 
-    return method(public)  # type: ignore[return-value]
+    return public  # type: ignore[return-value]
+
+
+def seen_method(builtin: F) -> F:
+    """Decorator: what is `seen`, as a method of Tensor."""
+    return method(seen(builtin))
 
 
 CONVERSIONS = (
@@ -119,12 +124,20 @@ CONVERSIONS = (
 )  # methods that ask from the first mode or class on: a tensor's conversion costs little more than to ask
 
 
-def _conversions_ask() -> None:
+INSPECTIONS = (
+    "dim", "element_size", "is_complex", "is_contiguous", "is_floating_point", "nelement", "ndimension", "numel",
+    "storage_offset", "stride",
+)  # which are seen from then on
+
+
+def _all_ask() -> None:
     for name in CONVERSIONS:
         asked_method(vars(Tensor)[name])
+    for name in INSPECTIONS:
+        method(seen(vars(Tensor)[name]), name)
 
 
-AT_FIRST.append(_conversions_ask)
+AT_FIRST.append(_all_ask)
 
 
 def function(*aliases: str) -> Callable[[F], F]:

@@ -154,7 +154,7 @@ def suffixes(tensor: Tensor) -> list[str]:
     if tensor.dtype not in usual:
         found.append(f"dtype={tensor.dtype!r}")
     if tensor.grad_fn is not None:
-        found.append(f"grad_fn={tensor.grad_fn!r}")
+        found.append(f"grad_fn=<{type(tensor.grad_fn).__name__}>")
     elif tensor.requires_grad:
         found.append("requires_grad=True")
     return found

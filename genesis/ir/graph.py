@@ -77,9 +77,9 @@ class Graph:
 
     __slots__ = ("grad_enabled", "nodes")
 
-    def __init__(self, nodes: list[Node] | None = None, grad_enabled: bool = True) -> None:
+    def __init__(self, nodes: list[Node] | None = None, grad_enabled: bool | None = True) -> None:
         self.nodes: list[Node] = [] if nodes is None else nodes
-        self.grad_enabled = grad_enabled
+        self.grad_enabled = bool(grad_enabled)
 
     def __len__(self) -> int:
         return len(self.nodes)

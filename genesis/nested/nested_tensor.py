@@ -110,7 +110,9 @@ class NestedTensor(CompositeTensor):
         return iter(self.unbind())
 
     def __repr__(self) -> str:  # type: ignore[override]
-        more = f", grad_fn={self.grad_fn!r}" if self.grad_fn is not None else ", requires_grad=True" * self.requires_grad
+        more = ", requires_grad=True" * self.requires_grad
+        if self.grad_fn is not None:
+            more = f", grad_fn=<{type(self.grad_fn).__name__}>"
         return f"NestedTensor(size={self.shape}, offsets={self._starts!r}{more}, contiguous={self.is_contiguous()})"
 
     __str__ = __repr__

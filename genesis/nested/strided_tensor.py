@@ -90,7 +90,9 @@ class StridedNestedTensor(CompositeTensor):
     def __repr__(self) -> str:  # type: ignore[override]
         parts = [part.detach().requires_grad_(self.requires_grad) for part in self.unbind()]
         rows = ",\n".join("\n".join("  " + line for line in str(part).split("\n")) for part in parts)
-        more = f", grad_fn={self.grad_fn!r}" if self.grad_fn is not None else ", requires_grad=True" * self.requires_grad
+        more = ", requires_grad=True" * self.requires_grad
+        if self.grad_fn is not None:
+            more = f", grad_fn=<{type(self.grad_fn).__name__}>"
         return f"nested_tensor([\n{rows}\n]{more})"
 
     __str__ = __repr__

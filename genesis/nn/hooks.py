@@ -36,8 +36,20 @@ class _Hooks:
         self.backward_before: OrderedDict[int, Hook] = OrderedDict()
         self.backward_after: OrderedDict[int, Hook] = OrderedDict()
 
+    def joined(self, others: _Hooks) -> _Hooks:
+        """These hooks, and behind them `others`."""
+        made = _Hooks()
+        for hooks in (self, others):
+            for name, table in vars(hooks).items():
+                getattr(made, name).update(table)
+        return made
+
     def call(self, module: Hooked, inputs: Arguments, options: Options) -> Tree:
-        """The module's result, with its hooks called before and after."""
+        """The module's result, with its hooks called before and after, those of all modules among them."""
+        of_all = Hooked._hooks
+        return (self if of_all is None or of_all is self else of_all.joined(self))._call(module, inputs, options)
+
+    def _call(self, module: Hooked, inputs: Arguments, options: Options) -> Tree:
         called: set[int] = set()
         output = None
         try:
@@ -196,7 +208,7 @@ class _Outputs(_Inputs):
 class Hooked:
     """A callable whose calls hooks observe and change: `forward` computes a call's result."""
 
-    _hooks: _Hooks | None = None
+    _hooks: _Hooks | None = None  # the class's are those of all modules
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The result of a call of the module."""
@@ -294,9 +306,47 @@ class Hooked:
         return _Registered(self._own_hooks().backward_after, lambda hook: hook)
 
     def _own_hooks(self) -> _Hooks:
-        if self._hooks is None:
-            self._hooks = _Hooks()
-        return self._hooks
+        own: _Hooks | None = vars(self).get("_hooks")
+        if own is None:
+            own = self._hooks = _Hooks()
+        return own
+
+
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
+    """`register_forward_pre_hook` of all modules."""
+    return _registered(_of_all().before, hook, _Before(hook, False), False)
+
+
+def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
+    """`register_forward_hook` of all modules.
+
+    >>> names = []
+    >>> with register_module_forward_hook(lambda module, inputs, output: names.append(type(module).__name__)):
+    ...     _ = genesis.nn.Sequential(genesis.nn.ReLU())(genesis.ones(1))
+    >>> names
+    ['ReLU', 'Sequential']
+    """
+    hooks, after = _of_all(), _After(hook, with_kwargs)
+    handle = _registered(hooks.after, hook, after, False)
+    if always_call:
+        hooks.failed[handle.id] = after
+    return handle
+
+
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
+    """`register_full_backward_pre_hook` of all modules."""
+    return _registered(_of_all().backward_before, hook, hook, False)
+
+
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
+    """`register_full_backward_hook` of all modules."""
+    return _registered(_of_all().backward_after, hook, hook, False)
+
+
+def _of_all() -> _Hooks:
+    if Hooked._hooks is None:
+        Hooked._hooks = _Hooks()
+    return Hooked._hooks
 
 
 def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend: bool) -> RemovableHandle:
@@ -323,5 +373,6 @@ def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor 
 
 replayable_module(__name__, but=(
     "register_forward_pre_hook", "register_forward_hook", "register_full_backward_pre_hook", "register_full_backward_hook",
-    "register_backward_hook", "_forward_pre_hooks", "_forward_hooks", "_backward_hooks",
+    "register_backward_hook", "_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "register_module_forward_pre_hook",
+    "register_module_forward_hook", "register_module_full_backward_pre_hook", "register_module_full_backward_hook",
 ))

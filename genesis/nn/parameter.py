@@ -37,7 +37,9 @@ class Parameter(Tensor):
         if requires_grad and data.dtype.category < 2:
             raise ArgumentTypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
         share_data(self, data)
-        self._requires_grad = requires_grad
+        self._requires_grad = False
+        if requires_grad:
+            self.requires_grad = True
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

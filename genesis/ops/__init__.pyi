@@ -22,7 +22,8 @@ from genesis.functions.methods.complex_numbers import (
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
 from genesis.functions.methods.inspection import (
-    is_floating_point as is_floating_point, is_same_size as is_same_size, is_signed as is_signed, numel as numel,
+    is_floating_point as is_floating_point, is_inference as is_inference, is_same_size as is_same_size, is_signed as is_signed,
+    numel as numel,
 )
 from genesis.functions.methods.rebinding import as_strided_ as as_strided_, set_ as set_, slice_inverse as slice_inverse
 from genesis.functions.methods.restriding import (

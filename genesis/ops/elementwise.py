@@ -121,10 +121,14 @@ def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Value | 
 
 def combined(operation: Operation, x: Value | float, y: Value | float, alpha: Value | float) -> Value:
     """`operation` of `x` and `alpha * y`, rounded once."""
-    if not isinstance(alpha, Value) and alpha == 1:
+    kind = alpha.dtype if isinstance(alpha, Value) else dtype_of_scalar(alpha)
+    if not isinstance(alpha, Value) and alpha == 1 and kind is not bool_:
         return operation(x, y)  # type: ignore[no-any-return]
     a, b = promoted(x, y)
-    kind = alpha.dtype if isinstance(alpha, Value) else dtype_of_scalar(alpha)
+    if kind is bool_ is not a.dtype:
+        raise TypeError(f"{operation.name}: Boolean alpha only supported for Boolean results, this one is {a.dtype.name}")
+    if a.dtype is bool_:
+        operation(x, y)  # refuses what it does not take
     if a.dtype.category < 2 <= kind.category:
         raise TypeError(f"{operation.name}: alpha is a {kind.name}, the result {a.dtype.name}; want an integer")
     return cast(operation(widened(a), scaled(widened(a), widened(b), alpha)), a.dtype)

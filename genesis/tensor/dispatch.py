@@ -27,6 +27,7 @@ from genesis.tensor.handle import (
     all_pending,
     attribute,
     from_values,
+    mark_inference,
     pending,
     result_class,
     spreading,
@@ -265,7 +266,8 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
             # Until the result's handle exists, signal handlers and finalizers find the trace BUSY, and record into their own.
             trace.closed = BUSY
             try:
-                mode: Token = thread_state.grad_enabled
+                grad = thread_state.grad_enabled
+                mode: Token = grad
                 if operation.autocast is not None and (low := thread_state.autocast) is not None:
                     mode = mode, low
                 operands, static = operation.operands, operation.static_scalars
@@ -314,6 +316,8 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     result = trace.handles(index)
                 else:
                     result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
+                    if grad is None:
+                        mark_inference(result)
             finally:
                 if trace.closed is BUSY:
                     trace.closed = False

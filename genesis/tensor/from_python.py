@@ -16,7 +16,7 @@ from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
 from genesis.tensor.dispatch import call, moved
-from genesis.tensor.handle import Tensor, from_values, method, tensor_of
+from genesis.tensor.handle import Tensor, from_values, method, new_root, tensor_of
 from genesis.tracing.recording_hooks import python_data, refuse
 from genesis.tracing.state import recording
 from genesis.tracing.trace import Array
@@ -78,10 +78,10 @@ def from_outside(array: Outside) -> Tensor:
 def over_buffer(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False) -> Tensor:
     """A tensor over an outside buffer; if it is not contiguous, a view of the whole buffer."""
     if at.is_contiguous or 0 in at.shape:
-        return tensor_of(Array.realized(buffer, contiguous_layout(at.shape), dtype), requires_grad)
+        return new_root(Array.realized(buffer, contiguous_layout(at.shape), dtype), requires_grad)
     result = tensor_of(Array.realized(buffer, at, dtype), requires_grad)
     extent = buffer.nbytes // dtype.itemsize
-    result._base, result._layout = tensor_of(Array.realized(buffer, contiguous_layout((extent,)), dtype)), at
+    result._base, result._layout = new_root(Array.realized(buffer, contiguous_layout((extent,)), dtype)), at
     return result
 
 

@@ -118,6 +118,7 @@ class Tensor(TensorBase):
     _node_hooks: Any = None
     _lay_as: Layout | None = None  # for a copied argument of a transform: the layout of the caller's tensor
     _stands_for: Any = None  # a leaf for a part of another: (that one, function from this one's gradient to its)
+    _is_inference: bool = False  # a root made in inference mode
     _keeps_derivation: bool = False  # writes keep the derivation: gradients that create_graph leaves in .grad
 
     _array: Array
@@ -161,6 +162,8 @@ class Tensor(TensorBase):
     def requires_grad(self, enabled: bool) -> None:
         if not isinstance(enabled, bool):
             raise TypeError(f"requires_grad: wants True or False, got {type(enabled).__name__} {enabled!r:.40}")
+        if enabled and is_of_inference_mode(self) and thread_state.grad_enabled is not None:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if enabled and self.dtype.category < 2:
             raise ArgumentTypeError(
                 f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
@@ -195,6 +198,8 @@ class Tensor(TensorBase):
     def _version(self) -> int:
         """The number of in-place writes to the storage, as PyTorch counts them: not through `.data`, nor from outside."""
         refuse("the version of a tensor is read")
+        if is_of_inference_mode(self):
+            raise RuntimeError("Inference tensors do not track version counter.")
         root = self
         while root._base is not None and not root._untracked:
             root = root._base
@@ -262,6 +267,17 @@ def shares(result: Tensor, root: Tensor, layout: Layout | None, element_map: str
     result._base, result._layout, result._seen, result._storage = root, layout, root._changes, storage
 
 
+def is_of_inference_mode(tensor: Tensor) -> bool:
+    """Whether it, or what it views, was made in inference mode: such a tensor is written to there alone, and has no version."""
+    return (tensor if tensor._base is None else tensor._base)._is_inference
+
+
+def mark_inference(result: Any) -> None:
+    """What a call in inference mode has made is of that mode, as roots say; views are asked for theirs."""
+    for tensor in tensors_in(result if isinstance(result, tuple) else (result,)):
+        tensor._is_inference = True
+
+
 def leave_storage(tensor: Tensor, root: Tensor) -> None:
     """Rebind the root `tensor` to another storage; its views so far belong to `root` from now on."""
     storage, tensor._storage = tensor._storage, None
@@ -315,7 +331,15 @@ def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tenso
     memory = Memory.of(values, dtype, device)
     array = Array.realized(memory.buffer, memory.layout, dtype)
     made_of_python(array)
-    return tensor_of(array)
+    return new_root(array)
+
+
+def new_root(array: Array, requires_grad: bool = False) -> Tensor:
+    """The tensor of an array that no operation made."""
+    made = tensor_of(array, requires_grad)
+    if thread_state.grad_enabled is None:
+        made._is_inference = True
+    return made
 
 
 _new = object.__new__

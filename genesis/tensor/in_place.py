@@ -48,6 +48,10 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     ):
         return _written_apart(tensor, value, change or last_change(value))
     root = tensor if tensor._base is None else tensor._base
+    if root._is_inference and thread_state.grad_enabled is not None:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
     unrecorded = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps_derivation = unrecorded and root._array.node.differentiable
     if not (tensor._untracked or root._keeps_derivation):
@@ -141,7 +145,7 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
         buffer = None if before.memory is None else before.memory.buffer
         if (
             not alike or buffer is None or before.trace is not None or tensor._base is not None
-            or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad
+            or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad or tensor._is_inference
             or buffer.origin is not None or buffer._owner is not None or buffer._flat is not None
         ):
             write(tensor, tensor_of(array, array.node.differentiable), change)

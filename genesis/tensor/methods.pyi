@@ -790,7 +790,7 @@ class Methods:
     def is_floating_point(self) -> Bool:
         """Whether the dtype is a floating one."""
     def is_inference(self) -> Bool:
-        """Whether it was made in inference mode, whose tensors are as others here: no."""
+        """Whether it was made in inference mode, which alone may write to it, or views what was."""
     @property
     def is_ipu(self) -> Bool:
         """Always False: genesis has no devices of type 'ipu'."""

@@ -28,7 +28,17 @@ def is_grad_enabled() -> bool:
     ...     genesis.is_grad_enabled()
     False
     """
-    return thread_state.grad_enabled
+    return bool(thread_state.grad_enabled)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in inference mode.
+
+    >>> with genesis.inference_mode():
+    ...     genesis.is_inference_mode_enabled()
+    True
+    """
+    return thread_state.grad_enabled is None
 
 
 def decorated(function: AnyFunction, run: AnyFunction) -> AnyFunction:
@@ -58,24 +68,26 @@ def decorated(function: AnyFunction, run: AnyFunction) -> AnyFunction:
 class _GradMode:
     """Sets the mode on entry and restores it on exit; as a decorator, around every call."""
 
-    _enabled = False
+    _enabled: bool | None = False
 
     def __init__(self) -> None:
-        self._before: list[bool] = []
+        self._before: list[bool | None] = []
+
+    def _mode_within(self) -> bool | None:
+        """What the mode is on entry: inference mode stays."""
+        return None if thread_state.grad_enabled is None else self._enabled
 
     def __enter__(self) -> None:
         self._before.append(thread_state.grad_enabled)
-        thread_state.grad_enabled = self._enabled
+        thread_state.grad_enabled = self._mode_within()
 
     def __exit__(self, *problem: object) -> None:
         thread_state.grad_enabled = self._before[-1]
         self._before.pop()
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
-        enabled = self._enabled
-
         def switched(step: AnyFunction, /, *args: object, **kwargs: object) -> object:
-            with recording(enabled) as again, again:
+            with recording(self._mode_within()) as again, again:
                 return step(*args, **kwargs)
 
         return decorated(function, switched)
@@ -139,11 +151,11 @@ class set_grad_enabled(_GradMode):
         super().__init__()
         self._enabled = _flag("set_grad_enabled", mode)
         self._at_first = thread_state.grad_enabled
-        thread_state.grad_enabled = self._enabled
+        thread_state.grad_enabled = self._mode_within()
 
     def __enter__(self) -> None:
         self._before.append(self._at_first)
-        thread_state.grad_enabled = self._enabled
+        thread_state.grad_enabled = self._mode_within()
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
         thread_state.grad_enabled = self._at_first
@@ -151,12 +163,15 @@ class set_grad_enabled(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """As `no_grad`; `inference_mode(False)` records. Raises TypeError for a `mode` that is no bool.
+    """As `no_grad`, and what it makes has no version and is written to in the mode alone. `inference_mode(False)` records.
+
+    Raises TypeError for a `mode` that is no bool.
 
     >>> x = genesis.ones(2, requires_grad=True)
     >>> with genesis.inference_mode():
-    ...     (x * 2).requires_grad
-    False
+    ...     y = x * 2
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
     """
 
     def __new__(cls, mode: bool | AnyFunction = True) -> Any:
@@ -164,7 +179,10 @@ class inference_mode(_GradMode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self._enabled = not _flag("inference_mode", mode)
+        self._enabled = None if _flag("inference_mode", mode) else True
+
+    def _mode_within(self) -> bool | None:
+        return self._enabled
 
 
 # ---- autocast ----

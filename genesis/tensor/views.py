@@ -135,6 +135,8 @@ def share_data(tensor: Tensor, data: Tensor) -> None:
         array = array_of(data)
         if data._base is None and data._storage is None and not (data._requires_grad or data._keeps_derivation):
             tensor._array = array
+            if data._is_inference:
+                tensor._is_inference = True
             shares(data, tensor, contiguous_layout(data.shape))
             data._detached = True
         else:

@@ -28,7 +28,7 @@ class _ThreadState(threading.local):
         self.left: tuple[Trace, ...] = ()  # interrupts left their runs, other processes wait for them: nothing overtakes
         self.observers: tuple[Any, ...] = ()  # of this thread's backwards, outermost first
         self.device = CPU  # where the result of a call without tensors will be
-        self.grad_enabled = True
+        self.grad_enabled: Any = True  # or False; None in inference mode, which marks what it makes
         self.eager = False
         self.deferred = False  # nothing recorded may run yet: a transform will rewrite it
         self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
@@ -48,9 +48,9 @@ class recording:
 
     __slots__ = ("before", "enabled")
 
-    def __init__(self, enabled: bool) -> None:
+    def __init__(self, enabled: bool | None) -> None:
         self.before = thread_state.grad_enabled
-        self.enabled = enabled
+        self.enabled = None if self.before is None and not enabled else enabled
 
     def __enter__(self) -> recording:
         thread_state.grad_enabled = self.enabled

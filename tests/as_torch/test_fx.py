@@ -12,6 +12,7 @@ import torch.fx
 import genesis
 from genesis.as_torch import fx
 from genesis.as_torch.fx.tracer import GraphAppendingTracer
+from genesis.ir.library import Library
 from genesis.tensor.call_modes import OVERRIDES
 
 
@@ -54,6 +55,39 @@ def test_graphs_are_pytorchs_node_by_node():
     for graph in (traced[0].graph, traced[1].graph):
         graph.lint()
     assert [*map(str, traced[0].graph.find_nodes(op="call_module"))] == ["linear1", "layers_0", "layers_1"]
+
+
+def annotated(lib):
+    class Annotated(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l = lib.nn.Linear(2, 2)
+
+        def forward(self, x: lib.Tensor, k: int = 2, *args, flag: bool = False, s: str = "a", **more) -> dict:
+            y = (self.l(x)[:, :k] - 1).to(lib.float64)
+            return {"a": y.sum(dim=1), "b": [y, (x, k), (y,)]}
+
+    return Annotated()
+
+
+def test_what_graphs_and_modules_print_and_their_text_are_pytorchs(monkeypatch):
+    monkeypatch.setattr(Library, "name", "torch")
+    ours, theirs = [module.symbolic_trace(annotated(lib)) for lib, module in LIBRARIES]
+    assert str(ours.graph) == str(theirs.graph)
+    assert ours.code == theirs.code
+    assert str(ours) == str(theirs)
+    assert ours(genesis.ones(1, 2), flag=True)["a"].shape == (1,)
+
+
+def test_shapes_are_noted():
+    noted = []
+    for lib, module in LIBRARIES:
+        traced = module.symbolic_trace(network(lib))
+        prop = importlib.import_module("torch.fx.passes.shape_prop").ShapeProp if lib is torch else fx.ShapeProp
+        prop(traced).propagate(lib.tensor(X))
+        noted.append([(node.name, "type" in node.meta, "tensor_meta" in node.meta and str(
+            getattr(node.meta["tensor_meta"], "stride", ""))) for node in traced.graph.nodes])
+    assert noted[0] == noted[1]
 
 
 def test_traced_modules_compute_what_the_module_does():

@@ -26,6 +26,8 @@ OF_GRADIENTS = """
     x.t()|x.T|v.t()|x.narrow(0, 0, 1)|v.diag()|1 / x|x / 2|x.masked_fill(x > 1, 0.0)|lib.where(x > 1, x, x * 2)
     lib.einsum('ij,jk->ik', x, x)|lib.einsum('ij,ij->ij', x, x)|lib.einsum('ij->i', x)|lib.einsum('ij->ji', x)
     lib.nn.functional.pad(x, (1, 1))|lib.nn.functional.pad(b, (1, 1), mode='reflect')
+    x.as_strided((2,), (1,))|x.scatter(0, i[None], 1.0)|x.quantile(0.5)|lib.nn.functional.softmin(x, 1)
+    lib.nn.functional.bilinear(x, x, b)|lib.nn.functional.pad(b, (1, 1), mode='circular')
     lib.nn.LSTM(2, 3)(b)[0]|lib.nn.GRU(2, 3)(b)[0]
     lib.nn.functional.pad(b[None], (1, 1, 1, 1), mode='replicate')|lib.nn.LSTMCell(2, 3)(x)[0]|lib.nn.GRUCell(2, 3)(x)
     lib.nn.functional.adaptive_avg_pool2d(b, 1)|lib.nn.functional.adaptive_avg_pool2d(b[None], (1, 2))|lib.nn.RMSNorm(2)(x)
@@ -47,8 +49,17 @@ def test_steps_of_backward_have_pytorchs_names(text, monkeypatch):
     for lib in (torch, genesis):
         x = lib.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
         known = {"lib": lib, "x": x, "v": x.sum(0).detach().requires_grad_(), "b": lib.stack([x, x]), "i": lib.tensor([0, 1])}
-        names.append(eval(text, known).grad_fn.name())
+        step = eval(text, known).grad_fn
+        names.append((step.name(), type(step).__name__))
     assert names[1] == names[0]
+
+
+def test_steps_of_leaves_and_steps_themselves_read_as_pytorchs(monkeypatch):
+    monkeypatch.setattr(Library, "name", "torch")
+    step, theirs = [(lib.ones(1, requires_grad=True) * 2).grad_fn for lib in (genesis, torch)]
+    assert repr(step).startswith("<MulBackward0 object at 0x") and repr(theirs).startswith("<MulBackward0 object at 0x")
+    ((leaf, _), _), ((their_leaf, _), _) = step.next_functions, theirs.next_functions
+    assert (leaf.name(), type(leaf).__name__) == (their_leaf.name(), type(their_leaf).__name__)
 
 
 def test_slices_of_a_sequential_keep_names():

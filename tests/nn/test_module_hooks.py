@@ -198,3 +198,33 @@ def test_hooks_that_come_and_go_are_noticed_by_compiled_calls():
         assert_close(compiled(x), torch.tensor(plain + 1))
     second.remove()
     assert_close(compiled(x), torch.tensor(plain))
+
+
+def test_hooks_of_all_modules_come_before_a_modules_own():
+    def watch(library, layer, x, log):
+        of_all = library.nn.modules.module if library is torch else library.nn.hooks
+        layer.register_forward_pre_hook(lambda module, inputs: log.append("own before"))
+        layer.register_forward_hook(lambda module, inputs, output: log.append("own after"))
+        handles = [
+            of_all.register_module_forward_pre_hook(lambda module, inputs: log.append(f"before {type(module).__name__}")),
+            of_all.register_module_forward_hook(lambda module, inputs, output: output * 2),
+            of_all.register_module_full_backward_pre_hook(lambda module, outputs: log.append(("pre", shapes(outputs)))),
+            of_all.register_module_full_backward_hook(lambda module, inputs, outputs: log.append(("post", shapes(inputs)))),
+        ]
+        library.nn.Sequential(layer, library.nn.Tanh())(x).sum().backward()
+        for handle in handles:
+            handle.remove()
+        return [x.grad, layer(x)]
+
+    log = both(watch)
+    assert log[0] == "before Sequential" and log[-2:] == ["own before", "own after"]
+
+
+def test_compiled_calls_see_hooks_of_all_modules():
+    layer = genesis.nn.Identity()
+    double = genesis.compile(lambda x: layer(x) * 2)
+    for _ in range(3):
+        assert double(genesis.ones(1)).item() == 2
+    with genesis.nn.hooks.register_module_forward_hook(lambda module, inputs, output: output + 1):
+        assert double(genesis.ones(1)).item() == 4
+    assert double(genesis.ones(1)).item() == 2

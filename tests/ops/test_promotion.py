@@ -66,6 +66,30 @@ def test_alpha_scales_in_the_common_dtype():
         assert ours.tolist() == theirs.tolist()
 
 
+REFUSED = {
+    "a bool as alpha": lambda lib, x: lib.add(x, x, alpha=True),
+    "a false alpha": lambda lib, x: x.sub(x, alpha=False),
+    "a bool scaling bools by a number": lambda lib, x: lib.add(x > 0, 1, alpha=True),
+    "differences of bools": lambda lib, x: lib.sub(x > 0, x > 0, alpha=2),
+    "a float as bound": lambda lib, x: lib.randint(0, 3.5, (2,)),
+    "a whole float as bound": lambda lib, x: lib.randint(4.0, (2,)),
+    "a float tensor as bound": lambda lib, x: lib.randint(lib.tensor(4.0), (2,)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_numbers_of_the_wrong_kind_are_refused(name):
+    for lib in (genesis, torch):
+        with pytest.raises((RuntimeError, TypeError)):
+            REFUSED[name](lib, lib.ones(2))
+
+
+def test_a_bool_scales_bools():
+    for lib in (genesis, torch):
+        x = lib.tensor([True, False])
+        assert lib.add(x, ~x, alpha=True).tolist() == [True, True] and lib.add(x, ~x, alpha=False).tolist() == [True, False]
+
+
 TAKE_NAMES = {
     "tensor": lambda dtype: genesis.tensor([1], dtype=dtype), "zeros": lambda dtype: genesis.zeros(2, dtype=dtype),
     "a tensor of one": lambda dtype: genesis.tensor(genesis.ones(2), dtype=dtype),

@@ -190,5 +190,5 @@ def test_settings_that_make_no_sense_are_refused(build, error, message):
 
 def test_the_wrong_order_is_warned_of():
     scheduler = genesis.optim.lr_scheduler.StepLR(optimizer_of(genesis), 3)
-    with pytest.warns(UserWarning, match="called before optimizer.step"):
+    with pytest.warns(UserWarning, match=r"Detected call of `lr_scheduler.step\(\)` before `optimizer.step"):
         scheduler.step()

@@ -9,6 +9,7 @@ from genesis.as_torch.fx.interpreter import Interpreter, Transformer
 from genesis.as_torch.fx.node import Node, map_arg
 from genesis.as_torch.fx.proxy import Attribute, Proxy, TraceError
 from genesis.as_torch.fx.rewriting import Match, replace_pattern
+from genesis.as_torch.fx.shape_prop import ShapeProp as ShapeProp
 from genesis.as_torch.fx.tracer import Tracer, symbolic_trace, wrap
 
 __all__ = [

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import genesis
-from genesis.as_torch.fx.node import Argument, Node, Target, function_path, map_aggregate, map_arg
+from genesis.as_torch.fx.node import Argument, Node, Target, function_path, map_aggregate, map_arg, type_name
 from genesis.as_torch.stand_ins.overriding import resolve_name
+from genesis.ir.dtypes import DType
 
 OPERATORS = {
     operator.add: "{} + {}", operator.sub: "{} - {}", operator.mul: "{} * {}", operator.truediv: "{} / {}",
@@ -38,7 +39,7 @@ class Graph:
     >>> graph = Graph()
     >>> x = graph.placeholder("x")
     >>> output = graph.output(graph.call_function(genesis.relu, (x,)))
-    >>> print(graph.python_code("self").src.rstrip())
+    >>> print(graph.python_code("self").src.strip())
     def forward(self, x):
         relu = torch.relu(x);  x = None
         return relu
@@ -202,7 +203,8 @@ class Graph:
         for node in self._nodes:
             if node.op == "placeholder":
                 default = f" = {_text(node.args[0], names)}" if node.args else ""
-                arguments.append(f"{node.target}{default}")
+                kind = "" if node.type is None else f" : {_global_type(node.type, names)}"
+                arguments.append(f"{node.target}{kind}{default}")
                 if str(node.target).lstrip("*") != node.name:
                     lines.append(f"{node.name} = {str(node.target).lstrip('*')}")
                 continue
@@ -212,7 +214,7 @@ class Graph:
             line = f"return {text}" if returned else f"{node.name} = {text}"
             lines.append(f"{line};  {' = '.join(spent)} = None" if spent else line)
         body = "\n    ".join(lines or ["pass"])
-        return PythonCode(f"def forward({', '.join(arguments)}):\n    {body}\n", names)
+        return PythonCode(f"\n\n\ndef forward({', '.join(arguments)}):\n    {body}\n    ", names)
 
     def print_tabular(self) -> None:
         """Print the nodes as a table."""
@@ -245,7 +247,7 @@ class _Nodes:
 def _suggestion(target: Target) -> str:
     """A name for a node: that of what it calls, in PyTorch's spelling."""
     text = target if isinstance(target, str) else getattr(target, "__name__", "call").strip("_")
-    text = re.sub(r"[^0-9a-zA-Z_]+", "_", text.lstrip("*")) or "_"
+    text = re.sub(r"[^0-9a-zA-Z_]+", "_", text) or "_"
     snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", text).lower()
     return f"_{snake}" if snake[0].isdigit() else snake
 
@@ -287,6 +289,15 @@ def _global(function: Any, names: dict[str, Any]) -> str:
     return name
 
 
+def _global_type(kind: Any, names: dict[str, Any]) -> str:
+    """The annotation of an argument in the text, which `names` knows."""
+    text = type_name(kind)
+    if getattr(builtins, text, None) is not kind and not text.startswith("torch."):
+        text = re.sub(r"\W", "_", text)
+        names.setdefault(text, kind)
+    return text
+
+
 def _text(argument: Argument, names: dict[str, Any]) -> str:
     """An argument as Python."""
 
@@ -302,6 +313,8 @@ def _text(argument: Argument, names: dict[str, Any]) -> str:
             return Text(value.name)
         if value is None or value is ... or isinstance(value, bool | int | float | str | bytes | complex):
             return value if value is not ... else Text("...")
+        if isinstance(value, DType):
+            return Text(f"torch.{value.name}")
         if callable(value):
             return Text(_global(value, names))
         name = re.sub(r"\W", "_", f"_{type(value).__name__}_{value}")

@@ -85,10 +85,13 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, **ignored: Any) -> str:
         """Print, and return, the text of the module."""
-        text = f"class {self._get_name()}(torch.nn.Module):\n    " + self.code.replace("\n", "\n    ").rstrip() + "\n"
+        text = f"class {self._get_name()}(torch.nn.Module):\n    " + self.code.strip().replace("\n", "\n    ") + "\n"
         if print_output:
             print(text)
         return text
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.code}\n# To see more debug info, please use `graph_module.print_readable()`"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         graph = Graph()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from genesis.tensor.handle import Tensor
+
 Argument = Any  # a node, a number, a string, .. or tuples, lists, dicts and slices of these
 Target = Any  # of `call_function` a function, else a name
 
@@ -142,33 +144,40 @@ class Node:
 
     def format_node(self) -> str:
         """The node as a line of `print(graph)`."""
-        if self.op == "placeholder":
-            return f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]"
-        if self.op == "get_attr":
-            return f"%{self.name} : [num_users={len(self.users)}] = get_attr[target={self.target}]"
         if self.op == "output":
-            return f"return {_shown(self._args[0])}"
+            return f"return {self._args[0]}"
         target = self.target if isinstance(self.target, str) else function_path(self.target)
-        return (f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={target}]"
-                f"(args = {_shown(self._args)}, kwargs = {_shown(self._kwargs)})")
+        annotation = "" if self.type is None else f"{type_name(self.type)} "
+        begin = f"%{self.name} : {annotation}[num_users={len(self.users)}] = {self.op}[target={target}]"
+        if self.op == "placeholder":
+            return begin + (f"(default={self._args[0]})" if self._args else "")
+        return begin if self.op == "get_attr" else f"{begin}(args = {_shown(self._args)}, kwargs = {_shown(self._kwargs)})"
 
     def __repr__(self) -> str:
         return self.name
 
 
 def _shown(argument: Argument) -> str:
-    class Named:
-        def __init__(self, node: Node) -> None:
-            self.node = node
+    """An argument as PyTorch prints it: words without quotes, nodes with a sign but in slices."""
+    if isinstance(argument, dict):
+        return f"{{{', '.join([f'{key}: {_shown(value)}' for key, value in argument.items()])}}}"
+    if isinstance(argument, list | tuple):
+        members = ", ".join(map(_shown, argument))
+        return f"[{members}]" if isinstance(argument, list) else f"({members}{',' * (len(argument) == 1)})"
+    return f"%{argument.name}" if isinstance(argument, Node) else str(argument)
 
-        def __repr__(self) -> str:
-            return f"%{self.node.name}"
 
-    return repr(map_arg(argument, Named))
+def type_name(kind: Any) -> str:
+    """An annotation as text."""
+    if isinstance(kind, type) and not hasattr(kind, "__origin__"):
+        if kind.__module__ == "builtins":
+            return kind.__qualname__
+        return f"torch.{kind.__name__}" if issubclass(kind, Tensor) else f"{kind.__module__}.{kind.__qualname__}"
+    return repr(kind)
 
 
 def function_path(function: Any) -> str:
     """A function's module and name."""
     module = getattr(function, "__module__", "") or ""
     name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
-    return f"{module}.{name}".lstrip(".").replace("genesis.", "torch.")
+    return f"{'operator' if module == '_operator' else module}.{name}".lstrip(".").replace("genesis.", "torch.")

@@ -153,13 +153,18 @@ class Tracer:
     def _arguments(self, forward: Callable[..., Any], concrete: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for name, parameter in inspect.signature(forward).parameters.items():
+        is_ours = forward.__module__.startswith("genesis.")  # whose annotations PyTorch's layers have not
+        declared = inspect.signature(forward).parameters.items()
+        starred_kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+        for name, parameter in sorted(declared, key=lambda item: item[1].kind in starred_kinds):
             starred = "*" * {parameter.VAR_POSITIONAL: 1, parameter.VAR_KEYWORD: 2}.get(parameter.kind, 0)  # type: ignore[call-overload]
             if name in concrete:
                 value = concrete[name]
             else:
                 default = () if parameter.default is parameter.empty else (parameter.default,)
-                value = self.create_proxy("placeholder", starred + name, default, {})
+                told = not (is_ours or starred or parameter.annotation is parameter.empty)
+                kind = parameter.annotation if told else None
+                value = self.create_proxy("placeholder", starred + name, default, {}, type_expr=kind)
             if parameter.kind is parameter.KEYWORD_ONLY:
                 kwargs[name] = value
             elif not starred:

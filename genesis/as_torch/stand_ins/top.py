@@ -22,7 +22,7 @@ from genesis.tensor.in_place import in_place_form
 # ---- settings ----
 set_warn_always = clear_autocast_cache = nothing
 set_autocast_cache_enabled = set_num_interop_threads = init_num_threads = nothing
-is_inference = is_warn_always_enabled = no
+is_warn_always_enabled = no
 is_autocast_cpu_enabled = genesis.is_autocast_enabled
 has_mkl = has_openmp = has_spectral = False
 has_lapack = True

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping
 from typing import overload
 
-from genesis.functions.overrides import function
+from genesis.functions.overrides import function, seen
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.errors import ArgumentError
@@ -16,8 +16,9 @@ from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.runtime.devices import META, Device
 from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.handle import Tensor, attribute, is_of_inference_mode, method
 from genesis.tensor.views import view
+from genesis.tracing.recording_hooks import refuse
 
 
 class ElementCount(int):
@@ -28,22 +29,41 @@ class ElementCount(int):
     (6, (2, 3), 2)
     """
 
-    shape: Shape
+    tensor: Tensor
 
     @overload
     def __call__(self) -> Shape: ...
     @overload
     def __call__(self, dim: int) -> int: ...
     def __call__(self, dim: int | None = None) -> Shape | int:
-        return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
+        return _size(self.tensor) if dim is None else _size(self.tensor, dim)
 
 
-@attribute
+def _extents(self: Tensor, dim: int | None = None) -> Shape | int:
+    return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
+
+
+_extents.__name__ = "size"
+_size = seen(_extents)
+
+
+class _Counted(property):
+    """What `size` is of the class: called with a tensor, as the method would be."""
+
+    __name__ = "size"
+
+    def __call__(self, tensor: Tensor, dim: int | None = None) -> Shape | int:
+        return _extents(tensor, dim)
+
+
 def size(self: Tensor) -> ElementCount:
     """The number of elements; `size()` is the shape and `size(dim)` an extent."""
     result = ElementCount(product(self.shape))
-    result.shape = self.shape
+    result.tensor = self
     return result
+
+
+Tensor.size = _Counted(size)  # type: ignore[assignment, method-assign]
 
 
 def _told(show: Callable[[AnyFunction], object], kind: builtins.type, told: Mapping[str, tuple[str, AnyFunction]]) -> None:
@@ -87,6 +107,21 @@ def get_device(self: Tensor) -> int:
     """The number of the GPU that the tensor is on; -1 if it is on none."""
     device = array_of(self).device
     return -1 if device.type == "cpu" else device.index or 0
+
+
+
+@function()
+@method
+def is_inference(self: Tensor) -> bool:
+    """Whether it was made in inference mode, which alone may write to it, or views what was.
+
+    >>> with genesis.inference_mode():
+    ...     x = genesis.zeros(2)
+    >>> x[:1].is_inference(), x.clone().is_inference()
+    (True, False)
+    """
+    refuse("it is asked whether a tensor was made in inference mode")
+    return is_of_inference_mode(self)
 
 
 @function()

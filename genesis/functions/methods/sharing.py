@@ -101,12 +101,6 @@ def is_pinned(self: Tensor, device: object = None) -> bool:
 
 
 @method
-def is_inference(self: Tensor) -> bool:
-    """Whether it was made in inference mode, whose tensors are as others here: no."""
-    return False
-
-
-@method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, on the tensor's device; 0 on "meta". What is written from now on is written there.
 

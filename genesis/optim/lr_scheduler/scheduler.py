@@ -57,8 +57,8 @@ class LRScheduler:
         """Go on to the next step, or to step `epoch`, and set the learning rates."""
         if self._step_count == 1 and not self.optimizer.has_stepped:
             warnings.warn(
-                "lr_scheduler.step() is called before optimizer.step(): the first learning rate is never used; "
-                "call them in the opposite order", stacklevel=2,
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first learning rate is never used; call "
+                "them in the opposite order", stacklevel=2,
             )
         self._step_count += 1
         self._go_to(epoch)

@@ -129,6 +129,8 @@ class RandomSampler(Sampler[int]):
                 raise ValueError(f"RandomSampler: there are no samples to draw {wanted} from")
             yield from shuffled(count, generator)[:wanted]
             wanted -= count
+        if count and not wanted and self.generator is not None and Generator.in_pytorchs_order:
+            shuffled(count, generator)  # which PyTorch draws before it finds that no more is wanted
 
     def __len__(self) -> int:
         return self.num_samples

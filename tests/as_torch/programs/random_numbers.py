@@ -92,6 +92,9 @@ LOADERS = {
 for name, options in LOADERS.items():
     torch.manual_seed(3)
     print(name, [batch.tolist() for batch in DataLoader(data, 5, **options())], torch.rand(1))
+own = torch.Generator().manual_seed(5)
+loaders = [DataLoader(data, 5, shuffle=True, generator=own), DataLoader(data, sampler=RandomSampler(data, False, 9, own))]
+print([[batch.tolist() for batch in loader] for loader in loaders * 2], torch.rand(1, generator=own))
 print([list(part.indices) for part in random_split(data, [0.5, 0.5])], [*DistributedSampler(data, 3, 1, seed=4)])
 
 two = torch.tensor([2.0, 0.5])
