@@ -96,7 +96,7 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
         return pad_value(input, before, after, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
         raise UnknownModeError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
-    if value is not None:
+    if value:
         raise ValueError(f"pad: value {value} is of no use in mode {mode!r}")
     for axis, (front, back) in enumerate(zip(before, after, strict=True), input.ndim - len(before)):
         input = _mirrored(input, axis, front, back, mode)

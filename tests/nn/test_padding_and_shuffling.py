@@ -50,3 +50,14 @@ X = genesis.ones(1, 6, 3, 4)
 def test_what_does_not_fit_is_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+@pytest.mark.parametrize("value", [None, 0, 0.0, 1.0])
+def test_a_mode_that_needs_no_value_takes_0_alone(value):
+    shown = []
+    for lib in (genesis, torch):
+        try:
+            shown.append(lib.nn.functional.pad(lib.tensor([[1.0, 2.0, 3.0]]), (1, 1), mode="reflect", value=value).tolist())
+        except (RuntimeError, AssertionError):
+            shown.append("refused")
+    assert shown[0] == shown[1]
