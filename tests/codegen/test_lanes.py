@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from llvmlite import ir
 from test_vector_math import compiled
 
+from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I64
 from genesis.codegen.cpu.vector_math import random_bits

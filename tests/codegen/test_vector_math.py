@@ -15,8 +15,9 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special
-from llvmlite import binding, ir
+from llvmlite import binding
 
+from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.vector_math import FUNCTIONS
@@ -37,7 +38,6 @@ ENGINES: list[binding.ExecutionEngine] = []  # kept alive: compiled code dies wi
 def compiled(emit: Callable[[Lanes, list[ir.Value], list[ir.Value], ir.Value], None], width: int, pointers: int):
     """A C function (pointer.., count) that runs `emit(lanes, pointers, index)` for index in 0, width, .. < count."""
     module = ir.Module()
-    module.triple = binding.get_default_triple()
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * pointers + [I64]), "kernel")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     entry, loop, done = builder.block, function.append_basic_block("loop"), function.append_basic_block("done")

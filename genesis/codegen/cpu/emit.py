@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.addressing import at_each_point
 from genesis.codegen.cpu.lanes import Lanes
@@ -78,7 +78,7 @@ def emit_finish(kernel: Kernel, width: int) -> str:
     results = {}
     for n in nest.finals:
         i = kernel.instructions[n]
-        results[n] = Accumulator(nest.lanes, i.name, kernel.instructions[i.args[0]].dtype.name, nest.entry, False)
+        results[n] = Accumulator(nest.lanes, i.name, kernel.instructions[i.args[0]].dtype.name, False)
     with nest.loop(I64(0), shares) as share:
         for position, n in enumerate(nest.finals):
             slot = b.add(b.mul(share, I64(len(nest.finals))), I64(position))
@@ -347,7 +347,7 @@ def _accumulator(nest: Nest, n: int) -> Accumulator:
     name = i.name
     if name == "scan":
         name = "prod" if i.attr("mode") == "prod" else "sum"
-    return Accumulator(nest.lanes, name, source.dtype.name, nest.entry, varying)
+    return Accumulator(nest.lanes, name, source.dtype.name, varying)
 
 
 def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:

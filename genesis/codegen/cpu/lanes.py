@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.registers import (
-    DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Literal, Value, constants,
+    DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants,
     element_type, is_varying, with_shape, zero,
 )
 from genesis.codegen.cpu.vectors import Vectors, joined
@@ -41,8 +41,8 @@ class Lanes(Vectors):
                 resized = self.builder.fpext if element_type(x) == REGISTER_TYPE["float32"] else self.builder.fptrunc
                 return self.round_to(to_dtype, x if x.type == target else resized(x, target))
             wide = with_shape(I64 if SIZE[REGISTER_TYPE[to_dtype]] == 8 else I32, x)
-            whole = self._saturated(x, wide, is_signed=to_dtype not in ("uint32", "uint64"))
-            return whole if wide == target else self.builder.trunc(whole, target)
+            saturated = self._saturated(x, wide, is_signed=to_dtype not in ("uint32", "uint64"))
+            return saturated if wide == target else self.builder.trunc(saturated, target)
         if to_dtype in FLOATING:
             whole = self.builder.uitofp if from_dtype in UNSIGNED else self.builder.sitofp
             return self.round_to(to_dtype, whole(x, target))
@@ -217,10 +217,10 @@ class Lanes(Vectors):
         b, offsets, memory = self.builder, self.splat(element_offsets), MEMORY_TYPE[dtype]
         if mask is not None:
             offsets = self.select(mask, offsets, self.extract(offsets, 0))
-        gathered: ir.Value = Literal(ir.VectorType(memory, self.width), "poison")
+        gathered: ir.Value = ir.Constant(ir.VectorType(memory, self.width), "poison")
         for lane in range(self.width):
             element = self.element_pointer(base, self.extract(offsets, lane), dtype)
-            gathered = b.insert_element(gathered, b.load(element, align=SIZE[memory], typ=memory), I32(lane), "gathered")
+            gathered = b.insert_element(gathered, b.load(element, align=SIZE[memory], typ=memory), I32(lane))
         if mask is not None:
             gathered = b.select(mask, gathered, zero(gathered.type))
         return self.from_memory(gathered, dtype)
@@ -238,8 +238,7 @@ class Lanes(Vectors):
             self._masked("store", ir.VoidType(), [x, pointer, mask], x.type, 1)
 
     def _store_past_caches(self, x: ir.Value, pointer: ir.Value) -> None:
-        written = self.builder.store(x, pointer, align=64)
-        written.set_metadata("nontemporal", self.builder.module.add_metadata([ir.Constant(I32, 1)]))
+        self.builder.store(x, pointer, align=64, past_caches=True)
 
     def store_uniform(self, x: ir.Value, pointer: ir.Value, dtype: str) -> None:
         x = self.to_memory(x, dtype)
@@ -251,7 +250,7 @@ class Lanes(Vectors):
         """Store to `base[element_offsets]`; of equal offsets the last lane wins. Masked lanes are not written."""
         x = self.to_memory(self.splat(x), dtype)
         pointers = self.element_pointer(base, self.splat(element_offsets), dtype)
-        self._masked("scatter", ir.VoidType(), [x, pointers, self._whole(mask)], x.type, 1)
+        self._masked("scatter", ir.VoidType(), [x, pointers, self._every_lane(mask)], x.type, 1)
 
     def wide_load(
         self, pointer: ir.Value, dtype: str, stride: int, offsets: Collection[int], mask: ir.Value | None = None
@@ -281,7 +280,7 @@ class Lanes(Vectors):
         found = {offset: self.to_memory(self.splat(x), dtype) for offset, x in values.items()}
         element = next(iter(found.values())).type.element
         count = 1 << (stride - 1).bit_length()
-        nothing = Literal(ir.VectorType(element, self.width), "poison")
+        nothing = ir.Constant(ir.VectorType(element, self.width), "poison")
         parts = [found.get(offset, nothing) for offset in range(count)]
         order = [(n % stride) * self.width + n // stride for n in range(self.width * stride)]
         whole = joined(self.builder, parts)
@@ -304,13 +303,10 @@ class Lanes(Vectors):
         chosen = constants(I1, [n % stride in offsets for n in range(count)])
         return chosen if mask is None else self.builder.and_(mask, chosen)
 
-    def _whole(self, mask: ir.Value | None) -> ir.Value:
+    def _every_lane(self, mask: ir.Value | None) -> ir.Value:
         return self.splat(ir.Constant(I1, 1)) if mask is None else mask
 
     def _masked(self, name: str, result: ir.Type, arguments: list[ir.Value], memory: ir.VectorType, pointer: int) -> ir.Value:
         """A masked memory intrinsic; its alignment is an attribute of the pointer argument (numbered `pointer`)."""
-        call = self.intrinsic("masked." + name, result, arguments, overloads=(memory, arguments[pointer].type))
-        attributes = ir.values.ArgumentAttributes()
-        attributes.align = SIZE[memory.element]
-        call.arg_attributes[pointer] = attributes
-        return call
+        overloads, aligned = (memory, arguments[pointer].type), (pointer, SIZE[memory.element])
+        return self.intrinsic("masked." + name, result, arguments, overloads=overloads, aligned=aligned)

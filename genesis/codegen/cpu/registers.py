@@ -8,17 +8,16 @@ no operation of `Lanes` but those on memory knows it.
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 Value: TypeAlias = "ir.Value | int | float"
 
-POINTER = ir.PointerType()
+POINTER = ir.POINTER
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
-HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FLOAT, ir.DOUBLE
 
 REGISTER_TYPE: dict[str, ir.Type] = {
     "float64": DOUBLE, "float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "bool": I1,
@@ -34,28 +33,6 @@ UNSIGNED = frozenset({"bool", "uint8", "uint16", "uint32", "uint64"})
 
 SIZE = {HALF: 2, FLOAT: 4, DOUBLE: 8, I1: 1, I8: 1, I16: 2, I32: 4, I64: 8, POINTER: 8}
 _SHORT_NAME = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64", POINTER: "p0"}
-
-
-class FunctionPointer(ir.PointerType):
-    """The type of a callable function pointer: an opaque pointer has no function type."""
-
-    def __new__(cls, pointee: ir.FunctionType) -> FunctionPointer:
-        return super().__new__(cls)
-
-    def __init__(self, pointee: ir.FunctionType) -> None:
-        super().__init__()
-        self.pointee = pointee
-
-
-class Literal(ir.Constant):
-    """A constant given as text: `ir.Constant` can print neither a short splat nor a NaN."""
-
-    def __init__(self, type_: ir.Type, text: str):
-        self.type = type_
-        self.constant = text
-
-    def _get_reference(self) -> str:
-        return self.constant
 
 
 def is_varying(value: ir.Value) -> bool:
@@ -85,14 +62,9 @@ def with_shape(type_: ir.Type, like: ir.Value) -> ir.Type:
 
 
 def scalar_constant(type_: ir.Type, value: int | float | bool) -> ir.Constant:
-    """A constant: a float by its bits (so NaN and infinities print), an integer wrapped to its width."""
+    """A constant; an integer is wrapped to its width."""
     if type_ in (FLOAT, DOUBLE):
-        if type_ == FLOAT:
-            try:
-                value = struct.unpack("f", struct.pack("f", value))[0]
-            except OverflowError:
-                value = float("inf") if value > 0 else float("-inf")
-        return Literal(type_, f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}")
+        return ir.Constant(type_, value)
     if type_ == I1:
         return ir.Constant(I1, bool(value))
     half_range = 1 << (type_.width - 1)
@@ -100,7 +72,7 @@ def scalar_constant(type_: ir.Type, value: int | float | bool) -> ir.Constant:
 
 
 def zero(type_: ir.Type) -> ir.Constant:
-    return Literal(type_, "zeroinitializer")
+    return ir.Constant(type_, "zeroinitializer")
 
 
 def constants(type_: ir.Type, values: Sequence[int]) -> ir.Constant:
@@ -108,16 +80,6 @@ def constants(type_: ir.Type, values: Sequence[int]) -> ir.Constant:
     return _constants(type_.width, tuple(values))
 
 
-class _Constants(ir.Constant):
-    """A vector constant with cached text, as kernels use the same few many times."""
-
-    def _get_reference(self) -> str:
-        text = self.__dict__.get("text")
-        if text is None:
-            text = self.__dict__["text"] = super()._get_reference()
-        return text
-
-
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=256)  # kernels use the same few over and over
 def _constants(bits: int, values: tuple[int, ...]) -> ir.Constant:
-    return _Constants(ir.VectorType(ir.IntType(bits), len(values)), list(values))
+    return ir.Constant(ir.VectorType(ir.IntType(bits), len(values)), values)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.addressing import address
 from genesis.codegen.cpu.nest import LINE, Nest
-from genesis.codegen.cpu.registers import I64, FunctionPointer
+from genesis.codegen.cpu.registers import I64
 from genesis.codegen.cpu.tiling import tile_pitch, tile_rows, tile_side
 from genesis.codegen.cpu.transpose import FUNCTION
 from genesis.lower.kernel import Instruction
@@ -100,5 +100,5 @@ def _transpose(
     assert i.access is not None
     streams = nest.streams.get(i.access.pointer, I64(0)) if i.name == "store" else I64(0)
     _, function = nest.extra_words(i, "tile")
-    function.type = FunctionPointer(FUNCTION)
+    function.type = ir.FunctionPointer(FUNCTION)
     nest.builder.call(function, [*source, *target, *extents, streams])

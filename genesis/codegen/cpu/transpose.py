@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.nest import LINE
-from genesis.codegen.cpu.registers import I32, I64, I8, POINTER
+from genesis.codegen.cpu.registers import I64, I8, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.codegen.cpu.vectors import counted, transposed
 from genesis.runtime.kernel_cache import KernelSource
@@ -82,11 +82,9 @@ class _Square:
         lines = [b.load(self.at(source, distance, I64(n), zero), align=align, typ=self.line) for n in range(self.lines)]
         lines = transposed(b, lines, self.parts)
 
-        def store(align: int, **metadata: ir.MDValue) -> None:
+        def store(align: int, past_caches: bool = False) -> None:
             for n, line in enumerate(lines):
-                written = b.store(line, self.at(target, pitch, I64(n), zero), align=align)
-                for key, value in metadata.items():
-                    written.set_metadata(key, value)
+                b.store(line, self.at(target, pitch, I64(n), zero), align, past_caches)
 
         if self.lines * self.size < LINE:
             store(align)
@@ -94,6 +92,6 @@ class _Square:
         unaligned = b.and_(b.or_(b.ptrtoint(target, I64), b.mul(pitch, I64(self.size))), I64(LINE - 1))
         with b.if_else(b.icmp_unsigned(">", past_caches, unaligned)) as (streamed, cached):
             with streamed:
-                store(LINE, nontemporal=b.module.add_metadata([I32(1)]))
+                store(LINE, past_caches=True)
             with cached:
                 store(align)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.addressing import (
     address, flat_index, known_stride, lane_offsets, lane_stride, load_strided, store_strided,
@@ -72,7 +72,7 @@ def computed(nest: Nest, i: Instruction) -> ir.Value:
     if i.name == "word":
         (word,) = nest.extra_words(i)
         if dtype in PART:  # a zero where there are no elements
-            return Pair(*[lanes.constant(PART[dtype], 0)] * 2)
+            return Pair(*[lanes.constant(PART[dtype], 0)] * 2)  # type: ignore[return-value]
         return lanes.convert(word, "float64" if word.type == ir.DoubleType() else "int64", dtype)
     if i.name == "load":
         assert i.access is not None
@@ -109,7 +109,7 @@ def _read(nest: Nest, i: Instruction, indirect: ir.Value | None) -> ir.Value:
     if stride == 1 and indirect is None and "tile" not in dict(i.attrs):
         prefetch_next_block(nest, i, start)
     if dtype in PART:
-        return _read_pair(nest, start, stride, dtype, indirect)
+        return _read_pair(nest, start, stride, dtype, indirect)  # type: ignore[return-value]
     if indirect is not None and not is_varying(indirect):
         start, indirect = lanes.element_pointer(start, indirect, dtype), None
     if indirect is not None:
@@ -263,8 +263,8 @@ def _scatter(nest: Nest, i: Instruction) -> None:
         offsets = lanes.splat(moved) if is_varying(moved) else lane_offsets(nest, stride)
         if is_varying(moved) and stride != 0:
             offsets = lanes.add(offsets, lane_offsets(nest, stride))
-        old = lanes.gather(start, offsets, dtype, nest.mask) if combine else None
-        lanes.scatter_store(lanes.splat(combine(old, value) if combine else value), start, offsets, dtype, nest.mask)
+        new = combine(lanes.gather(start, offsets, dtype, nest.mask), value) if combine else value
+        lanes.scatter_store(lanes.splat(new), start, offsets, dtype, nest.mask)
     elif stride == 1:
         new = combine(lanes.load(start, dtype, nest.mask), value) if combine else value
         lanes.store(lanes.splat(new), start, dtype, nest.mask)

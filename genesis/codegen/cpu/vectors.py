@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.registers import (
-    DOUBLE, FLOAT, I1, I32, I64, REGISTER_TYPE, SIZE, UNSIGNED, Literal, Value, constants, element_type, is_floating,
+    DOUBLE, FLOAT, I1, I32, I64, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants, element_type, is_floating,
     is_varying, mangled, scalar_constant, with_shape,
 )
 from genesis.codegen.cpu.tiling import vector_bytes
@@ -115,8 +115,8 @@ class Vectors:
         vector = ir.VectorType(value.type, self.width)
         # As text: `ir.Constant` would print every lane, for LLVM to parse.
         if isinstance(value, ir.Constant):
-            return Literal(vector, f"splat ({value.type} {value.get_reference()})")
-        nothing = Literal(vector, "poison")
+            return ir.Constant(vector, f"splat ({value.type} {value.text})")
+        nothing = ir.Constant(vector, "poison")
         first = self.builder.insert_element(nothing, value, ir.Constant(I32, 0))
         return self.builder.shuffle_vector(first, nothing, constants(I32, [0] * self.width))
 
@@ -141,11 +141,13 @@ class Vectors:
         return [self.splat(value) for value in found] if any(map(is_varying, found)) else found
 
     def intrinsic(
-        self, name: str, result: ir.Type, arguments: list[ir.Value], *, overloads: tuple[ir.Type, ...] = ()
+        self, name: str, result: ir.Type, arguments: list[ir.Value], *, overloads: tuple[ir.Type, ...] = (),
+        aligned: tuple[int, int] | None = None,
     ) -> ir.Value:
         """Call `llvm.<name>`; `overloads` are the types its name is mangled with (the result's by default)."""
         full_name = ".".join(["llvm", name, *map(mangled, overloads or (result,))])
-        return self.builder.call(self.declared(full_name, result, [argument.type for argument in arguments]), arguments)
+        return self.builder.call(
+            self.declared(full_name, result, [argument.type for argument in arguments]), arguments, aligned)
 
     def declared(self, name: str, result: ir.Type, parameters: list[ir.Type]) -> ir.Function:
         """The module's function `name`, declared at its first use."""
@@ -197,7 +199,7 @@ class Vectors:
         name = "llvm.x86.avx512.mask.scalef." + ("ps.512" if count == 16 else "pd.512")
         register, bits = ir.VectorType(x.type.element, count), ir.IntType(count)
         scale = self.declared(name, register, [register, register, register, bits, I32])
-        nothing, all_lanes, rounding = Literal(register, "zeroinitializer"), bits(-1), I32(4)
+        nothing, all_lanes, rounding = ir.Constant(register, "zeroinitializer"), bits(-1), I32(4)
         parts = []
         for first in range(0, x.type.count, count):
             of_part = constants(I32, range(first, first + count))
@@ -272,7 +274,7 @@ class Vectors:
         lane, result = self.builder.phi(I32), self.builder.phi(result_type)
         value = self.builder.call(function, [self.builder.extract_element(argument, lane) for argument in arguments])
         grown, following = self.builder.insert_element(result, value, lane), self.builder.add(lane, ir.Constant(I32, 1))
-        nothing = Literal(result_type, "poison")
+        nothing = ir.Constant(result_type, "poison")
         for phi, start, step in ((lane, ir.Constant(I32, 0), following), (result, nothing, grown)):
             phi.add_incoming(start, before)
             phi.add_incoming(step, loop)

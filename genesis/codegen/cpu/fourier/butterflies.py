@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.fourier.roots import roots
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import I32, REGISTER_TYPE, Literal, constants
+from genesis.codegen.cpu.registers import I32, REGISTER_TYPE, constants
 
 COMPOSED = {8: (4, 2), 16: (4, 4)}
 
@@ -29,8 +29,8 @@ class ComplexLanes:
     def alternating(self, real: float, imaginary: float) -> ir.Constant:
         """A number for all real parts, and one for the imaginary ones."""
         element = REGISTER_TYPE[self.dtype]
-        pair = ", ".join(f"{element} {self.lanes.constant(self.dtype, x).get_reference()}" for x in (real, imaginary))
-        return Literal(ir.VectorType(element, 2 * self.width), f"<{', '.join([pair] * self.width)}>")
+        pair = ", ".join(f"{element} {self.lanes.constant(self.dtype, x).text}" for x in (real, imaginary))
+        return ir.Constant(ir.VectorType(element, 2 * self.width), f"<{', '.join([pair] * self.width)}>")
 
     def swapped(self, x: ir.Value) -> ir.Value:
         """Real parts in place of imaginary ones, and these in place of those."""
@@ -139,10 +139,10 @@ class ComplexLanes:
             total = b.fadd(total, addend)
         found[0] = total
         for k in range(1, n // 2 + 1):
-            cosines, sines = xs[0], None
+            cosines = sines = xs[0]
             for j, (added, subtracted) in enumerate(pairs, 1):
                 cosine, sine = self._root(j * k, n)
                 cosines = self.lanes.fma(added, cosine, cosines)
-                sines = b.fmul(subtracted, sine) if sines is None else self.lanes.fma(subtracted, sine, sines)
+                sines = b.fmul(subtracted, sine) if j == 1 else self.lanes.fma(subtracted, sine, sines)
             found[k], found[n - k] = self.add_turned(cosines, sines), self.subtract_turned(cosines, sines)
         return found

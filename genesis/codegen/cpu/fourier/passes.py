@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.fourier.butterflies import ComplexLanes
-from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I32, I64, POINTER, Literal, constants
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I32, I64, POINTER, constants
 from genesis.codegen.cpu.vectors import counted, transposed
 
 
@@ -118,8 +118,9 @@ def _root(f: Pass, number: ir.Value) -> tuple[ir.Value, ir.Value]:
     b, lanes = f.builder, f.complex.lanes
     at = f.at(f.argument["turns_at"], b.shl(number, I64(1)))
     four = b.load(at, align=4 if f.dtype == "float32" else 8, typ=ir.VectorType(lanes.constant(f.dtype, 0.0).type, 4))
-    nothing = Literal(four.type, "poison")
-    return tuple(b.shuffle_vector(four, nothing, constants(I32, [first, first + 1] * f.width)) for first in (0, 2))
+    nothing = ir.Constant(four.type, "poison")
+    real, imaginary = (b.shuffle_vector(four, nothing, constants(I32, [first, first + 1] * f.width)) for first in (0, 2))
+    return real, imaginary
 
 
 NARROW = ("in_at", "out_at", "turns_at", "places_at", "out_k", "places", "forward", "scale")

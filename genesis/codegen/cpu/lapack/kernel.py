@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lapack.panels import Panels
 from genesis.codegen.cpu.lapack.routines import ARGUMENTS
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import Tiles
 from genesis.codegen.cpu.ordering.code import Code
-from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART, POINTER, FunctionPointer
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.runtime.kernel_cache import KernelSource
 
@@ -93,12 +93,12 @@ class _Kernel(Code):
             self.put(users, state, 1)
             with builder.if_then(builder.icmp_signed("==", users, I64(1 if begins else 0))):
                 if begins:
-                    asks = builder.inttoptr(words["get"], FunctionPointer(ir.FunctionType(I32, [])))
+                    asks = builder.inttoptr(words["get"], ir.FunctionPointer(ir.FunctionType(I32, [])))
                     self.put(builder.sext(builder.call(asks, []), I64), state, 2)
                 before = self.get(state, 2)
                 wanted = words["threads"] if begins else before
                 with builder.if_then(builder.icmp_signed(">", before, I64(1))):  # a user's choice of one thread is kept
-                    sets = builder.inttoptr(words["set"], FunctionPointer(ir.FunctionType(ir.VoidType(), [I32])))
+                    sets = builder.inttoptr(words["set"], ir.FunctionPointer(ir.FunctionType(ir.VoidType(), [I32])))
                     builder.call(sets, [builder.trunc(wanted, I32)])
             builder.atomic_rmw("xchg", state, I64(0), "release")
 
@@ -119,7 +119,7 @@ class _Kernel(Code):
     def _call(self, step: ir.Value) -> None:
         """{function, pointers}"""
         type_ = ir.FunctionType(ir.VoidType(), [POINTER] * ARGUMENTS)
-        function = self.builder.inttoptr(self.get(step, 1), FunctionPointer(type_))
+        function = self.builder.inttoptr(self.get(step, 1), ir.FunctionPointer(type_))
         self.builder.call(function, [self._address(step, 2 + POINTER_WORDS * n) for n in range(ARGUMENTS)])
 
     def _check(self, step: ir.Value) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import ElementCode, Functions, Tiles

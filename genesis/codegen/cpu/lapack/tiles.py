@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import Code
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
@@ -131,7 +131,7 @@ class Tiles(Functions):
         builder.branch(header)
         builder.position_at_end(header)
         term, here, there = builder.phi(I64), builder.phi(I64), builder.phi(POINTER)
-        sums = [[builder.phi(kind) for _ in range(vectors)] for _ in starts]
+        sums: list[list[ir.Phi]] = [[builder.phi(kind) for _ in range(vectors)] for _ in starts]
         builder.cbranch(builder.icmp_signed("<", term, k), body, after)
         builder.position_at_end(body)
         columns = [code.load(code.element(there, I64(v * tile.lanes)), tile.dtype) for v in range(vectors)]
@@ -148,7 +148,7 @@ class Tiles(Functions):
             phi.add_incoming(following, body)
         builder.branch(header)
         builder.position_at_end(after)
-        return sums
+        return sums  # type: ignore[return-value]
 
     @cached_property
     def substitute(self) -> ir.Function:

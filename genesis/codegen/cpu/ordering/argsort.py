@@ -6,7 +6,7 @@ pairs go, and the blocks move theirs.
 
 from __future__ import annotations
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import WORD
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned

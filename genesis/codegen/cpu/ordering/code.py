@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I64, POINTER
@@ -20,8 +20,7 @@ class Variable:
     def __init__(self, code: Code, value: ir.Value) -> None:
         self.builder = code.builder
         self.type = value.type
-        with self.builder.goto_entry_block():
-            self.slot = self.builder.alloca(self.type)
+        self.slot = self.builder.alloca(self.type)
         self.set(value)
 
     def get(self) -> ir.Value:

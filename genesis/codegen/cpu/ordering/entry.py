@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import WORD, Code
 from genesis.codegen.cpu.ordering.keys import ALIGNED, ORDER, Keys, has_keys, order_words

@@ -5,7 +5,7 @@ The digits of keys are counted, the greatest first: of the pairs with the digit 
 
 from __future__ import annotations
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import WORD, Code
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows

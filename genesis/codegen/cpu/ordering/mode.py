@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import Code
 from genesis.codegen.cpu.ordering.entry import Entry

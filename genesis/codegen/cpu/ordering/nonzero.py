@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import WORD
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned

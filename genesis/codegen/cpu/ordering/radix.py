@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import WORD, Code
 from genesis.codegen.cpu.ordering.keys import ORDER, Keys
@@ -161,7 +161,7 @@ class Sorting(NamedTuple):
     in `b`.
     """
 
-    count: ir.Function
+    count: ir.Function  # type: ignore[assignment]
     add_up: ir.Function
     move: ir.Function
     sort: ir.Function

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import WORD, Code, Variable
 from genesis.codegen.cpu.ordering.entry import BLOCK, Entry, Plan, Rows, aligned

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_turning, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, emit_tile
-from genesis.codegen.cpu.registers import I64, POINTER, FunctionPointer
+from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.vectors import counted
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
@@ -103,7 +103,7 @@ class _Driver:
     def _followers(self, rows: Sequence[ir.Value]) -> None:
         """Call the epilogues on these rows of the result, which are complete and in cache."""
         b = self.builder
-        kernel_type = FunctionPointer(self.function.function_type)
+        kernel_type = ir.FunctionPointer(self.function.function_type)
         # In blocks of 256 KB: an update finds the gradient in the second-level cache. Kernels with column sums gained nothing.
         with counted(b, I64(0), self.word["followers"]) as number:
             entry = b.gep(self.word["table"], [b.mul(number, I64(3))], source_etype=I64)

@@ -7,7 +7,7 @@ unchanged), or lines are. Lines beyond the last hold arbitrary values, whose res
 
 from __future__ import annotations
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.tile import Tile

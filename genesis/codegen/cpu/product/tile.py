@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE, Literal
+from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
 
 # 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
@@ -108,7 +108,7 @@ def _store(
             if mask is not None:
                 there = lanes.load(place, tile.dtype, builder.and_(mask, lanes.splat(add)))
                 value = lanes.select(add, lanes.add(value, there), value)
-            elif add.constant:
+            elif add.constant:  # type: ignore[attr-defined]
                 value = lanes.add(value, lanes.load(place, tile.dtype))
             lanes.store(value, place, tile.dtype, mask)
         if limits is not None and row < len(sums) - 1:
@@ -129,7 +129,7 @@ def _sums(
     """
     rows, vectors = shape
     places = _rows(builder, a[1], rows, tile.itemsize)
-    nothing = Literal(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
+    nothing = ir.Constant(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
 
     def terms(state: Sequence[ir.Value], count: int, prefetching: bool) -> list[ir.Value]:
         (b_now, a_now, c_now, source_now), sums = state[:4], [*state[4:]]
@@ -189,7 +189,7 @@ def _repeated(
     following = body(now)
     builder.cbranch(builder.icmp_unsigned("<", following[0], end), loop, after)
     builder.position_at_end(after)
-    left = [builder.phi(value.type) for value in state]
+    left: list[Any] = [builder.phi(value.type) for value in state]
     for phis in (now, left):
         for phi, first in zip(phis, state, strict=True):
             phi.add_incoming(first, entry)
@@ -204,7 +204,7 @@ def _unforeseen(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
     Otherwise it computes each row's address from the one before: eleven additions for 24 multiplications, which take all that
     processors that issue four instructions a cycle have (Cascade Lake: 85 to 94% of its peak without them).
     """
-    return builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [pointer], False)
+    return builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [pointer])
 
 
 def _rows(builder: ir.IRBuilder, distance: ir.Value, rows: int, itemsize: int) -> list[tuple[ir.Value, int]]:

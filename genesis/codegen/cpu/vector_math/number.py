@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import UNSIGNED
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 from typing import TypeAlias
 
 Operand: TypeAlias = "Number | float | int"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import Value

@@ -7,7 +7,7 @@ project (Remez exchange, 60 digits) on |r| <= pi/4.
 
 from __future__ import annotations
 
-from llvmlite import ir
+from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.registers import DOUBLE
 from genesis.codegen.cpu.vector_math.number import (

@@ -1,0 +1,455 @@
+"""LLVM IR, written line by line as it is built: types, values, blocks, and a builder with the instructions that kernels need.
+
+Names are those of `llvmlite.ir`, which makes an object of each instruction and prints them all at the end: two thirds of the
+time in which a kernel was written. Here an instruction is text at once. LLVM checks it when it reads the module.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar
+
+# ---- types ----
+
+
+class Type:
+    """A type of LLVM's, of which there is one object each: types are compared by identity."""
+
+    text: str
+    width: int  # of an integer, in bits
+    element: Type  # of a vector or an array
+    count: int
+    _known: ClassVar[dict[tuple[Any, ...], Type]] = {}
+
+    def __new__(cls, *given: Any) -> Any:
+        found = cls._known.get((cls, *given))
+        if found is None:
+            found = cls._known[cls, *given] = super().__new__(cls)
+            found._describe(*given)
+        return found
+
+    def _describe(self, *given: Any) -> None:
+        """What an object of these arguments has; most types are a word."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def __call__(self, value: Any) -> Constant:
+        return Constant(self, value)
+
+
+class VoidType(Type):
+    text = "void"
+
+
+class HalfType(Type):
+    text = "half"
+
+
+class FloatType(Type):
+    text = "float"
+
+
+class DoubleType(Type):
+    text = "double"
+
+
+class PointerType(Type):
+    text = "ptr"
+
+
+class IntType(Type):
+    def _describe(self, width: int) -> None:
+        self.width, self.text = width, f"i{width}"
+
+
+class VectorType(Type):
+    def _describe(self, element: Type, count: int) -> None:
+        self.element, self.count, self.text = element, count, f"<{count} x {element}>"
+
+
+class ArrayType(Type):
+    def _describe(self, element: Type, count: int) -> None:
+        self.element, self.count, self.text = element, count, f"[{count} x {element}]"
+
+
+class FunctionType:
+    def __init__(self, return_type: Type, args: Sequence[Type]) -> None:
+        self.return_type, self.args = return_type, tuple(args)
+
+
+class FunctionPointer(PointerType):
+    """The type of a pointer to a function that may be called: others do not tell its type."""
+
+    def __new__(cls, function_type: FunctionType) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, function_type: FunctionType) -> None:
+        self.function_type = function_type
+
+
+VOID, POINTER, I1, FLOAT, DOUBLE = VoidType(), PointerType(), IntType(1), FloatType(), DoubleType()
+
+# ---- values ----
+
+
+class Value:
+    """What an instruction takes: its type, and how the text calls it."""
+
+    __slots__ = ("text", "type")
+
+    def __init__(self, type_: Any, text: str) -> None:
+        self.type, self.text = type_, text
+
+
+class Constant(Value):
+    """A number, a vector of integers, or what LLVM spells as the string `constant`."""
+
+    __slots__ = ("constant",)
+
+    def __init__(self, type_: Any, constant: Any) -> None:
+        if isinstance(constant, str):
+            text = constant
+        elif isinstance(constant, tuple):
+            text = f"<{', '.join([f'{type_.element.text} {int(number)}' for number in constant])}>"
+        elif type_ in (FLOAT, DOUBLE):
+            text = _bits(constant, type_)
+        else:
+            text = str(int(constant))
+        super().__init__(type_, text)
+        self.constant = constant
+
+
+def _bits(number: float, type_: Type) -> str:
+    """A float by the bits of the double that it is: so NaN and infinities print, and nothing is rounded in between."""
+    if type_ is FLOAT:
+        try:
+            number = struct.unpack("f", struct.pack("f", number))[0]
+        except OverflowError:
+            number = float("inf") if number > 0 else float("-inf")
+    return f"0x{struct.unpack('Q', struct.pack('d', number))[0]:016X}"
+
+
+class Slot(Value):
+    """A place on the stack."""
+
+    __slots__ = ("holds",)
+
+    def __init__(self, holds: Type, text: str) -> None:
+        super().__init__(POINTER, text)
+        self.holds = holds
+
+
+class Phi(Value):
+    """A value by where it comes from; what comes from later blocks is added when it is there."""
+
+    __slots__ = ("incoming",)
+
+    def __init__(self, type_: Type, text: str) -> None:
+        super().__init__(type_, text)
+        self.incoming: list[tuple[Value, Block]] = []
+
+    def add_incoming(self, value: Value, block: Block) -> None:
+        self.incoming.append((value, block))
+
+    def __str__(self) -> str:
+        ways = ", ".join([f"[{value.text}, %{block.name}]" for value, block in self.incoming])
+        return f"{self.text} = phi {self.type.text} {ways}"
+
+
+class Switch:
+    """The end of a block that goes on by a number."""
+
+    def __init__(self, value: Value, default: Block) -> None:
+        self.value, self.default = value, default
+        self.cases: list[str] = []
+
+    def add_case(self, value: Value, block: Block) -> None:
+        self.cases.append(f"{value.type.text} {value.text}, label %{block.name}")
+
+    def __str__(self) -> str:
+        value = self.value
+        return f"switch {value.type.text} {value.text}, label %{self.default.name} [{' '.join(self.cases)}]"
+
+
+# ---- modules, functions, blocks ----
+
+
+class Module:
+    def __init__(self, name: str = "") -> None:
+        self.globals: dict[str, Function] = {}
+        self.metadata: dict[str, str] = {}  # by its text
+
+    def add_metadata(self, text: str) -> str:
+        return self.metadata.setdefault(text, f"!{len(self.metadata)}")
+
+    def __str__(self) -> str:
+        nodes = [f"{name} = !{{{text}}}" for text, name in self.metadata.items()]
+        return "\n".join([*map(str, self.globals.values()), *nodes, ""])
+
+
+class Function(Value):
+    """A function; one without blocks is another module's."""
+
+    __slots__ = ("args", "attributes", "blocks", "function_type", "linkage", "module", "name", "names", "slots")
+
+    def __init__(self, module: Module, function_type: FunctionType, name: str) -> None:
+        super().__init__(POINTER, f'@"{name}"')
+        self.module, self.function_type, self.name = module, function_type, name
+        self.args = [Value(kind, f"%a{n}") for n, kind in enumerate(function_type.args)]
+        self.blocks: list[Block] = []
+        self.slots: list[str] = []  # places on the stack
+        self.linkage = ""
+        self.attributes: set[str] = set()
+        self.names = 0  # of values and blocks, so far
+        assert name not in module.globals, name
+        module.globals[name] = self
+
+    def append_basic_block(self, name: str) -> Block:
+        self.names += 1
+        self.blocks.append(Block(self, f"{name}.{self.names}"))
+        return self.blocks[-1]
+
+    def __str__(self) -> str:
+        kind = f"{self.function_type.return_type} {self.text}"
+        if not self.blocks:
+            return f"declare {kind}({', '.join(map(str, self.function_type.args))})"
+        given = ", ".join([f"{a.type} {a.text}" for a in self.args])
+        body = "\n".join(map(str, self.blocks))
+        return f"define {self.linkage} {kind}({given}) {' '.join(sorted(self.attributes))} {{\n{body}\n}}"
+
+
+class Block:
+    """Lines that run one after the other, and the one that ends it."""
+
+    __slots__ = ("end", "function", "lines", "name")
+
+    def __init__(self, function: Function, name: str) -> None:
+        self.function, self.name = function, name
+        self.lines: list[str | Phi] = []
+        self.end: str | Switch | None = None
+
+    def __str__(self) -> str:
+        slots = self.function.slots if self is self.function.blocks[0] else ()
+        return "\n".join([f"{self.name}:", *slots, *map(str, self.lines), str(self.end)])
+
+
+# ---- the builder ----
+
+_COMPARED = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
+
+
+def _binary(operation: str) -> Callable[..., Value]:
+    def emit(self: IRBuilder, a: Value, b: Value, flags: Sequence[str] = ()) -> Value:
+        return self._value(a.type, f"{' '.join([operation, *flags])} {a.type.text} {a.text}, {b.text}")
+
+    return emit
+
+
+def _cast(operation: str) -> Callable[[IRBuilder, Value, Type], Value]:
+    def emit(self: IRBuilder, value: Value, to: Type) -> Value:
+        if value.type is to:
+            return value
+        return self._value(to, f"{operation} {value.type.text} {value.text} to {to.text}")
+
+    return emit
+
+
+def _comparison(operation: str, kind: str) -> Callable[[IRBuilder, str, Value, Value], Value]:
+    def emit(self: IRBuilder, predicate: str, a: Value, b: Value) -> Value:
+        compared = _COMPARED.get(predicate)
+        how = predicate if compared is None else compared if kind in "su" and compared in ("eq", "ne") and (
+            operation == "icmp") else kind + compared
+        found = VectorType(I1, a.type.count) if isinstance(a.type, VectorType) else I1
+        return self._value(found, f"{operation} {how} {a.type.text} {a.text}, {b.text}")
+
+    return emit
+
+
+class IRBuilder:
+    """Writes instructions at the end of a block, before what ends it."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    @property
+    def function(self) -> Function:
+        return self.block.function
+
+    @property
+    def module(self) -> Module:
+        return self.block.function.module
+
+    def _name(self) -> str:
+        function = self.block.function
+        function.names += 1
+        return f"%v{function.names}"
+
+    def _value(self, type_: Type, text: str) -> Value:
+        name = self._name()
+        self.block.lines.append(f"{name} = {text}")
+        return Value(type_, name)
+
+    add, sub, mul = _binary("add"), _binary("sub"), _binary("mul")
+    udiv, sdiv, urem, srem = _binary("udiv"), _binary("sdiv"), _binary("urem"), _binary("srem")
+    and_, or_, xor = _binary("and"), _binary("or"), _binary("xor")
+    shl, lshr, ashr = _binary("shl"), _binary("lshr"), _binary("ashr")
+    fadd, fsub, fmul, fdiv = _binary("fadd"), _binary("fsub"), _binary("fmul"), _binary("fdiv")
+
+    trunc, zext, sext = _cast("trunc"), _cast("zext"), _cast("sext")
+    fptrunc, fpext, bitcast = _cast("fptrunc"), _cast("fpext"), _cast("bitcast")
+    fptosi, fptoui, sitofp, uitofp = _cast("fptosi"), _cast("fptoui"), _cast("sitofp"), _cast("uitofp")
+    ptrtoint, inttoptr = _cast("ptrtoint"), _cast("inttoptr")
+
+    icmp_signed, icmp_unsigned = _comparison("icmp", "s"), _comparison("icmp", "u")
+    fcmp_ordered, fcmp_unordered = _comparison("fcmp", "o"), _comparison("fcmp", "u")
+
+    def neg(self, x: Value) -> Value:
+        return self.sub(Constant(x.type, "zeroinitializer"), x)
+
+    def not_(self, x: Value) -> Value:
+        every = f"splat ({x.type.element.text} -1)" if isinstance(x.type, VectorType) else -1
+        return self.xor(x, Constant(x.type, every))
+
+    def fneg(self, x: Value) -> Value:
+        return self._value(x.type, f"fneg {x.type.text} {x.text}")
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        return self._value(
+            a.type, f"select {condition.type.text} {condition.text}, {a.type.text} {a.text}, {b.type.text} {b.text}")
+
+    def phi(self, type_: Type) -> Phi:
+        phi = Phi(type_, self._name())
+        self.block.lines.append(phi)
+        return phi
+
+    def call(self, function: Value, arguments: Sequence[Value], aligned: tuple[int, int] | None = None) -> Value:
+        """The result of a function; `aligned`: the number of an argument, a pointer, and of how many bytes it is a multiple."""
+        kind: FunctionType = function.function_type if isinstance(function, Function) else function.type.function_type
+        given = [f"{a.type.text} {a.text}" for a in arguments]
+        if aligned is not None:
+            pointer = arguments[aligned[0]]
+            given[aligned[0]] = f"{pointer.type.text} align {aligned[1]} {pointer.text}"
+        return self._called(kind.return_type, f"call {kind.return_type.text} {function.text}({', '.join(given)})")
+
+    def asm(self, kind: FunctionType, code: str, constraints: str, arguments: Sequence[Value]) -> Value:
+        given = ", ".join([f"{a.type.text} {a.text}" for a in arguments])
+        return self._called(kind.return_type, f'call {kind.return_type.text} asm "{code}", "{constraints}"({given})')
+
+    def _called(self, result: Type, text: str) -> Value:
+        if result is not VOID:
+            return self._value(result, text)
+        self.block.lines.append(text)
+        return Value(VOID, "")
+
+    # ---- memory ----
+
+    def alloca(self, type_: Type, count: int = 1) -> Slot:
+        """A place on the stack, made where the function begins: in a loop it would grow the stack at every iteration."""
+        name = self._name()
+        self.function.slots.append(f"{name} = alloca {type_.text}, i32 {count}")
+        return Slot(type_, name)
+
+    def gep(self, pointer: Value, indices: Sequence[Value], inbounds: bool = False, *, source_etype: Type) -> Value:
+        given = ", ".join([f"{i.type.text} {i.text}" for i in indices])
+        return self._value(
+            pointer.type,
+            f"getelementptr {'inbounds ' * inbounds}{source_etype.text}, {pointer.type.text} {pointer.text}, {given}")
+
+    def load(self, pointer: Value, align: int | None = None, typ: Type | None = None) -> Value:
+        """A value of a type; of what is on the stack it is known."""
+        if typ is None:
+            assert isinstance(pointer, Slot)
+            typ = pointer.holds
+        return self._value(typ, f"load {typ.text}, ptr {pointer.text}{_aligned(align)}")
+
+    def store(self, value: Value, pointer: Value, align: int | None = None, past_caches: bool = False) -> None:
+        hint = f", !nontemporal {self.module.add_metadata('i32 1')}" if past_caches else ""
+        self.block.lines.append(f"store {value.type.text} {value.text}, ptr {pointer.text}{_aligned(align)}{hint}")
+
+    def atomic_rmw(self, operation: str, pointer: Value, value: Value, ordering: str) -> Value:
+        return self._value(value.type, f"atomicrmw {operation} ptr {pointer.text}, {value.type.text} {value.text} {ordering}")
+
+    def fence(self, ordering: str) -> None:
+        self.block.lines.append(f"fence {ordering}")
+
+    # ---- vectors ----
+
+    def extract_element(self, vector: Value, index: Value) -> Value:
+        return self._value(
+            vector.type.element, f"extractelement {vector.type.text} {vector.text}, {index.type.text} {index.text}")
+
+    def insert_element(self, vector: Value, value: Value, index: Value) -> Value:
+        return self._value(vector.type, (
+            f"insertelement {vector.type.text} {vector.text}, {value.type.text} {value.text}, {index.type.text} {index.text}"))
+
+    def shuffle_vector(self, a: Value, b: Value, order: Constant) -> Value:
+        return self._value(VectorType(a.type.element, order.type.count), (
+            f"shufflevector {a.type.text} {a.text}, {b.type.text} {b.text}, {order.type.text} {order.text}"))
+
+    # ---- blocks ----
+
+    def append_basic_block(self, name: str) -> Block:
+        return self.block.function.append_basic_block(name)
+
+    def position_at_end(self, block: Block) -> None:
+        self.block = block
+
+    @contextmanager
+    def goto_block(self, block: Block) -> Iterator[None]:
+        """Write into another block for a while."""
+        here, self.block = self.block, block
+        yield
+        self.block = here
+
+    def branch(self, to: Block) -> None:
+        self.block.end = f"br label %{to.name}"
+
+    def cbranch(self, condition: Value, then: Block, otherwise: Block, likely: bool | None = None) -> None:
+        hint = ""
+        if likely is not None:
+            weights = "i32 99, i32 1" if likely else "i32 1, i32 99"
+            hint = ", !prof " + self.module.add_metadata(f'!"branch_weights", {weights}')
+        self.block.end = f"br i1 {condition.text}, label %{then.name}, label %{otherwise.name}{hint}"
+
+    def switch(self, value: Value, default: Block) -> Switch:
+        self.block.end = found = Switch(value, default)
+        return found
+
+    def ret_void(self) -> None:
+        self.block.end = "ret void"
+
+    def ret(self, value: Value) -> None:
+        self.block.end = f"ret {value.type.text} {value.text}"
+
+    @contextmanager
+    def if_then(self, condition: Value, likely: bool | None = None) -> Iterator[None]:
+        """Code that runs where a condition holds, and goes on behind."""
+        then, after = self.append_basic_block("if"), self.append_basic_block("endif")
+        self.cbranch(condition, then, after, likely)
+        with self._side(then, after):
+            yield
+        self.block = after
+
+    @contextmanager
+    def if_else(self, condition: Value) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
+        """The two sides of a condition, each to be entered in turn."""
+        then, otherwise, after = (self.append_basic_block(name) for name in ("if", "else", "endif"))
+        self.cbranch(condition, then, otherwise)
+        yield self._side(then, after), self._side(otherwise, after)
+        self.block = after
+
+    @contextmanager
+    def _side(self, block: Block, after: Block) -> Iterator[None]:
+        self.block = block
+        yield
+        if self.block.end is None:
+            self.branch(after)
+
+
+def _aligned(align: int | None) -> str:
+    return "" if align is None else f", align {align}"
