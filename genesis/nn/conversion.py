@@ -9,7 +9,7 @@ from genesis.functions.creation import empty
 from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from genesis.ir.replayable import replayable_module
-from genesis.nn.parameter import Parameter
+from genesis.nn.parameter import Parameter, UninitializedTensorMixin
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import move_storage
@@ -75,6 +75,9 @@ class Convertible:
             child._apply(fn)
         with recording(False) as again, again:
             for tensor in (*self.parameters(False), *self.buffers(False)):
+                if isinstance(tensor, UninitializedTensorMixin):
+                    tensor._kept = fn(tensor)._kept  # type: ignore[attr-defined]
+                    continue
                 given = detach(tensor)
                 made = fn(given)
                 if made is not given:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from genesis.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from genesis.nn.linear import Linear
@@ -17,36 +17,95 @@ from genesis.nn.normalization import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
+from genesis.nn.parameter import (
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+    UninitializedTensorMixin,
+    is_lazy,
+)
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import move_storage
+from genesis.tracing.state import recording
 
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d",
     "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
-    "LazyLinear",
+    "LazyLinear", "LazyModuleMixin",
 ]
 
 
-class _Lazy(Module):
-    """What lazy layers share: a layer of input size 0, until the size is known; then it is of the class `becomes`.
+class LazyModuleMixin:
+    """For a module with parameters or buffers whose shapes its first call decides: the class before its other bases.
 
-    Its parameters stay the same objects, so that an optimizer may have them before.
+    Such a class writes `initialize_parameters`, which is called with the first call's arguments and has to materialize them.
+    Then the module is of the class `cls_to_become`, unless that is None.
+
+    >>> class Scale(LazyModuleMixin, genesis.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = genesis.nn.UninitializedParameter()
+    ...     def initialize_parameters(self, x):
+    ...         self.factor.materialize(x.shape[-1:])
+    ...         genesis.nn.init.ones_(self.factor)
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> Scale()(genesis.ones(1, 3))
+    tensor([[1., 1., 1.]], grad_fn=<MulBackward>)
     """
 
-    becomes: ClassVar[type[Module]]
-    cls_to_become: ClassVar[type[Module]]
+    cls_to_become: type[Module] | None = None
+    _is_inferred: bool = False
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Materialize all, for a call with these arguments: for the class to write."""
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer of its own has no shape yet."""
+        return any(map(is_lazy, _own_tensors(self).values()))
+
+    def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+        """Become what a call with these arguments needs."""
+        self.initialize_parameters(*args, **kwargs or {})
+        if self.has_uninitialized_params():
+            raise RuntimeError(f"module {type(self).__name__} has not been fully initialized")
+        self._is_inferred = True
+        if self.cls_to_become is not None:
+            del self._is_inferred
+            self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._is_inferred:
+            self._infer_parameters(self, args, kwargs)
+            return self(*args, **kwargs)
+        return super().__call__(*args, **kwargs)  # type: ignore[misc]
+
+
+def _own_tensors(module: Any) -> dict[str, Tensor]:
+    """A module's own parameters and buffers, by their names."""
+    return {**dict(module.named_parameters(recurse=False)), **dict(module.named_buffers(recurse=False))}
+
+
+class _Lazy(LazyModuleMixin, Module):
+    """What lazy layers share: the layer of input size 0, with parameters and buffers that get their shapes later.
+
+    They stay the same objects, so that an optimizer may have them before.
+    """
+
+    cls_to_become: type[Module]
+    _size_name: str
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __init_subclass__(cls, becomes: type[Module] | None = None) -> None:
         super().__init_subclass__()
         if becomes is not None:
-            cls.becomes = cls.cls_to_become = becomes
+            cls.cls_to_become = becomes
             signature = inspect.signature(becomes.__init__)
-            _, _, *others = signature.parameters.values()
+            _, size, *others = signature.parameters.values()
             cls.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-            size = next(name for k, name in enumerate(signature.parameters) if k == 1)
+            cls._size_name = size.name
             wanted = ", ".join("3" for p in others if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
-            cls.__doc__ = f"""`{becomes.__name__}` that finds `{size}` in its first input.
+            cls.__doc__ = f"""`{becomes.__name__}` that finds `{size.name}` in its first input.
 
     >>> genesis.nn.{cls.__name__}({wanted}).has_uninitialized_params()
     True
@@ -54,50 +113,43 @@ class _Lazy(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._arguments = args, kwargs
-        self.becomes.__init__(self, 0, *args, **kwargs)  # type: ignore[call-arg]
+        self.cls_to_become.__init__(self, 0, *args, **kwargs)  # type: ignore[call-arg]
+        for name, tensor in _own_tensors(self).items():
+            if tensor.ndim:
+                kind = UninitializedParameter if isinstance(tensor, Parameter) else UninitializedBuffer
+                setattr(self, name, kind(tensor.requires_grad, tensor.device, tensor.dtype))
 
     def reset_parameters(self) -> None:
         """Nothing: there is no element yet."""
 
-    def has_uninitialized_params(self) -> bool:
-        """True: the layer is of another class as soon as they are there."""
-        return True
-
     def initialize_parameters(self, input: Tensor) -> None:
-        """Become the layer for inputs such as `input`."""
-        self._become(self._size_of(input))
+        """Give parameters and buffers the shapes for inputs such as `input`, and their first values."""
+        if self.has_uninitialized_params() or not getattr(self, self._size_name):
+            self._initialize(self._size_of(input))
 
     def _size_of(self, input: Tensor) -> int:
-        axes = int(self.becomes.__name__[-2])
-        return int(input.shape[1 if input.ndim > axes + 1 or "Norm" in self.becomes.__name__ else 0])
+        axes = int(self.cls_to_become.__name__[-2])
+        return int(input.shape[1 if input.ndim > axes + 1 or "Norm" in self.cls_to_become.__name__ else 0])
 
     def _size_in(self, state: Mapping[str, Any]) -> int | None:
         """The size by a state dict; None if that does not tell."""
         tensor = next((state[name] for name in ("weight", "running_mean") if name in state), None)
-        if tensor is None:
+        if tensor is None or is_lazy(tensor):
             return None
         if isinstance(self, Conv1d | Conv2d | Conv3d):
             return int(tensor.shape[1]) * self.groups
         return int(tensor.shape[1 if isinstance(self, Linear) else 0])
 
-    def _become(self, size: int) -> None:
-        (args, kwargs), kept = self._arguments, dict(self.named_parameters())
-        training, like = self.training, next(iter([*kept.values(), *self.buffers()]), None)
-        self.__class__ = self.becomes  # type: ignore[assignment]
+    def _initialize(self, size: int) -> None:
+        args, kwargs = self._arguments
+        made = self.cls_to_become(size, *args, **kwargs)
+        own, values = _own_tensors(self), _own_tensors(made)
+        with recording(False) as again, again:
+            for name, tensor in own.items():
+                if isinstance(tensor, UninitializedTensorMixin):
+                    tensor._hold(values[name].to(tensor.device, tensor.dtype))
+        setattr(self, self._size_name, size)
         del self._arguments
-        type(self).__init__(self, size, *args, **kwargs)
-        if like is not None and like.dtype.is_floating_point:
-            self.to(like.device, like.dtype)
-        for name, parameter in kept.items():
-            move_storage(parameter, getattr(self, name))
-            setattr(self, name, parameter)
-        self.training = training
-
-    def forward(self, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """Become the layer, and call it."""
-        self.initialize_parameters(input)
-        result: Tensor = self.forward(input, *args, **kwargs)
-        return result
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         """Become the layer that the state dict is one of, and load it."""
@@ -105,7 +157,8 @@ class _Lazy(Module):
         if size is None:
             super()._load_from_state_dict(state_dict, prefix, *others)
         else:
-            self._become(size)
+            self._initialize(size)
+            self.__class__ = self.cls_to_become  # type: ignore[assignment]
             self._load_from_state_dict(state_dict, prefix, *others)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn, Self, SupportsIndex
 
 from genesis.functions.creation import empty
-from genesis.ir.dtypes import DType
-from genesis.ir.errors import ArgumentTypeError
+from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
-from genesis.runtime.devices import DeviceLike, device_of
-from genesis.tensor.dispatch import array_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.views import share_data
@@ -68,30 +67,89 @@ class Buffer(Tensor):
         self.persistent = persistent
 
 
-class _Uninitialized(Tensor):
-    """What parameters and buffers without a shape share: they know dtype and device, and can be given a shape."""
+class UninitializedTensorMixin(Tensor):
+    """What parameters and buffers without a shape share: they know dtype and device, and can be given a shape.
 
-    _initialized: type[Tensor]
+    Whatever asks for an element raises ValueError; `to`, `half`, `cpu` and their kin, copies and pickles do not.
+    """
+
+    cls_to_become: type[Tensor]
+    _kept: tuple[Device, DType]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        return object.__new__(cls)
+
+    def _keep(self, device: DeviceLike, dtype: DType | None, requires_grad: bool) -> None:
+        self._kept = device_of(device), get_default_dtype() if dtype is None else dtype
+        self._requires_grad = requires_grad
+
+    @property
+    def _array(self) -> NoReturn:  # type: ignore[override]
+        raise ArgumentError(
+            "Attempted to use an uninitialized parameter. This happens with a lazy module, or a "
+            f"{type(self).__name__}, that has met no input yet; want a call of the module, or materialize(shape), before")
 
     @property
     def shape(self) -> NoReturn:  # type: ignore[override]
-        raise RuntimeError(f"{type(self).__name__}: it has no shape yet; want materialize(shape) before")
+        raise ArgumentError(
+            f"Can't access the shape of an uninitialized parameter or buffer: {type(self).__name__} wants materialize(shape) "
+            "before, or its module a call")
+
+    device = property(lambda self: self._kept[0])
+    dtype = property(lambda self: self._kept[1])
+    is_leaf = property(lambda self: True)
+    grad = property(lambda self: self._grad, Tensor.grad.fset)  # type: ignore[attr-defined]
 
     def materialize(
         self, shape: int | tuple[int, ...], device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
         """Become a parameter, or a buffer, of that shape, with elements of no particular value."""
-        node = self._array.node
-        kept = node.dtype if dtype is None else dtype
-        made = empty(shape, dtype=kept, device=self._array.device if device is None else device_of(device))
-        self.__class__ = self._initialized  # type: ignore[assignment]
-        move_storage(self, made)
+        place, kept = self._kept
+        self._hold(empty(
+            shape, dtype=kept if dtype is None else dtype, device=place if device is None else device_of(device)))
+
+    def _hold(self, value: Tensor) -> None:
+        """Become what holds `value`."""
+        del self._kept
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        move_storage(self, value)
+
+    def share_memory_(self) -> NoReturn:  # type: ignore[override]
+        """RuntimeError: there is no memory yet."""
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer: call the module before")
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
+        make, arguments = self.__reduce_ex__(2)
+        made: Tensor = make(*arguments)
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:  # type: ignore[override]
+        device, dtype = self._kept
+        return type(self), (self._requires_grad, str(device), dtype)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
 
-class UninitializedParameter(_Uninitialized, Parameter):
+def _converts(name: str) -> None:
+    def convert(self: UninitializedTensorMixin, *args: Any, **kwargs: Any) -> Tensor:
+        device, dtype = self._kept
+        like = getattr(empty(0, device=device, dtype=dtype), name)(*args, **kwargs)
+        if (like.device, like.dtype) == self._kept:
+            return self
+        made: Tensor = type(self)(self._requires_grad, like.device, like.dtype)  # type: ignore[call-arg, arg-type]
+        return made
+
+    convert.__name__, convert.__doc__ = name, getattr(Tensor, name).__doc__
+    setattr(UninitializedTensorMixin, name, convert)
+
+
+for _name in ("bfloat16", "cpu", "cuda", "double", "float", "half", "to"):
+    _converts(_name)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose shape is not known yet: `materialize` makes it one like others.
 
     Args:
@@ -99,18 +157,20 @@ class UninitializedParameter(_Uninitialized, Parameter):
         device, dtype: those of its elements.
 
     >>> weight = genesis.nn.UninitializedParameter()
+    >>> weight.half().dtype
+    genesis.float16
     >>> weight.materialize((2, 3))
     >>> weight.shape
     (2, 3)
     """
 
-    _initialized = Parameter
+    cls_to_become = Parameter
 
     def __init__(self, requires_grad: bool = True, device: DeviceLike = None, dtype: DType | None = None) -> None:
-        super().__init__(empty(0, device=device, dtype=dtype), requires_grad)
+        self._keep(device, dtype, requires_grad)
 
 
-class UninitializedBuffer(_Uninitialized):
+class UninitializedBuffer(UninitializedTensorMixin):
     """A buffer whose shape is not known yet: `materialize` makes it one like others. Arguments as `UninitializedParameter`'s.
 
     >>> mean = genesis.nn.UninitializedBuffer()
@@ -119,19 +179,18 @@ class UninitializedBuffer(_Uninitialized):
     (3,)
     """
 
-    _initialized = Tensor
+    cls_to_become = Tensor
 
     def __init__(
         self, requires_grad: bool = False, device: DeviceLike = None, dtype: DType | None = None, persistent: bool = True
     ) -> None:
-        self._array = array_of(empty(0, device=device, dtype=dtype))
-        self._requires_grad = requires_grad
+        self._keep(device, dtype, requires_grad)
         self.persistent = persistent
 
 
 def is_lazy(param: object) -> bool:
     """Whether a parameter or buffer has no shape yet."""
-    return isinstance(param, _Uninitialized)
+    return isinstance(param, UninitializedTensorMixin)
 
 
 replayable_module(__name__, but=("materialize",))

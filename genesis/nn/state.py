@@ -19,7 +19,7 @@ from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 from genesis.nn.members import members_of, pairs_of
-from genesis.nn.parameter import Parameter
+from genesis.nn.parameter import Parameter, UninitializedTensorMixin, is_lazy
 from genesis.runtime.devices import META
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
@@ -117,7 +117,7 @@ class Stateful:
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Put this module's own state, without that of the modules below, into `destination`."""
         for name, tensor in self._own_state():
-            destination[prefix + name] = tensor if keep_vars else detach(tensor)
+            destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else detach(tensor)
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
@@ -282,6 +282,12 @@ def _load_tensor(
     writes: list[Callable[[], object]],
 ) -> None:
     """Note that `given` is to be written into `tensor`, the module's attribute `name`, or what is wrong with it."""
+    if is_lazy(given) and is_lazy(tensor):
+        return
+    if isinstance(tensor, UninitializedTensorMixin):
+        tensor.materialize(given.shape)
+    elif is_lazy(given):
+        raise RuntimeError(f"load_state_dict: can't access the shape of {key}, which has none yet: call the module")
     try:
         plain = isinstance(given, int | float | complex | str) and not isinstance(given, np.generic)
         value = None if plain else as_tensor(given)

@@ -15,6 +15,7 @@ from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.ir.dtypes import DType, float32
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import HookHandle, OptimizerHooks
 from genesis.optim.own_state import packed, parameters_at, unpacked
@@ -129,9 +130,9 @@ class Optimizer:
             self.has_own_addition = True
         self.check(group)
         self.param_groups.append(group)
-        for parameter in members:  # one without elements may be a lazy layer's: it has its state when it is moved
+        for parameter in members:  # one without a shape has its state when it is moved
             here = self.part is None or self.part.has(parameter)
-            if here and parameter.requires_grad and not self.keeps_own_state and parameter.numel():
+            if here and parameter.requires_grad and not self.keeps_own_state and not is_lazy(parameter):
                 self.state_of(parameter, group)
         flush_all()  # initial values are computed here, so that the first step runs the program of every step
 

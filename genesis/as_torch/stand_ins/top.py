@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from genesis.tensor.in_place import in_place_form
 # ---- settings ----
 set_warn_always = clear_autocast_cache = nothing
 set_autocast_cache_enabled = set_num_interop_threads = init_num_threads = nothing
-is_warn_always_enabled = no
+is_warn_always_enabled = is_vulkan_available = is_distributed = no
 is_autocast_cpu_enabled = genesis.is_autocast_enabled
 has_mkl = has_openmp = has_spectral = False
 has_lapack = True
@@ -55,6 +57,20 @@ def typename(obj: Any) -> str:
         return str(obj.type())
     kind = obj if isinstance(obj, type) else type(obj)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+# ---- numbers that tracers may know by name alone, which are numbers here ----
+sym_float, sym_int, sym_max, sym_min, sym_sum, sym_sqrt, sym_not = float, int, max, min, sum, math.sqrt, operator.not_
+
+
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """`t` where `b` holds, else `f`."""
+    return t if b else f
+
+
+def cond(pred: Any, true_fn: AnyFunction, false_fn: AnyFunction, operands: Sequence[Any] = ()) -> Any:
+    """What the function of the branch that `pred` chooses gives; `pred` is looked at."""
+    return (true_fn if pred else false_fn)(*operands)
 
 
 # ---- old spellings ----
