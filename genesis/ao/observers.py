@@ -59,8 +59,8 @@ def takes_sizes(module: Module, *names: str) -> None:
         for name in names:
             found = state.get(prefix + name)
             if isinstance(found, Tensor):
-                held = getattr(module, name)
-                setattr(module, name, held.new_zeros(found.shape))
+                former = getattr(module, name)
+                setattr(module, name, former.new_zeros(found.shape))
 
     module.register_load_state_dict_pre_hook(resize)
 

@@ -25,8 +25,8 @@ def main(arguments: list[str]) -> None:
         supervise(arguments[1:])
     if not arguments or arguments == ["-m"]:
         sys.exit("usage: mpiexec -n RANKS python -m genesis.distributed [-m MODULE | SCRIPT] [ARGUMENT ..]")
-    several = launched_ranks() > 1
-    if several:
+    is_distributed = launched_ranks() > 1
+    if is_distributed:
         check_launcher()
         go_on_guarded()
         mpi.library()
@@ -41,11 +41,11 @@ def main(arguments: list[str]) -> None:
         else:
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
-        if several and end.code:
+        if is_distributed and end.code:
             end_job(SystemExit, end, None)
         raise
     except BaseException as problem:
-        if several:
+        if is_distributed:
             end_job(type(problem), problem, problem.__traceback__)
         raise
 

@@ -127,11 +127,11 @@ class FSDPModule:
 
     def load_full_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
         """Take this rank's rows of `state_dict`, which has all rows. Raises ValueError for other names or shapes."""
-        held = {**dict(self.named_parameters()), **dict(self.named_buffers())}  # type: ignore[attr-defined]
-        if held.keys() != state_dict.keys():
-            raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(held)}")
+        own = {**dict(self.named_parameters()), **dict(self.named_buffers())}  # type: ignore[attr-defined]
+        if own.keys() != state_dict.keys():
+            raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(own)}")
         with recording(False) as again, again:
-            for name, tensor in held.items():
+            for name, tensor in own.items():
                 source = part_of_whole(state_dict[name], tensor, f"load_full_state_dict: {name}")
                 write(detach(tensor), source.to(tensor.dtype))
 
@@ -211,9 +211,11 @@ class _Sharding:
         self.reshards = reshards
         owners_of: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
         for owner in module.modules():
-            for name, held in owner._parameters.items():
-                if isinstance(held, Parameter) and not isinstance(held, ShardedParameter) and id(held) not in ignored:
-                    owners_of.setdefault(id(held), ([], held))[0].append((owner, name))
+            for name, parameter in owner._parameters.items():
+                if isinstance(parameter, Parameter) and not isinstance(parameter, ShardedParameter) and (
+                    id(parameter) not in ignored
+                ):
+                    owners_of.setdefault(id(parameter), ([], parameter))[0].append((owner, name))
         scalars = [name for name, p in module.named_parameters() if id(p) in owners_of and not p.shape]
         if scalars:
             raise ArgumentError(f"fully_shard: parameter {scalars[0]} has no axis to cut; want shape (1,), or ignored_params")

@@ -164,12 +164,12 @@ def init_process_group(
     if _world.group is not None:
         raise RuntimeError("init_process_group: it was called before; destroy_process_group() first")
     uses_gpus = uses_nccl(backend)
-    seconds, several = seconds_of(timeout), launched_ranks() > 0
-    where = None if several else rendezvous.rendezvous_of(init_method, store, world_size, rank, os.environ)
+    seconds, launched = seconds_of(timeout), launched_ranks() > 0
+    where = None if launched else rendezvous.rendezvous_of(init_method, store, world_size, rank, os.environ)
     if where is not None:
         rendezvous.meet(where, seconds)
-        several = True
-    comm = mpi.library().COMM_WORLD.Dup() if several else None
+        launched = True
+    comm = mpi.library().COMM_WORLD.Dup() if launched else None
     size, own = (comm.size, comm.rank) if comm is not None else (1, 0)
     if world_size not in (-1, size) or rank not in (-1, own):
         raise ArgumentError(

@@ -70,7 +70,7 @@ def whole_of(value: Tensor, parameter: Tensor) -> Tensor:
     if isinstance(how, Rows) and isinstance(parameter, ShardedParameter):
         whole = collective(rows.all_gather, whole, parameter.sizes, how.group.number)
     within = how.within if isinstance(how, Rows) else how
-    return whole if within is None else within.held(whole).full_tensor()  # type: ignore[no-any-return]
+    return whole if within is None else within.as_dtensor(whole).full_tensor()  # type: ignore[no-any-return]
 
 
 def part_of_whole(whole: Tensor, parameter: Tensor, name: str) -> Tensor:

@@ -59,9 +59,9 @@ class Variable(Tensor):
         """
         if self._grad is None:
             return None if self.is_leaf else self._run_backward
-        held = _callable(self._grad)
-        held._source = None if self.is_leaf else weakref.ref(self)
-        return held
+        gradient = _callable(self._grad)
+        gradient._source = None if self.is_leaf else weakref.ref(self)
+        return gradient
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -78,9 +78,9 @@ class Variable(Tensor):
             self.backward(ones_like(self), retain_graph, create_graph)
             found = [None if leaf._grad is None else _callable(tensor_of(array_of(leaf._grad))) for leaf in leaves]
         finally:
-            for leaf, held in zip(leaves, before, strict=True):
-                if held is not None:
-                    new, leaf._grad = leaf._grad, held
+            for leaf, former in zip(leaves, before, strict=True):
+                if former is not None:
+                    new, leaf._grad = leaf._grad, former
                     if new is not None:
                         add_gradient(leaf, new, create_graph)
         self._gradients = found[0] if len(found) == 1 else tuple(found)

@@ -226,7 +226,7 @@ class _Build:
         kind = PRIMITIVES[node.op].kind
         if kind == "source":
             return self._source(index, node, at)
-        here = self.partition.home[index] is self.group
+        here = self.partition.group_of[index] is self.group
         # Loaded from memory; or recomputed here if it is in another group's registers. Reductions are never recomputed.
         if not here and (index in self.partition.materialized or kind not in ("elementwise", "gather")):
             return self._load(index, node, at)
@@ -248,7 +248,7 @@ class _Build:
         return self.add(UnboundInstruction(node.op, args, node.dtype, level, step, index, attrs=attrs, words=words))
 
     def _reduction(self, index: int, node: Node, at: IndexMap) -> int:
-        assert self.partition.home[index] is self.group is not None
+        assert self.partition.group_of[index] is self.group is not None
         level = self.group.levels[index]
         # A reduction's result is in registers: only the point that computed it can read it.
         if at != self._normal(canonical_map(self.axes, level)):

@@ -40,8 +40,8 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars:
     for group in groups:
         group.members.sort()  # absorbed members were appended late, but must be computed first
     # Last, as only now it is known which values another group reads.
-    kept = materialize(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
-    return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)
+    kept = materialize(nodes, outputs, fusion.group_of, fusion.bases, target, fusion.decisions)
+    return Partition(groups, fusion.group_of, kept, scalars, target, fusion.decisions)
 
 
 class _Fusion:
@@ -51,12 +51,12 @@ class _Fusion:
         self.decisions = Decisions([], [])
         self.groups: list[Group] = []
         self.singles: dict[float, Group] = {}  # number of a group -> the group of single numbers right after it
-        self.home: dict[int, Group] = {}
+        self.group_of: dict[int, Group] = {}
         self.readers: dict[int, Group] = {}  # base -> the last loop group that reads it
         self.bases = [base_of(nodes, i) if n.op == "view" else i for i, n in enumerate(nodes)]
         read = [i for node in nodes if node.op != "view" for i in node.inputs]
         self.counts = Counter(self.bases[i] for i in (*read, *outputs))  # of readers of each base
-        self.levels = Levels(nodes, self.bases, self.home, target)
+        self.levels = Levels(nodes, self.bases, self.group_of, target)
 
     def run(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -80,12 +80,12 @@ class _Fusion:
     def _take_over(self, group: Group, write: Node) -> None:
         """Take in the group that wrote the base of `write`, if nothing else reads that: both write into one buffer."""
         base = write.inputs[0]
-        home = self.home.get(base)
-        if home is None or home.kind not in WRITES or self.counts[base] > 1:
+        owner = self.group_of.get(base)
+        if owner is None or owner.kind not in WRITES or self.counts[base] > 1:
             return
-        for member in home.members:
+        for member in owner.members:
             self._join(group, member, FULL)
-        home.members, home.kind = [], "absorbed"
+        owner.members, owner.kind = [], "absorbed"
 
     def _opened(self, kind: str, axes: tuple[Axis, ...], number: float | None = None) -> Group:
         group = Group(len(self.groups) if number is None else number, kind, axes)
@@ -102,31 +102,31 @@ class _Fusion:
         depth = 0
         for i in node.inputs:
             base = self.bases[i]
-            home = self.home.get(base)
-            if home is group:
+            owner = self.group_of.get(base)
+            if owner is group:
                 depth = max(depth, group.passes[base])
-            elif home is not None or self.nodes[base].op == "input":
-                if home is not None and (home.first_reader is None or home.first_reader > group.number):
-                    home.first_reader = group.number
+            elif owner is not None or self.nodes[base].op == "input":
+                if owner is not None and (owner.first_reader is None or owner.first_reader > group.number):
+                    owner.first_reader = group.number
                 group.loads.add(base)
                 if group.kind == "loop":
                     self.readers[base] = group
         group.passes[index] = depth + (row.kind == "reduce")
-        self.home[index] = group
+        self.group_of[index] = group
 
     def _assign(self, index: int, node: Node, kind: str) -> None:
         """Join the latest group that can take a node in, or open one."""
         bases = [self.bases[i] for i in node.inputs]
-        homes = [self.home[b] for b in bases if b in self.home]
+        owners = [self.group_of[b] for b in bases if b in self.group_of]
         # Candidates are the last group that the node reads from, and later ones that read what it reads. In an earlier group it
         # would read from a later one.
-        floor = max([h.number for h in homes], default=-1)
-        candidates = {h.number: h for h in homes if h.number == floor}
+        floor = max([h.number for h in owners], default=-1)
+        candidates = {h.number: h for h in owners if h.number == floor}
         for base in bases:
             reader = self.readers.get(base)
             if reader is not None and reader.number >= floor and self.nodes[base].numel > 1:  # a shared number saves nothing
                 candidates[reader.number] = reader
-        source = self.home.get(bases[0]) if kind == "gather" else None  # must be complete before a gather from it begins
+        source = self.group_of.get(bases[0]) if kind == "gather" else None  # must be complete before a gather from it begins
         is_product = "operands" in node.attrs  # a convolution has a kernel to itself
         refusals: list[Refusal] = []
         for number in [] if is_product else sorted(candidates, reverse=True):
@@ -134,8 +134,8 @@ class _Fusion:
             closed = _closed(group, source)
             level = None if closed else self.levels.of(group, node)
             if level is not None:
-                if any([h is not group and h is not source for h in homes]):
-                    self._absorb(group, homes, source, node, level)
+                if any([h is not group and h is not source for h in owners]):
+                    self._absorb(group, owners, source, node, level)
                 self._join(group, index, level)
                 return
             refusals.append(Refusal(index, group.members[-1], closed or self.levels.reason))
@@ -161,18 +161,18 @@ class _Fusion:
             group = self.singles[number] = self._opened("loop", (), number)
         return self._opened("loop", ()) if _closed(group, None) else group
 
-    def _absorb(self, group: Group, homes: Sequence[Group], source: Group | None, node: Node, level: str) -> None:
+    def _absorb(self, group: Group, owners: Sequence[Group], source: Group | None, node: Node, level: str) -> None:
         """Merge into `group` the groups whose only reader so far is `node`, if they fit; not that of its `source`."""
-        for other in homes:
+        for other in owners:
             if other in (group, source) or other.kind != "loop" or not self._mergeable(group, other):
                 continue
             axes = other.axes if other.reduces else group.axes
             if not all(aligned(self.nodes, axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
-                       if self.home.get(self.bases[i]) is other):
+                       if self.group_of.get(self.bases[i]) is other):
                 continue
             # The members now run later, which is safe: `_mergeable` requires that no group up to this one reads them.
             group.absorb(other, axes)
-            self.home.update(dict.fromkeys(other.members, group))
+            self.group_of.update(dict.fromkeys(other.members, group))
             for base in other.loads:
                 if self.readers.get(base) is other:
                     self.readers[base] = group

@@ -107,7 +107,7 @@ class Partition(NamedTuple):
     """Groups in the order they run, and the values that get memory."""
 
     groups: list[Group]
-    home: dict[int, Group]
+    group_of: dict[int, Group]
     materialized: set[int]
     scalars: Sequence[DType]  # of each scalar slot: float64 or int64
     target: Target

@@ -25,12 +25,12 @@ EXTENTS = "it has another number of elements, or reduces other axes"
 
 
 class Levels:
-    """Finds levels for the nodes of a graph, whose groups so far are in `home`; `reason` is why the last one did not fit."""
+    """Finds levels for nodes of a graph with the groups `group_of` so far; `reason` is why the last one did not fit."""
 
-    def __init__(self, nodes: Sequence[Node], bases: Sequence[int], home: Mapping[int, Group], target: Target) -> None:
+    def __init__(self, nodes: Sequence[Node], bases: Sequence[int], group_of: Mapping[int, Group], target: Target) -> None:
         self.nodes = nodes
         self.bases = bases
-        self.home = home
+        self.group_of = group_of
         self.target = target
         self.rows_wanted = ROWS_FOR_PASSES * target.planned
         self.reason = ""
@@ -42,7 +42,7 @@ class Levels:
             return self._reduction_level(group, node, node.attrs["axes"])
         size = numel(node.shape)
         # Readers of column sums can only be computed with them, after all rows.
-        if group.reduces and COLUMN in [group.levels[b] for i in node.inputs if self.home.get(b := self.bases[i]) is group]:
+        if group.reduces and COLUMN in [group.levels[b] for i in node.inputs if self.group_of.get(b := self.bases[i]) is group]:
             return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, node.inputs) else None
         # The outermost level is the cheapest: it is tried first.
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL) if group.reduces else (FULL,):
@@ -58,8 +58,8 @@ class Levels:
 
     def _waits_for_totals(self, group: Group, node: Node) -> bool:
         """Whether `node` reads totals of other kernels, which are one launch if none waits for another."""
-        homes = [self.home.get(self.bases[i]) for i in node.inputs]
-        return any([h is not None and h is not group and h.totals for h in homes])
+        owners = [self.group_of.get(self.bases[i]) for i in node.inputs]
+        return any([h is not None and h is not group and h.totals for h in owners])
 
     def _reduction_level(self, group: Group, node: Node, axes: Sequence[int]) -> str | None:
         size = self.nodes[node.inputs[0]].numel
@@ -147,7 +147,7 @@ class Levels:
         """Whether each read at `level` finds its base, if the group computes it, at the base's own point of the nest."""
         for index in reads:
             base = self.bases[index]
-            if self.home.get(base) is not group:
+            if self.group_of.get(base) is not group:
                 continue
             there = group.levels[base]
             self.reason = ELSEWHERE

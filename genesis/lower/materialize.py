@@ -25,7 +25,7 @@ TRAFFIC = 8  # bytes to write and read an element of float32
 
 
 def materialize(
-    nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int], target: Target,
+    nodes: Sequence[Node], outputs: Sequence[int], group_of: Mapping[int, Group], bases: Sequence[int], target: Target,
     decisions: Decisions,
 ) -> set[int]:
     """The values that get memory: those that must, and those read by other groups that are expensive to recompute.
@@ -33,18 +33,18 @@ def materialize(
     An elementwise value is recomputed if that is cheap and reads no more than it saves. The other groups then read its inputs
     instead, which need memory in turn.
     """
-    found, outside, alone, put_parts = _must(nodes, outputs, home, bases)
+    found, outside, alone, put_parts = _must(nodes, outputs, group_of, bases)
     recipe: dict[int, Recipe] = {}  # of elementwise values
     for index, node in enumerate(nodes):
-        if index not in home:
+        if index not in group_of:
             continue
         row = PRIMITIVES[node.op]
         if row.kind != "elementwise":
             found |= {index} & outside.keys()
             continue
-        recipe[index] = cost, sources = _recipe(nodes, index, found, recipe, home, bases)
+        recipe[index] = cost, sources = _recipe(nodes, index, found, recipe, group_of, bases)
         if index in put_parts and index not in found:
-            found |= {s for s in sources if s in home and PRIMITIVES[nodes[s].op].kind != "gather"}
+            found |= {s for s in sources if s in group_of and PRIMITIVES[nodes[s].op].kind != "gather"}
         if index in outside and index not in found:
             # A broadcast source is smaller at any batch size, so no choice depends on that size.
             size = node.numel
@@ -56,12 +56,12 @@ def materialize(
                 cost > GENERATE_COST or len(sources) > MOST_SINGLES if node.numel == 1 else
                 is_worth_keeping(each, node.nbytes, target, len(sources), large))
             decisions.choices.append(Choice(index, kept, cost))
-            found |= {index} if kept else {s for s in sources if s in home}
+            found |= {index} if kept else {s for s in sources if s in group_of}
     return found
 
 
 def _recipe(
-    nodes: Sequence[Node], index: int, found: Collection[int], recipe: Mapping[int, Recipe], home: Mapping[int, Group],
+    nodes: Sequence[Node], index: int, found: Collection[int], recipe: Mapping[int, Recipe], group_of: Mapping[int, Group],
     bases: Sequence[int],
 ) -> Recipe:
     """The cost of an elementwise value, and the values with memory that it is computed from."""
@@ -72,7 +72,7 @@ def _recipe(
         if made is not None:
             cost += made[0]
             sources |= made[1]
-        elif base in home or nodes[base].op == "input":
+        elif base in group_of or nodes[base].op == "input":
             sources.add(base)
         else:
             cost += PRIMITIVES[nodes[base].op].cost
@@ -80,12 +80,12 @@ def _recipe(
 
 
 def _must(
-    nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int]
+    nodes: Sequence[Node], outputs: Sequence[int], group_of: Mapping[int, Group], bases: Sequence[int]
 ) -> tuple[set[int], dict[int, set[int]], dict[int, int], set[int]]:
     """Four results: the values that must have memory (outputs, and what products, host calls and gathers read); values that
     groups other than their own read, with these groups; for those read once a row, the shortest row's length; and values
     that the kernel computes which puts them into a part of another."""
-    found = {bases[o] for o in outputs if bases[o] in home}
+    found = {bases[o] for o in outputs if bases[o] in group_of}
     outside: dict[int, set[int]] = {}
     alone: dict[int, int] = {}
     put_parts: set[int] = set()
@@ -94,13 +94,13 @@ def _must(
         op = node.op
         if op == "view" or not node.inputs:
             continue
-        attrs, kind, here = node.attrs, PRIMITIVES[op].kind, home.get(index)
+        attrs, kind, here = node.attrs, PRIMITIVES[op].kind, group_of.get(index)
         if attrs.get("materialize"):
             found.add(index)
         in_memory = kind in ("contract", "host", "collective") or "operands" in attrs
         for i in node.inputs:
             base = bases[i]
-            there = home.get(base)
+            there = group_of.get(base)
             if there is not None:
                 if "rest" in attrs and counts[base] == 1 and _is_elementwise(nodes[base]):
                     put_parts.add(base)
@@ -110,7 +110,7 @@ def _must(
                     outside.setdefault(base, set()).add(id(here))
                     if (row := _spread(nodes[i])) > 1:
                         alone[base] = min(row, alone.get(base, row))
-        if kind == "gather" and bases[node.inputs[0]] in home:
+        if kind == "gather" and bases[node.inputs[0]] in group_of:
             found.add(bases[node.inputs[0]])
     return found, outside, alone, put_parts
 

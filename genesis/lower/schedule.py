@@ -131,7 +131,7 @@ class Repeats:
 
         Values in memory are described by shape and dtype alone; others are followed down to values in memory.
         """
-        nodes, home, materialized = self.nodes, self.partition.home, self.partition.materialized
+        nodes, group_of, materialized = self.nodes, self.partition.group_of, self.partition.materialized
         levels, passes = group.levels, group.passes
         values = list(group.members)
         names = {index: name for name, index in enumerate(values)}
@@ -140,7 +140,7 @@ class Repeats:
         for index in values:  # grows during the loop
             node, kept = nodes[index], index in materialized
             op, attrs, inputs = node.op, node.attrs, []
-            if index in levels or index not in home or (not kept and PRIMITIVES[op].kind in ("elementwise", "gather")):
+            if index in levels or index not in group_of or (not kept and PRIMITIVES[op].kind in ("elementwise", "gather")):
                 for i in node.inputs:
                     if i not in names:
                         names[i] = len(values)

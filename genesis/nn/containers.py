@@ -42,9 +42,9 @@ class _Positional(Module):
 
     def insert(self, index: int, module: Module | None) -> Self:
         """Add `module` before the one at `index`."""
-        held = [*self]
-        held.insert(index, self._admitted(module))
-        return self._hold(held)
+        values = [*self]
+        values.insert(index, self._admitted(module))
+        return self._hold(values)
 
     def pop(self, key: int = -1) -> Any:
         """Remove and return the module at the position `key`."""
@@ -350,8 +350,8 @@ class ParameterDict(_Named[Parameter]):
         return "\n".join([f"  ({name}): {_described(value, _kind(value))}" for name, value in self.items()])
 
     def _held(self) -> dict[str, Any]:
-        held = self._parameters.names.keys() | self._plain
-        return {name: value for name, value in self.__dict__.items() if name in held}
+        names = self._parameters.names.keys() | self._plain
+        return {name: value for name, value in self.__dict__.items() if name in names}
 
     def _admitted(self, value: Any) -> Any:
         return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value

@@ -106,8 +106,8 @@ class _Registered(MutableMapping[int, Hook]):
         self._hooks, self._wrap = hooks, wrap
 
     def __getitem__(self, key: int) -> Hook:
-        held = self._hooks[key]
-        return held.hook if isinstance(held, _Before | _After) else held
+        entry = self._hooks[key]
+        return entry.hook if isinstance(entry, _Before | _After) else entry
 
     def __setitem__(self, key: int, hook: Hook) -> None:
         self._hooks[key] = self._wrap(hook)

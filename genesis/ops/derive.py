@@ -50,11 +50,11 @@ def derive(
         (position -> cotangent of the ends, position -> partial cotangent of the positions not walked,
         position -> the positions whose values its rule read).
     """
-    held: dict[int, Value] = dict(cotangents)
+    pending: dict[int, Value] = dict(cotangents)
     ends: dict[int, Value] = {}
     reads: dict[int, tuple[int, ...]] = {}
-    for index in range(max(held, default=-1), above, -1):
-        g = held.pop(index, None)
+    for index in range(max(pending, default=-1), above, -1):
+        g = pending.pop(index, None)
         node = nodes[index]
         if g is None or not node.differentiable:
             continue
@@ -79,10 +79,10 @@ def derive(
                 break
         for i, grad in grads:
             grad = cast(grad, nodes[i].dtype)
-            held[i] = grad if i not in held else held[i] + grad
+            pending[i] = grad if i not in pending else pending[i] + grad
         for added in graph.nodes[start:]:
             added.origin = read[0].index
-    return ends, held, reads
+    return ends, pending, reads
 
 
 def _needed(graph: Graph, start: int, ends: Sequence[int]) -> set[int]:

@@ -43,9 +43,9 @@ class MemoryMap:
         for program in measured.programs:
             values = _values(program)
             count = len(program.stages)
-            held = [sum(v.nbytes for v in values if v.first <= stage <= v.last) for stage in range(count)]
-            if max(held, default=0) > max(self.bytes_at, default=0):
-                self.values, self.bytes_at = values, held
+            live = [sum(v.nbytes for v in values if v.first <= stage <= v.last) for stage in range(count)]
+            if max(live, default=0) > max(self.bytes_at, default=0):
+                self.values, self.bytes_at = values, live
                 begins = dict(program.runs[-1].stages)
                 origin = min(start for start, _ in begins.values())
                 self.starts = [1e-9 * (begins[stage][0] - origin) if stage in begins else 0.0 for stage in range(count)]
@@ -75,12 +75,12 @@ class MemoryMap:
             mark = "  peak" * (stage == peak_stage)
             lines.append(f"{1e3 * self.starts[stage]:9.3f}  {stage:5d}  {readable(self.bytes_at[stage]):>10}  {bar:<{WIDTH}}"
                          f"  {self._texts[stage]}{mark}".rstrip())
-        held = self.at_peak()
+        live = self.at_peak()
         lines += ["", "at the peak, largest first:"]
         lines += [f"{readable(v.nbytes):>10}  {v.kind:<9}  {v.shape:<24}  {v.line:<20} {v.module}".rstrip()
-                  for v in held[:LARGEST]]
-        if len(held) > LARGEST:
-            lines.append(f"{readable(sum(v.nbytes for v in held[LARGEST:])):>10}  in {len(held) - LARGEST} more")
+                  for v in live[:LARGEST]]
+        if len(live) > LARGEST:
+            lines.append(f"{readable(sum(v.nbytes for v in live[LARGEST:])):>10}  in {len(live) - LARGEST} more")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -364,9 +364,9 @@ def _shifted(address: Address, nbytes: int) -> Address:
 
 def _ints(counts: Sequence[int], keep: list[object]) -> int:
     """The address of MPI's counts, which live as long as `keep`."""
-    held = array("i", counts)
-    keep.append(held)
-    return held.buffer_info()[0]
+    words = array("i", counts)
+    keep.append(words)
+    return words.buffer_info()[0]
 
 
 def _signed(word: int) -> int:

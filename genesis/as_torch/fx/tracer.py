@@ -98,8 +98,8 @@ class Tracer:
 
     def _path_of(self, tensor: Tensor) -> str:
         named = self.root.named_parameters() if isinstance(tensor, Parameter) else self.root.named_buffers()
-        for path, held in named:
-            if held is tensor:
+        for path, member in named:
+            if member is tensor:
                 return path
         if id(tensor) not in self._constants:
             name = f"_tensor_constant{len(self._constants)}"

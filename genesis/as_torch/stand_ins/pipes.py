@@ -87,13 +87,13 @@ def _batches(samples: Iterator[Any], size: int, drop_last: bool) -> Iterator[Dat
 
 
 def _shuffled(samples: Iterator[Any], size: int) -> Iterator[Any]:
-    held: list[Any] = []
+    buffered: list[Any] = []
     for sample in samples:
-        held.append(sample)
-        if len(held) > size:
-            yield held.pop(random.randrange(len(held)))
-    random.shuffle(held)
-    yield from held
+        buffered.append(sample)
+        if len(buffered) > size:
+            yield buffered.pop(random.randrange(len(buffered)))
+    random.shuffle(buffered)
+    yield from buffered
 
 
 class MapDataPipe(Dataset):

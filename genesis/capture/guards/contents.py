@@ -256,15 +256,15 @@ class Contents(Lines, ABC):
 def remembered(function: functools._lru_cache_wrapper[object]) -> list[object]:
     """The objects that a cached function refers to, results of calls among them."""
     found: list[object] = []
-    for held in gc.get_referents(function):
-        found += [held] if not isinstance(held, dict) or held is vars(function) else held.values()
+    for referent in gc.get_referents(function):
+        found += [referent] if not isinstance(referent, dict) or referent is vars(function) else referent.values()
     return found
 
 
 def results_among(remembered: list[object]) -> list[object]:
     """The results of calls among the objects of a cached function; a bounded cache has a key, a result and a type per call."""
-    linked = [remembered[i - 1] for i, held in enumerate(remembered) if i and getattr(held, "__name__", "") == _LINK]
-    return linked[:-1] or [held for held in remembered if type(held).__name__ != _LINK]
+    linked = [remembered[i - 1] for i, referent in enumerate(remembered) if i and getattr(referent, "__name__", "") == _LINK]
+    return linked[:-1] or [referent for referent in remembered if type(referent).__name__ != _LINK]
 
 
 def is_filled(cell: CellType) -> bool:

@@ -127,5 +127,5 @@ def signed(word: int) -> int:
 
 def hooks_of(tensor: Tensor) -> tuple[Any, ...]:
     """The hooks that backward runs at a leaf."""
-    held = tensor._hooks, tensor._post_hooks
-    return (*[tuple((hooks or {}).values()) for hooks in held], tensor._node_hooks, tensor._retains_grad)
+    every = tensor._hooks, tensor._post_hooks
+    return (*[tuple((hooks or {}).values()) for hooks in every], tensor._node_hooks, tensor._retains_grad)

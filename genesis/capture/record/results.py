@@ -78,7 +78,7 @@ class Results:
 
     Attributes:
         gradients: the sources of tensors with a new `.grad`, and its Recipe or None.
-        held: the sources of gradients among the results. They are looked up before the call, which may replace them.
+        former_gradients: the sources of gradients among the results, looked up before the call, which may replace them.
         is_new: whether the return value can be built before the program runs, and before tensors are overwritten.
         tree: the return value, as (how to build it, from what).
     """
@@ -86,7 +86,7 @@ class Results:
     def __init__(self, recorder: Recorder, result: Tree, containers: set[int]) -> None:
         self._recorder: Any = recorder
         self._given = len(recorder.arguments.leaves)
-        self.held: list[Source] = []
+        self.former_gradients: list[Source] = []
         self._recipes: dict[int, Recipe] = {}
         self._containers = containers
         self.gradients: list[tuple[Source, Recipe | None]] = []
@@ -192,8 +192,8 @@ class Results:
         step = source
         while step[0] in ("gradient", "base"):
             if step[0] == "gradient":
-                self.held.append(source)
-                return "leaf", self._given + len(self.held) - 1
+                self.former_gradients.append(source)
+                return "leaf", self._given + len(self.former_gradients) - 1
             step = step[1]
         return source
 
@@ -207,9 +207,9 @@ class Results:
             and "_element_map" not in dict(recipe.flags)
             and all(one.value is not None and one.value[:2] == ("output", program) for one in (recipe, recipe.base))]
 
-    def with_held(self, leaves: Leaves) -> Leaves:
-        """The leaves of a call to be replayed, followed by the gradients of `held`."""
-        return *leaves, *[find(source, leaves) for source in self.held]
+    def with_former_gradients(self, leaves: Leaves) -> Leaves:
+        """The leaves of a call to be replayed, followed by the gradients of `former_gradients`."""
+        return *leaves, *[find(source, leaves) for source in self.former_gradients]
 
     def builder(self, position_of: PositionOf) -> Builder:
         """The function that builds the return value."""

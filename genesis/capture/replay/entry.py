@@ -139,8 +139,8 @@ class Entry:
 
         FAULT instead of a return value: the function must be called, to fail at its own line.
         """
-        if self.results.held:
-            leaves = self.results.with_held(leaves)
+        if self.results.former_gradients:
+            leaves = self.results.with_former_gradients(leaves)
         taken, single = TakenSteps(), self._single
         if FLUSH_HOOKS or (single is not None and single.communicates):  # hooks must see traces
             single = None

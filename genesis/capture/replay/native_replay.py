@@ -358,7 +358,7 @@ def _is_computed(recipe: Recipe) -> bool:
 
 def is_native(results: Results) -> bool:
     """Whether instructions can build what a call returns."""
-    return not results.held and _is_native(results.tree)
+    return not results.former_gradients and _is_native(results.tree)
 
 
 def _is_native(tree: tuple[str, Any]) -> bool:

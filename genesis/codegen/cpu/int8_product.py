@@ -160,13 +160,13 @@ def _quantize_ir(name: str, lanes_of: int) -> str:
 def _product_ir(name: str, lanes: int, biased: bool) -> str:
     kernel = _Kernel(name, PRODUCT, lanes)
     builder, rows, columns = kernel.builder, kernel.given["rows"], kernel.given["columns"]
-    alone, together = _Tile(kernel, *ALONE, biased), _Tile(kernel, *TOGETHER, biased)
+    single, several = _Tile(kernel, *ALONE, biased), _Tile(kernel, *TOGETHER, biased)
     whole = builder.mul(builder.sdiv(rows, I64(TOGETHER[0])), I64(TOGETHER[0]))
     with counted(builder, kernel.first, kernel.end) as item:
         start = builder.mul(item, I64(ITEM))
         end = builder.add(start, I64(ITEM))
         end = builder.select(builder.icmp_signed("<", end, columns), end, columns)
-        for tile, first, last in ((together, I64(0), whole), (alone, whole, rows)):
+        for tile, first, last in ((several, I64(0), whole), (single, whole, rows)):
             with counted(builder, first, last, tile.rows) as row, counted(builder, start, end, tile.columns) as column:
                 tile.emit(row, column)
     return kernel.text()

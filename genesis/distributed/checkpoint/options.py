@@ -81,7 +81,7 @@ def _held(value: Tensor, parameter: Tensor) -> Any:
         start, whole = ([0] * len(shape), [*shape]) if sharding.within is None else sharding.within.span_of(shape)
         start[0] += parameter.start
         return Part(value, tuple(start), tuple(whole))
-    return sharding.held(value)
+    return sharding.as_dtensor(value)
 
 
 def is_left_out(options: StateDictOptions) -> bool:

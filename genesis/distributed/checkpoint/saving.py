@@ -30,8 +30,8 @@ def save(
     """Write dictionaries of tensors, DTensors, numbers and strings to the directory `checkpoint_id`, which all ranks see.
 
     Of an object with `state_dict` and `load_state_dict` its state is written: see `Stateful`.
-    Every rank calls it. A DTensor's parts are written by the ranks that have them; a tensor that several ranks have at one path
-    is the same on all of them, and is written once. A save that is cut short leaves the checkpoint that was there.
+    Every rank calls it. A DTensor's parts are written by the ranks that have them; a tensor that several ranks have at one
+    path is the same on all of them, and is written once. A save that is cut short leaves the checkpoint that was there.
     Raises TypeError for other values, ValueError for tensors of one path that differ on ranks, and CollectiveError where a
     rank does not write its file in the group's time.
 
@@ -113,8 +113,8 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
             parts[path] = part_of(value)
         else:
             values[path] = plain(path, value)
-    several = group.size() > 1
-    own = {(path, part.start): (part.local.dtype.name, tuple(part.local.shape), part.shape, several and _checksum(part),
+    is_shared = group.size() > 1
+    own = {(path, part.start): (part.local.dtype.name, tuple(part.local.shape), part.shape, is_shared and _checksum(part),
                                 part.local.nbytes) for path, part in parts.items()}
     found: list[Any] = [None] * group.size()
     all_gather_object(found, (f"{time.time_ns():016x}", own, values), group)

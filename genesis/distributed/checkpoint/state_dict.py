@@ -34,10 +34,10 @@ def get_model_state_dict(
     `submodules` says of which of its modules alone. All ranks have to call it.
     """
     options, bare = options or DEFAULT, _bare(model)
-    held, tensors = getattr(bare, "state_dict_of_rows", bare.state_dict)(), _tensors(bare, options)
+    found, tensors = getattr(bare, "state_dict_of_rows", bare.state_dict)(), _tensors(bare, options)
     frozen = {name for name, p in tensors.items() if _is_frozen(p)} if options.ignore_frozen_params else ()
-    wanted = {name: _name_of(name, bare, submodules, options) for name in held if name not in frozen}
-    state = {given: given_value(held[name], tensors[name], options) if name in tensors else held[name]
+    wanted = {name: _name_of(name, bare, submodules, options) for name in found if name not in frozen}
+    state = {given: given_value(found[name], tensors[name], options) if name in tensors else found[name]
              for name, given in wanted.items() if given is not None}
     return {} if is_left_out(options) else state
 
@@ -53,8 +53,8 @@ def set_model_state_dict(
     given, tensors = sent_by_rank0(dict(model_state_dict), options), _tensors(bare, options)
     state = {name: _loadable(value, tensors.get(name), name, options) for name, value in given.items()}
     if options.ignore_frozen_params:
-        held = bare.state_dict()
-        state |= {name: held[name] for name, p in tensors.items() if _is_frozen(p) and name not in state}
+        found = bare.state_dict()
+        state |= {name: found[name] for name, p in tensors.items() if _is_frozen(p) and name not in state}
     return bare.load_state_dict(state, strict=options.strict)
 
 
@@ -140,7 +140,7 @@ def _loadable(value: Any, tensor: Tensor | None, name: str, options: StateDictOp
         return value
     own, how = own_value(value, tensor, name, options), getattr(tensor, "sharding", None)
     if isinstance(how, Sharding) and isinstance(own, Tensor) and own.shape == tensor.shape:  # type: ignore[union-attr]
-        return how.held(own)
+        return how.as_dtensor(own)
     return own
 
 

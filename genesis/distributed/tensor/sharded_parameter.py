@@ -17,13 +17,13 @@ from genesis.tensor.handle import Tensor
 
 
 class Sharding:
-    """How a parameter is held, as its attribute `sharding`."""
+    """The sharding of a parameter, its attribute `sharding`."""
 
     def __init__(self, device_mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
         self.device_mesh, self.placements = device_mesh, tuple(placements)
 
-    def held(self, local: Tensor) -> DTensor:
-        """What ranks hold together, of which this rank has `local`."""
+    def as_dtensor(self, local: Tensor) -> DTensor:
+        """The DTensor of which this rank has the part `local`."""
         return DTensor(local, self.device_mesh, self.placements)
 
     def span_of(self, shape: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -72,7 +72,7 @@ class LocalParameter(Parameter):
 
     def full_tensor(self) -> Tensor:
         """All of it, on every rank of the mesh. All of them have to call it."""
-        return self.sharding.held(self.detach()).full_tensor()
+        return self.sharding.as_dtensor(self.detach()).full_tensor()
 
 
 def shard_parameters(
@@ -99,7 +99,7 @@ def _sharded(module: Module) -> list[tuple[str, LocalParameter]]:
 
 def _as_dtensors(module: Module, state: dict[str, Any], prefix: str, metadata: object) -> None:
     for name, parameter in _sharded(module):
-        state[prefix + name] = parameter.sharding.held(state[prefix + name])
+        state[prefix + name] = parameter.sharding.as_dtensor(state[prefix + name])
 
 
 def _as_local(module: Module, state: dict[str, Any], prefix: str, *others: object) -> None:

@@ -103,14 +103,14 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     >>> print(x.grad)
     None
     """
-    held = self._grad
+    gradient = self._grad
     if thread_state.recorder is not None:
         touched_gradient(self, not set_to_none)
-    if set_to_none or held is None:
+    if set_to_none or gradient is None:
         self._grad = None
     else:
         with recording(False) as again, again:
-            (held if held.is_leaf else held.detach_()).zero_()
+            (gradient if gradient.is_leaf else gradient.detach_()).zero_()
 
 
 replayable_module(__name__, but=("retain_grad", "retains_grad"))

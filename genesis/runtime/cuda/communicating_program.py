@@ -64,8 +64,8 @@ class CommunicatingProgram:
             if flag:
                 return self._first.fault(flag, value)
             graph: SharedGraph | Fault | None = None
-            if held := _number(shared[:_HELD]):
-                graph = self._engine.graphs[(held & -held).bit_length() - 1]
+            if captured := _number(shared[:_HELD]):
+                graph = self._engine.graphs[(captured & -captured).bit_length() - 1]
             elif shared[_HELD:] == self._said():
                 graph = self._captured(values, bound)
             if isinstance(graph, SharedGraph):
@@ -85,9 +85,10 @@ class CommunicatingProgram:
         if self.refused or any([program.is_watched for program in self._programs]):
             return [0] * MEETING_WORDS
         key = self._programs[0].addresses(values)
-        held = sum(1 << graph.number for graph in self._graphs.get(key, ()) if self._engine.graphs.get(graph.number) is graph)
+        graphs = self._engine.graphs
+        captured = sum(1 << graph.number for graph in self._graphs.get(key, ()) if graphs.get(graph.number) is graph)
         would_capture = all(each.has_run for each in bound)
-        return [*[held >> _BITS * word & _MASK for word in range(_HELD)], *(self._said() if would_capture else (0, 0))]
+        return [*[captured >> _BITS * word & _MASK for word in range(_HELD)], *(self._said() if would_capture else (0, 0))]
 
     def _said(self) -> list[int]:
         """A digest and its complement: all ranks' bits of both are these only if all ranks' digests are."""
@@ -112,8 +113,8 @@ class CommunicatingProgram:
         count("graphs_captured")
         key = self._programs[0].addresses(values)
         graph = self._engine.graphs[number] = SharedGraph(number, command, bound)
-        held = [each for each in self._graphs.pop(key, ()) if self._engine.graphs.get(each.number) is each]
-        self._graphs[key] = [*held, graph]
+        captured = [each for each in self._graphs.pop(key, ()) if self._engine.graphs.get(each.number) is each]
+        self._graphs[key] = [*captured, graph]
         if len(self._graphs) > BOUND_LIMIT:
             self._graphs.popitem(last=False)
         return graph

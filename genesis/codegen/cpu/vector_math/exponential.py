@@ -59,8 +59,8 @@ def exp_of_rest(r: Number) -> Number:
     return polynomial(r, (1.0, 1.0, *EXP_TAIL[r.dtype]))
 
 
-def held(x: Number, bounds: tuple[float, float]) -> Number:
-    """x held within what `scaled` takes, so that from far below it gives 0 by a factor of 0."""
+def clamped(x: Number, bounds: tuple[float, float]) -> Number:
+    """x clamped within what `scaled` takes, so that from far below it gives 0 by a factor of 0."""
     # A product that rounds into the subnormals or to 0 takes Intel's processors 150 cycles, and softmax's masks are e^-inf.
     # Causal attention of 16 x 8 heads of 128 tokens, Cascade Lake: 9.9 to 5.0 ms, with backward 21.4 to 11.1.
     low, high = bounds
@@ -69,20 +69,20 @@ def held(x: Number, bounds: tuple[float, float]) -> Number:
 
 def exp(x: Number) -> Number:
     """e^x, within 1 ulp."""
-    bounded = held(x, RANGE[x.dtype])
+    bounded = clamped(x, RANGE[x.dtype])
     k, shifted = nearest_multiple(bounded, LOG2_E)
     return scaled(exp_of_rest(rest_of(bounded, k)), k, shifted)
 
 
 def exp_within(x: Number) -> Number:
-    """e^x where that is a normal number, within 1 ulp: one factor scales, and nothing has to be held back."""
+    """e^x where that is a normal number, within 1 ulp: one factor scales, and nothing has to be clamped back."""
     k, shifted = nearest_multiple(x, LOG2_E)
     return exp_of_rest(rest_of(x, k)) * scale_of(shifted, x.dtype)
 
 
 def exp_of_sum(x: DoubleWord, factor: Operand = 1.0) -> Number:
     """factor e^(high + low), rounded once into the subnormals; within 1 ulp if factor is 1."""
-    bounded = held(x.high, RANGE[x.high.dtype])
+    bounded = clamped(x.high, RANGE[x.high.dtype])
     k, shifted = nearest_multiple(bounded, LOG2_E)
     r = rest_of(bounded, k) + where(bounded.equals(x.high), x.low, 0.0)
     return scaled(exp_of_rest(r) * factor, k, shifted)
@@ -91,7 +91,7 @@ def exp_of_sum(x: DoubleWord, factor: Operand = 1.0) -> Number:
 def exp2(x: Number) -> Number:
     """2^x, within 1 ulp."""
     high, low = LOG_2[x.dtype]
-    bounded = held(x, RANGE_BASE_2[x.dtype])
+    bounded = clamped(x, RANGE_BASE_2[x.dtype])
     k, shifted = nearest_multiple(bounded, 1.0)
     fraction = bounded - k
     return scaled(exp_of_rest(fma(fraction, high, fraction * low)), k, shifted)
