@@ -1,4 +1,4 @@
-"""Collectives as LLVM IR: started by a call of MPI's by its address, and awaited without taking a processor or forever.
+"""Collectives as LLVM IR: started by calling MPI's function, and awaited with a deadline and without occupying a processor.
 
     words       {state, how, entry, pairs, site, fault, into, from, bytes, function, twelve arguments,
                  comparison: function, twelve arguments, what it finds}
@@ -6,17 +6,17 @@
     entry       {whether it is under way or has ended, next, deadline, a copy of the words}
 
 A collective has two phases. In the first, ranks compare numbers: a digest of what they are about to do, and how much they send
-to each other. The largest of all ranks' and of their negatives, a pair, are one number's only if all are equal; two ranks each
-find the other's number beside the negative of their own. Counts or dtypes that differ would be garbage, or a wait without end.
-The second is the collective itself. Every function of MPI's is called with twelve words, for a callee reads no more than it
-has: a handle is a word, be it a number (MPICH) or an address (Open MPI).
+to each other. They take the maximum of each number and of its negative, which belong to one number only if all ranks agree; two
+ranks exchange theirs. Otherwise differing counts or dtypes would give garbage, or an endless wait. The second phase is the
+collective itself. MPI's functions are called with twelve words, as callees ignore surplus arguments; a handle is a word, a
+number in MPICH and an address in Open MPI.
 
-A launch STARTS a collective, AWAITS it, or both. What is started stands in a line, in the order of the program, and a group
-does one thing at a time: the line is the same on all ranks. MPI hardly moves anything unless it is asked how far it is. While
-launches compute, a thread of the group's does that, the attendant, which sleeps in between.
+A launch STARTS a collective, AWAITS it, or both. Started collectives wait in a queue, in program order, which is the same on
+all ranks; a group runs one at a time. MPI makes progress only when it is tested. While launches compute, a thread of the group,
+the attendant, does that and sleeps in between.
 
-Where a wait takes longer than a slice, the launch says AGAIN and returns. The executor lets handlers of signals run, and
-launches it once more; it then goes on waiting.
+If a wait takes longer than a slice, the launch returns with AGAIN. The executor lets signal handlers run, and launches it once
+more to continue the wait.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ STARTS, AWAITS = 1, 2  # how
 DIFFERENT, LATE, REFUSED, UNUSABLE = 1, 2, 3, 4  # the flags of faults
 FAILED = 5  # that of what a GPU's library refused, or found failed
 
-# A rank that waits sleeps for 50 us at a time: at once where ranks are more than processors, after a millisecond otherwise. (A
-# blocking wait of MPI's takes a processor for as long as it lasts.) It does not yield: on a machine that does other things too,
-# the processor comes back after milliseconds (an all_reduce of 64 MB in pieces took 300 ms so).
+# A waiting rank sleeps for 50 us at a time: immediately if there are more ranks than processors, else after a millisecond. (A
+# blocking wait in MPI occupies a processor.) It does not yield, as on a busy machine it would get the processor back only after
+# milliseconds (an all_reduce of 64 MB in pieces then took 300 ms).
 LONG_SPIN, SHORT_SPIN, NAP, SLICE = 1_000_000, 10_000, 50_000, 20_000_000
-PAUSE = 100_000  # nanoseconds that the attendant sleeps: MPICH takes several looks for the messages of a piece
+PAUSE = 100_000  # nanoseconds that the attendant sleeps: MPICH needs several tests for the messages of a piece
 
 _SHARED = """
 %arguments = type { ptr, [ARGUMENTS x i64] }

@@ -1,9 +1,9 @@
-"""Groups of processes, and what they do together: which function of MPI's is called with which words.
+"""Groups of processes and their collectives: which MPI function is called with which words.
 
-Nothing here knows a library: `genesis.distributed` registers each group with the addresses and handles of one. A collective
-is a block of words for the kernel of `collective_ir`, which native programs launch and `Group.run` calls. A group does one
-thing at a time, in the order in which they are started. After one that failed nothing more is begun: other processes may be
-anywhere in it.
+This file is independent of the library: `genesis.distributed` registers each group with the addresses and handles of one. A
+collective is a block of words for the kernel of `collective_ir`, which native programs launch and `Group.run` calls. A group
+runs one collective at a time, in the order of their starts. After a failure none is started, as the state of other processes is
+unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from genesis.runtime.system import available_processors, locked, make_condition,
 from genesis.runtime.team import team
 
 SYMBOL = "genesis_collective"
-PIECE = 1 << 21  # bytes: an all_reduce of 64 MB in pieces of this size takes half the time of one in a whole
+PIECE = 1 << 21  # bytes: an all_reduce of 64 MB takes half the time in pieces of this size
 MOST_ELEMENTS = (1 << 31) - 1  # MPI counts in 32 bits
 Address = int | Slot
 MEETING_WORDS = 6
@@ -36,7 +36,7 @@ Meeting = Callable[..., tuple[int, int, list[int]]]
 
 
 class CollectiveError(RuntimeError):
-    """Processes disagree about a collective, one did not come in time, or MPI refused."""
+    """Processes disagree about a collective, one did not arrive in time, or MPI failed."""
 
 
 class Library(NamedTuple):
@@ -51,8 +51,9 @@ class Library(NamedTuple):
 
 
 class Collective(NamedTuple):
-    """What a node says: the primitive, the reduction, the root's rank in the group, how many elements go to and come from
-    each rank, and what all ranks have to agree on. An exchange is between two: the root is the other one."""
+    """A collective as its node describes it: the primitive, the reduction, the root's rank in the group, how many elements are
+    sent to and received from each rank, and what all ranks must agree on. In an exchange, between two, the root is the
+    other."""
 
     op: str
     reduce: str
@@ -63,12 +64,12 @@ class Collective(NamedTuple):
 
     @classmethod
     def of(cls, op: str, attrs: Mapping[str, Any]) -> Collective:
-        """What the node of a primitive says."""
+        """The collective of a node."""
         return cls(op, *[attrs[name] for name in cls._fields[1:]])
 
     @property
     def between(self) -> int | None:
-        """The other rank, of what is between two."""
+        """The other rank of an exchange."""
         return self.root if self.op == "exchange" else None
 
 
@@ -85,20 +86,19 @@ class Launched(NamedTuple):
 
 
 class GpuEngine(Protocol):
-    """What a group's GPUs communicate by; `problem` is what it said when it failed."""
+    """The communication library of a group's GPUs; `problem` is its error message after a failure."""
 
     problem: str
 
     def close(self, is_broken: bool) -> None:
-        """End it, for good."""
+        """Shut it down."""
 
 
 class Group:
     """Processes that communicate: their ranks in the whole job, which of them this one is, and MPI's handles.
 
-    `neighbours` are how many of the job's ranks share this machine. `explain` is asked for the reason of a failure: (what
-    failed, with the user's line; the flag; its value; whom it is with, if not with all) -> the text. `gpu` is what the ranks'
-    GPUs communicate by, if they do.
+    `neighbours` is the number of the job's ranks on this machine. `explain` describes a failure: (what failed, with the user's
+    line; the flag; its value; the other rank of an exchange) -> the text. `gpu` is the engine of the ranks' GPUs, if any.
     """
 
     def __init__(
@@ -138,11 +138,11 @@ class Group:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a collective has begun and not ended."""
+        """Whether a collective is in flight."""
         return self._state[ir.FIRST] != 0
 
     def awaited_ranks(self) -> tuple[Sequence[int], bool]:
-        """The ranks of the collective that is first in line, none if there is none, and whether all have come to it."""
+        """The ranks of the first collective in the queue, if any, and whether all have arrived at it."""
         state = self._state
         with locked(self._at(ir.MUTEX)):
             if not state[ir.FIRST] or state[ir.BROKEN]:
@@ -151,7 +151,7 @@ class Group:
             return self.ranks if other is None else (self.ranks[other],), state[ir.PHASE] != ir.COMPARING
 
     def give_up(self) -> None:
-        """Have all that is in line be late: a launch may await any of it."""
+        """Mark all queued collectives as late, as a launch may await any of them."""
         with locked(self._at(ir.MUTEX)):
             entry = self._state[ir.FIRST]
             while entry:
@@ -159,7 +159,7 @@ class Group:
                 entry = ctypes.c_int64.from_address(entry + 8 * ir.NEXT).value
 
     def close(self, flag: int = -1, *kept: object) -> None:
-        """Have nothing more be begun; `kept` is memory that what has begun may still use."""
+        """Start no more collectives; `kept` is memory that those in flight may still use."""
         self._kept += kept
         with locked(self._at(ir.MUTEX)):
             self._state[ir.BROKEN] = self._state[ir.BROKEN] or flag
@@ -183,7 +183,7 @@ class Group:
         compared = self._compared(what) if compares else []
         entry = array("q", [0]) * ir.ENTRY_WORDS
         keep.append(entry)
-        self._between.pop(entry.buffer_info()[0], None)  # of one that lay there before
+        self._between.pop(entry.buffer_info()[0], None)  # of an earlier entry at this address
         if what.between is not None:
             self._between[entry.buffer_info()[0]] = what.between
         address = self._library.functions[function]
@@ -224,7 +224,7 @@ class Group:
             start_thread(body, self._at(0))
 
     def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
-        """Do it now, on arrays in row-major order. Raises CollectiveError."""
+        """Run it now, on row-major arrays. Raises CollectiveError."""
         keep: list[object] = [operand, result]
         buffers = operand.ctypes.data, result.ctypes.data
         for each in self.blocks(what, operand.dtype, *buffers, (operand.nbytes, result.nbytes), 0, keep):
@@ -233,7 +233,7 @@ class Group:
                 raise self.failure(what, "", flag, value, keep)
 
     def _done(self, launched: Launched, keep: list[object]) -> tuple[int, int]:
-        """Launch it, and wait; the flag and the value of a fault."""
+        """Launch it and wait; returns the flag and the value of a fault."""
         fault = (ctypes.c_int64 * 4)()
         block, kernel = launched.block(ir.STARTS | ir.AWAITS), _kernel()
         words = array("q", [_signed(ctypes.addressof(fault) if word is FAULT else word) for word in block])  # type: ignore[arg-type]
@@ -251,7 +251,7 @@ class Group:
         return fault[0], fault[2]
 
     def failure(self, what: Collective, line: str, flag: int, value: int, *kept: object) -> CollectiveError:
-        """What to say of a collective that failed, of the user's `line`. The group is of no use afterwards."""
+        """The error for a failed collective at the user's `line`. The group is unusable afterwards."""
         was_usable = self.is_usable
         self.close(flag, *kept)
         said = f"{what.op} {what.said}{line}".rstrip()
@@ -260,8 +260,8 @@ class Group:
         return CollectiveError(self.explain(said, flag if was_usable else ir.UNUSABLE, value, what.between))
 
     def _compared(self, what: Collective) -> list[tuple[int, int]]:
-        """The numbers that have to be the same on all ranks that know them, with their negatives: a digest; of an all_to_all,
-        what each rank sends to each, which these two know."""
+        """The numbers that must be equal on all ranks that know them, each with its negative: a digest; for an all_to_all also
+        what each rank sends to each, which those two know."""
         found = digest(f"{what.op} {what.said}")
         pairs = [(found, -found)]
         if what.op == "all_to_all":
@@ -276,7 +276,7 @@ class Group:
         return pairs
 
     def _comparison(self, what: Collective, compared: list[tuple[int, int]], keep: list[object]) -> tuple[int, ...]:
-        """The function that compares numbers among ranks, its arguments, and where it leaves what it finds."""
+        """The function that compares numbers among ranks, its arguments, and the address of its results."""
         gives, finds = (array("q", [signed for pair in compared for signed in pair] or [0]) for _ in range(2))
         keep += gives, finds
         given, found = gives.buffer_info()[0], finds.buffer_info()[0]
@@ -296,7 +296,7 @@ class Group:
     def _calls(
         self, what: Collective, dtype: np.dtype, operand: Address, result: Address, keep: list[object]
     ) -> list[tuple[str, tuple[Address, ...], bool]]:
-        """The functions to call with which arguments, but for the request; and whether the operand is copied first."""
+        """The functions to call and their arguments without the request; and whether the operand is copied first."""
         library, comm, root, own = self._library, self._handle, what.root, self.rank == what.root
         size = dtype.itemsize
         if max((*what.sends, *what.receives), default=0) > MOST_ELEMENTS or sum(what.receives) > MOST_ELEMENTS:
@@ -318,7 +318,7 @@ class Group:
         starts, offsets = (_ints([0, *accumulate(counts)], keep) for counts in (what.sends, what.receives))
         if what.op == "broadcast_from":
             return [("Ibcast", (operand if own else result, what.sends[0], kind, root, comm), own)]
-        if what.op == "exchange":  # on the communicator where no message of the program's is
+        if what.op == "exchange":  # on a communicator without the program's own messages
             there = what.root, _MOVING
             return [("Isendrecv", (operand, *what.sends, kind, *there, result, *what.receives, kind, *there, self._comparing),
                      False)]
@@ -333,17 +333,17 @@ class Group:
         return [("Ialltoallv", (operand, sends, starts, kind, result, receives, offsets, kind, comm), False)]
 
 
-GROUPS: dict[int, Group] = {}  # by their numbers, which no other group of the process gets
-WORLD: list[Group] = []  # that of all ranks, while there is one
+GROUPS: dict[int, Group] = {}  # by number, unique in the process
+WORLD: list[Group] = []  # the group of all ranks, if there is one
 
 _COMPARED, _MOVING = 0, 1  # tags
 _UNKNOWN = -(1 << 40)  # less than any count, and than its negative
-_MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}  # what elements of a size move as
+_MOVED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}  # the dtype that elements of a size are moved as
 
 
 @functools.cache
 def _kernel() -> Callable[[int, int, int, int], None]:
-    """The kernel, to be called while other threads have the interpreter."""
+    """The kernel; a call releases the GIL."""
     [address] = get_or_compile([collective_source()])
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)(address)
 
@@ -354,7 +354,7 @@ def collective_source() -> KernelSource:
 
 
 def digest(said: str) -> int:
-    """A number that is positive, and another one for another text."""
+    """A positive number that identifies a text."""
     return int.from_bytes(hashlib.blake2b(said.encode(), digest_size=8).digest(), "little") >> 2 | 1
 
 

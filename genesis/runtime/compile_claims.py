@@ -35,7 +35,7 @@ class CompileClaims:
         self.end()
 
     def end(self) -> None:
-        """Let go of everything."""
+        """End all claims."""
         fd, self._fd = self._fd, None
         if fd is not None:
             os.close(fd)
@@ -66,7 +66,7 @@ _open: weakref.WeakSet[CompileClaims] = weakref.WeakSet()
 
 
 def _leave_to_parent() -> None:
-    """A forked child has the parent's open file, and would keep its claims alive."""
+    """In a forked child: close the parent's open file, which would keep its claims alive."""
     for claims in list(_open):
         claims.end()
 

@@ -1,4 +1,4 @@
-"""Functions of modules that are imported when one of them is first called: what few processes need."""
+"""Functions of modules that are imported at their first call, as few processes need them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def deferred(module: str, name: str) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         if module not in sys.modules:
             uninterrupted(import_module, module)
-        return getattr(import_module(module), name)(*args, **kwargs)  # which waits where another thread imports it
+        return getattr(import_module(module), name)(*args, **kwargs)  # waits if another thread imports it
 
     function.__name__, function.__module__ = name, module
     return function

@@ -1,4 +1,4 @@
-"""Whether results may depend on the number of threads, and what is refused where they would depend on chance."""
+"""The setting whether results may depend on the number of threads, and whether nondeterministic operations raise."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def get_deterministic_debug_mode() -> int:
 
 @replayable
 def planned_threads() -> int:
-    """The threads that sums are divided for; 0 where these are as many as there are."""
+    """The number of threads that sums are divided for; 0 for the present number."""
     return PLANNED if setting[0].enabled else 0
 
 

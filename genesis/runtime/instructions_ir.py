@@ -1,16 +1,16 @@
-"""Instructions over Python objects as LLVM IR: what checks a call's guards and runs its program without an interpreter.
+"""Instructions over Python objects as LLVM IR: they check a call's guards and run its program without the interpreter.
 
     table         {registers, constants, in use, Exception, MISSED, first instruction, constants.., instructions..}
     instruction   {operation, a, b, c, d}
 
-Registers own what they hold: 0 and 1 hold the call's `args` and `kwargs` at first; behind them are the constants. Operands are
-registers, addresses of objects that the table's owner keeps alive, addresses of words, or numbers. `OPERATIONS` lists them in
-the order of their numbers.
+Registers own references: 0 and 1 are the call's `args` and `kwargs` at first; the constants come last. Operands are registers,
+addresses of objects that the table's owner keeps alive, addresses of words, or numbers. `OPERATIONS` lists operations in the
+order of their numbers.
 
-A guard that does not hold ends the call with MISSED. So does MISS, behind what undoes a program that has failed, and so does an
-ordinary exception before ENTER. From ENTER on the table is in use: a call that comes in meanwhile, by a finalizer, gets MISSED,
-too, and exceptions are raised. RUN keeps the interpreter: no other thread and no handler of signals comes between the
-instructions, but where CALL runs Python's code.
+A failing guard ends the call with MISSED. So does MISS, after a failed program is undone, and an ordinary exception before
+ENTER. From ENTER on the table is in use: a nested call, from a finalizer, gets MISSED, too, and exceptions are raised. RUN
+keeps
+the GIL: no other thread and no signal handler runs between instructions, except where CALL runs Python code.
 """
 
 from __future__ import annotations

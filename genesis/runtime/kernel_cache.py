@@ -34,10 +34,10 @@ from genesis.runtime.uninterrupted import uninterrupted
 SIZE_LIMIT = 512 << 20  # bytes on disk
 SWEEP_INTERVAL = 3600.0  # seconds between two looks at the size
 TOUCH_INTERVAL = 86400.0  # a file's time of last use is kept to this precision
-POLL_INTERVAL = 0.003  # seconds between two looks for a kernel that another process compiles, in 20 to 45 ms mostly
-LONGEST_WAIT = 5.0  # seconds in which nothing comes of that: then it is compiled here, too
+POLL_INTERVAL = 0.003  # seconds between two polls for a kernel that another process compiles, mostly in 20 to 45 ms
+LONGEST_WAIT = 5.0  # seconds without a result, after which it is compiled here, too
 
-_STAMP = "swept"  # the file whose time is that of the last look at the size
+_STAMP = "swept"  # the file whose time is that of the last sweep
 _OURS = (_STAMP, compile_claims.NAME)  # the files that are no kernels
 _MAGIC = b"genesis kernel 1"
 _HEADER = struct.Struct("<16s32sQQ")  # magic, digest of the rest, length of the source, length of the object code
@@ -65,15 +65,15 @@ class KernelCache:
         self._addresses: dict[str, int] = {}
         self._supplied: dict[str, bytes] = {}  # object code by its name
         self._noted: list[list[KernelSource]] = []
-        self._making: set[str] = set()  # the names of what is being made by `making`
-        self._lock = fork_safe_lock(longest_wait=0)  # what a fork must wait for has locks of its own
+        self._making: set[str] = set()  # the names in progress in `making`
+        self._lock = fork_safe_lock(longest_wait=0)  # what a fork must wait for has its own locks
 
     def get_or_compile(self, kernels: Sequence[KernelSource]) -> list[int]:
         """The address of each kernel, in order. Any thread may ask; a kernel is compiled at most once.
 
         Raises RuntimeError if a kernel's text is not valid LLVM IR.
         """
-        # Without the lock first: a kernel that is known never changes, and most plans only use known ones.
+        # First without the lock: a known kernel never changes, and most plans use only known ones.
         addresses = self._addresses
         for noted in self._noted:
             noted += kernels
@@ -87,7 +87,7 @@ class KernelCache:
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[list[KernelSource]]:
-        """Note the kernels that are asked for meanwhile, by any thread."""
+        """Collect the kernels that any thread requests within the context."""
         noted: list[KernelSource] = []
         self._noted.append(noted)
         try:
@@ -96,13 +96,13 @@ class KernelCache:
             self._noted = [other for other in self._noted if other is not noted]
 
     def object_code(self, kernel: KernelSource) -> tuple[str, bytes]:
-        """A kernel's name, which says all that determines its machine code, and that: to be supplied to another process."""
+        """(a name that covers everything its machine code depends on, the machine code), to supply it to another process."""
         name = _name(kernel.source)
         code = self._supplied.get(name) or self.find(kernel.source)
         return name, code or machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir)])[0]
 
     def supply(self, objects: Mapping[str, bytes]) -> None:
-        """Have kernels by their names: they need not be compiled where these are what determines them here, too."""
+        """Take in object code by name: where the name is the same here, nothing is compiled."""
         self._supplied.update(objects)
 
     def kept(self, source: str, make: Callable[[], bytes]) -> bytes:
@@ -116,10 +116,11 @@ class KernelCache:
 
     @contextlib.contextmanager
     def making(self, source: str) -> Iterator[bytes | None]:
-        """Within it this process alone makes the content of a source; gives what another one made of it meanwhile, if one did.
+        """A context in which only this process makes the content of a source; yields what another one has made meanwhile, if
+        any.
 
-        Who makes it already may have been stopped: after a while it is made here, too. So it is by a signal handler of this
-        process, which would wait for what it interrupts.
+        Another process may have been stopped: after a while the content is made here, too. A signal handler of this process
+        makes it as well, as it would wait for what it interrupts.
         """
         name = _name(source)
         if name in self._making:
@@ -136,7 +137,7 @@ class KernelCache:
             self._making.discard(name)
 
     def keep(self, source: str, content: bytes) -> None:
-        """Store what `find` is to find, in this process or another."""
+        """Store content for `find`, in this process or another."""
         self._write(source, content)
         self.sweep()
 
@@ -162,16 +163,16 @@ class KernelCache:
             self._compile_or_await(missing)
 
     def _compile_or_await(self, kernels: Sequence[KernelSource]) -> None:
-        """Compile kernels, but for those that another process is compiling: these are read when that has written them."""
+        """Compile kernels, except those that another process is compiling, which are then read from disk."""
         with CompileClaims(self._directory()) as claims:
-            while kernels := uninterrupted(self._compile, kernels, claims):  # what is only loaded needs no thread of its own
+            while kernels := uninterrupted(self._compile, kernels, claims):  # loading needs no separate thread
                 kernels = self._await(kernels, claims)
 
     def _await(self, kernels: Sequence[KernelSource], claims: CompileClaims) -> list[KernelSource]:
-        """Wait until some of the kernels are there or nobody has a claim to them any more. Returns what is still missing.
+        """Wait until some of the kernels exist or are no longer claimed. Returns the missing ones.
 
-        Nothing is claimed meanwhile, and an interrupt comes through. Who has a claim may have been stopped, or wait for this
-        process: at the deadline all claims end, so that `_compile` compiles everything.
+        Nothing is claimed meanwhile, and an interrupt is raised at once. The claim's holder may have been stopped, or wait for
+        this process: at the deadline all claims end, so that `_compile` compiles everything.
         """
         deadline = time.monotonic() + LONGEST_WAIT
         while time.monotonic() < deadline:
@@ -184,7 +185,7 @@ class KernelCache:
         return list(kernels)
 
     def _is_there(self, kernel: KernelSource) -> bool:
-        """Whether a kernel is known, or is stored: then it is loaded."""
+        """Whether a kernel is known or stored; loads it if it is."""
         if kernel.source in self._addresses:  # a signal handler has been quicker
             return True
         if (object_code := self.find(kernel.source, again=True)) is None:
@@ -194,7 +195,7 @@ class KernelCache:
         return True
 
     def _compile(self, kernels: Sequence[KernelSource], claims: CompileClaims) -> list[KernelSource]:
-        """Compile the kernels that nobody else has a claim to; returns the others."""
+        """Compile the unclaimed kernels; returns the others."""
         started = time.perf_counter()
         others, found = [], []
 
@@ -237,7 +238,7 @@ class KernelCache:
         return directory.path / _name(source) if directory is not None else None
 
     def find(self, source: str, again: bool = False) -> bytes | None:
-        """The stored bytes, if there is a sound file for exactly this source. What is wrong with it is not told `again`."""
+        """The stored bytes, if there is a valid file for exactly this source. A problem is not logged `again`."""
         if (directory := self._directory()) is None:
             return None
         name = _name(source)
@@ -255,7 +256,7 @@ class KernelCache:
             if not again:
                 tell("cache", "%s is not the file that it should be, and is passed over", name)
             return None
-        # Times of use decide what a sweep deletes; once a day is enough, and most reads then write nothing.
+        # Sweeps delete by time of use; updating it once a day is enough, so most reads write nothing.
         with contextlib.suppress(OSError):  # it may be read-only
             if directory.status(name).st_mtime < time.time() - TOUCH_INTERVAL:
                 directory.touch(name)
@@ -272,7 +273,7 @@ class KernelCache:
             directory.write(_name(source), header + body)
 
     def sweep(self, interval: float = SWEEP_INTERVAL) -> None:
-        """Once in `interval` seconds: if the files exceed the limit, delete the longest unused, to three quarters."""
+        """Once in `interval` seconds: if the files exceed the limit, delete the least recently used, down to three quarters."""
         if (directory := self._directory()) is None:
             return
         with contextlib.suppress(OSError):  # read-only
@@ -280,7 +281,7 @@ class KernelCache:
                 return
             files = sorted((status.st_mtime, status.st_size, name) for name, status in directory.files() if name not in _OURS)
             excess = sum(size for _, size, _ in files) - self._size_limit
-            if excess > 0:  # a quarter more, so that the next sweeps find room
+            if excess > 0:  # a quarter more, so that not every sweep deletes
                 excess += self._size_limit // 4
             for used, size, name in files:
                 abandoned = name.endswith(".tmp") and used < time.time() - SWEEP_INTERVAL
@@ -302,7 +303,7 @@ def _name(source: str) -> str:
 
 
 def _is_our_turn(directory: PrivateDirectory, interval: float) -> bool:
-    """Whether the stamp is older than `interval` seconds; renews it. Of processes that ask at once, one hears yes."""
+    """Whether the stamp is older than `interval` seconds; renews it. Of concurrent processes, one gets True."""
     with contextlib.suppress(FileNotFoundError):
         if directory.status(_STAMP).st_mtime > time.time() - interval:
             return False
@@ -316,7 +317,7 @@ def _is_our_turn(directory: PrivateDirectory, interval: float) -> bool:
 
 @functools.cache
 def _toolchain() -> bytes:
-    """All that turns a kernel's source into machine code, as text: found without importing Numba."""
+    """Everything that turns a kernel's source into machine code, as text, without importing Numba."""
     numba = importlib.util.find_spec("numba")
     if numba is None or numba.origin is None:
         numba_version = "none"
@@ -327,7 +328,7 @@ def _toolchain() -> bytes:
 
 
 def digest_of(files: Iterable[Path]) -> str:
-    """A digest of what files hold, such as the package's own code."""
+    """A digest of files' contents, such as the package's own code."""
     digest = hashlib.blake2b(digest_size=32)
     for path in sorted(map(str, files)):
         with open(path, "rb", buffering=0) as file:
@@ -350,7 +351,7 @@ _EMITTERS_BEGIN = "genesis.codegen.cpu"
 
 @functools.cache
 def _are_as_digested(imported: int) -> bool:
-    """Whether no emitter had been edited when the last of so many was imported: most are when a kernel is to be compiled."""
+    """Whether no emitter was edited before the last of them was imported, mostly when a kernel is to be compiled."""
     return _digest_of_emitters() == _EMITTERS
 
 

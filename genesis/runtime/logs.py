@@ -1,4 +1,4 @@
-"""What is told while a script runs: channels of `logging`, and a line on stderr where somebody waits for compilers."""
+"""Messages while a script runs: channels of `logging`, and a progress line on stderr during long compiles."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ CHANNELS = {
     "guards": "why `genesis.compile` records a call anew, and why one cannot be replayed",
     "cache": "kernels that were loaded from disk, and files and directories that were passed over",
 }
-PATIENCE = 2.0  # seconds of compiling before whoever sits at a terminal is told
+PATIENCE = 2.0  # seconds of compiling before a progress line
 
 _told: set[str] = set()
 
 
 def set_logs(*channels: str) -> None:
-    """Have these channels tell what happens, through the loggers `genesis.compile`, `genesis.guards` and `genesis.cache`.
+    """Switch these channels on, for the loggers `genesis.compile`, `genesis.guards` and `genesis.cache`.
 
-    Channels that are not named fall silent. Lines go to stderr, unless `logging` has been given a handler before. The
+    Other channels are switched off. Lines go to stderr, unless `logging` has been given a handler before. The
     environment variable GENESIS_LOGS, names between commas, does the same when genesis is imported.
 
     Args:
@@ -49,20 +49,20 @@ def set_logs(*channels: str) -> None:
 
 
 def _logging() -> ModuleType:
-    """The standard library's module: most processes log nothing, and begin sooner without it."""
+    """The standard library's module, imported late, as most processes log nothing."""
     import logging
 
     return logging
 
 
 def tell(channel: str, message: str, *values: object) -> None:
-    """Log `message % values`, if somebody hears the channel."""
+    """Log `message % values`, if the channel is on."""
     if channel in _told:
         _logging().getLogger(f"genesis.{channel}").info(message, *values)
 
 
 class CompilingLine:
-    """A line for whoever sits at a terminal: how far a batch of kernels is, once compiling has taken `PATIENCE` seconds.
+    """A progress line for a terminal: how far a batch of kernels is, once compiling has taken `PATIENCE` seconds.
 
     Seconds add up from batch to batch until a line has been shown. Several threads may call.
     """
@@ -103,7 +103,7 @@ class CompilingLine:
 
 
 def is_watched() -> bool:
-    """Whether somebody reads stderr as it is written: a terminal, or an interactive session."""
+    """Whether stderr is interactive: a terminal or a notebook."""
     stream: Any = sys.stderr
     return stream is not None and (stream.isatty() or hasattr(sys, "ps1"))
 

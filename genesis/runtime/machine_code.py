@@ -1,8 +1,8 @@
-"""LLVM IR to callable addresses: compiled here and by processes beside this one, linked by llvmlite.
+"""LLVM IR to callable addresses: compiled here and by worker processes, linked by llvmlite.
 
 LLVM compiles one module at a time in a process. The first compile starts a worker process, which imports Numba while this one
-does; larger batches start more. They serve later batches too, and end when they are idle or this process is gone. Nothing
-depends on them: nobody waits for one that is still starting, and what a worker fails to deliver is compiled here.
+does; larger batches start more. They serve later batches too, and end when they are idle or this process is gone. They are
+optional: nothing waits for a starting worker, and what a worker fails to deliver is compiled here.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def _llvm() -> Any:
     return llvmlite.binding
 
 
-# The first worker alone, with the five passes: an MLP's first step with an empty cache 0.64 to 0.40 s, a GPT's 2.5 to 1.6.
-# For a single kernel it would cost 0.5 s of processor time and give nothing.
+# The first worker alone takes an MLP's first step with an empty cache from 0.64 to 0.40 s, a GPT's from 2.5 to 1.6. For a
+# single kernel it would cost 0.5 s of processor time and gain nothing.
 MODULES_PER_NEW_WORKER = 18  # measured: a worker starts in the time of 18 small compiles
-FEW = 3  # modules, for which no process is worth while
+FEW = 3  # modules that do not repay a process
 MOST_WORKERS = 7
 SHARING = [1]  # processes that share the processors, this one among them, and divide what they compile: see `compile_claims`
 
@@ -52,7 +52,7 @@ class CompileWorker:
             [sys.executable, "-P", program],  # -P: the names in this folder must hide no library's
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            start_new_session=True,  # an interrupt from the keyboard is this process's business, not the worker's
+            start_new_session=True,  # keyboard interrupts must not reach the worker
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
@@ -75,13 +75,13 @@ class CompileWorker:
         return object_code
 
     def close(self) -> None:
-        """Let the worker end. Its last request may still be under way, so what becomes of it is asked later."""
+        """Let the worker end. It may still work on its last request, so it is reaped later."""
         self._requests.close()
         self._answers.close()
         _ending[:] = [process for process in (*_ending, self._process) if process.poll() is None]
 
     def forget(self) -> None:
-        """Drop this process's ends of the pipes, and do not ask what becomes of the worker: it may be the parent's."""
+        """Drop this process's ends of the pipes without reaping the worker, which may be the parent's."""
         self._process.returncode = 0
         self.close()
 
@@ -128,14 +128,13 @@ def compile_modules(
     """The object code of each (symbol, function that writes its LLVM IR). One thread at a time may call.
 
     Args:
-        begin: asked with the number of each module just before it is compiled; where it says no, b"" is the result. It is
-            asked again for what a worker has handed back.
-        finish: told the number and the object code of each as soon as it is there. Both are called by any thread.
+        begin: called with the number of each module just before it is compiled; if it returns False, the result is b"". It is
+            called again for modules that a worker has handed back.
+        finish: called with the number and the object code of each module when it is done. Any thread may call both.
 
     Raises RuntimeError if a text is not valid LLVM IR.
     """
-    # Texts are written one by one as they are compiled: Python writes the next while LLVM, which lets go of the interpreter,
-    # compiles those before.
+    # Texts are emitted one by one: Python emits the next one while LLVM, which releases the GIL, compiles the previous ones.
     objects = [b""] * len(modules)
     waiting = deque(range(len(modules)))
     starting = _workers_for(len(modules)) if modules else []
@@ -144,7 +143,7 @@ def compile_modules(
     def take(compile_module: Callable[[str, str], bytes]) -> None:
         try:
             index = waiting.popleft()
-        except IndexError:  # another taker was quicker
+        except IndexError:  # another thread took it
             return
         try:
             if begin(index):

@@ -73,8 +73,8 @@ class _Pool:
         self._idle: dict[int, list[int]] = {}
         self._idle_limit = idle_limit
         self._loans: dict[int, Loan] = {}
-        # Loans whose owners have died, for the next caller to collect. The weak references' callback is `deque.append`, which
-        # runs no Python: an interrupt within a destructor would be lost, and the block with it.
+        # Loans whose owners have died, for the next caller to collect. The weak references' callback is `deque.append`, a C
+        # function: an interrupt within a Python destructor would be lost, and the block with it.
         self._ended: deque[Loan] = deque()
         self._lock = fork_safe_lock()
         self.held = self.peak = self.idle = 0
@@ -91,7 +91,7 @@ class _Pool:
             return address
 
     def owner(self, address: int) -> object | None:
-        """Whose the block at `address` is; None if it is lent to nobody."""
+        """The owner of the block at `address`; None if it is free."""
         loan = self._loans.get(address)
         return loan and loan()
 
@@ -118,14 +118,14 @@ class _Pool:
     def release(self, address: int, size: int) -> None:
         """Take back a block of `acquire`; the caller has the lock."""
         self.held -= size
-        # All at once: a program that outgrows the limit has changed its sizes, and the old classes serve it no more.
+        # All at once: a program that outgrows the limit has changed its sizes, and no longer needs the old classes.
         if self.idle + size > self._idle_limit:
             self.trim()
         self.idle += size
         self._idle.setdefault(size, []).append(address)
 
     def exchange(self, nbytes: int, address: int = 0, size: int = 0) -> tuple[int, int]:
-        """A block for temporaries, for a smaller one in exchange: (address, size). No value lies there: it counts as none."""
+        """Exchange a block for temporaries for a larger one: (address, size). It is not counted, as it has no value."""
         with self._lock:
             counted = self.held, self.peak
             if size:
@@ -145,7 +145,7 @@ class _Pool:
         self.peak = max(self.held, least)
 
     def await_under_way(self) -> None:
-        """Nothing: programs of the host wait themselves."""
+        """Nothing: programs of the host are synchronous."""
 
     def trim(self) -> None:
         """Give every idle block back to the system."""
@@ -158,9 +158,9 @@ class _Pool:
 
     def _allocate(self, size: int) -> int:
         huge = size >= 2 * HUGE_PAGE
-        # A second attempt without idle blocks: they may hold what the system lacks.
+        # A second attempt after freeing idle blocks.
         for attempt in range(2):
-            # C's size_t would wrap a larger size round to a small one.
+            # C's size_t would wrap a larger size.
             if size <= MOST_BYTES and (address := allocate(size, HUGE_PAGE if huge else ALIGNMENT)):
                 break
             if attempt:
@@ -229,7 +229,7 @@ class Buffer:
         return buffer
 
     def expose(self) -> None:
-        """Count this memory as shared from now on: others may see it, and do not tell when they are done."""
+        """Count this memory as shared from now on, as others may see it for an unknown time."""
         self._owner = self._owner or True
 
     def former(self) -> Buffer:

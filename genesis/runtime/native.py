@@ -131,8 +131,7 @@ def _native_run() -> Callable[[int], int]:
 
 
 class Completion:
-    """Whether a run happened, or how far it came. The native code notes it: an interrupt that comes right after cannot hide
-    it.
+    """Whether a run is complete, or how far it got. Native code records it, so an interrupt right after the run cannot hide it.
     """
 
     __slots__ = ("_word", "address")
@@ -143,14 +142,14 @@ class Completion:
 
     @property
     def note(self) -> Callable[[], None]:
-        """The call that notes it where the run is not native code; no interrupt can come into it."""
+        """A C call that records completion for runs that are not native code; no interrupt splits it."""
         return partial(setitem, self._word, 0, 1)
 
     def clear(self) -> None:
         self._word[0] = 0
 
     def set(self) -> None:
-        """Note it, where an interrupt may come before."""
+        """Record completion; an interrupt may come before."""
         self._word[0] = 1
 
     def __bool__(self) -> bool:
@@ -158,7 +157,7 @@ class Completion:
 
     @property
     def launches(self) -> int:
-        """How many launches there were when the run was left; 0 for one that was not, or is not under way."""
+        """The number of launches done when the run was suspended; 0 if it was not, or is not running."""
         return self._word[0] >> 1
 
 
@@ -198,17 +197,17 @@ class NativeProgram:
     ) -> Fault | None:
         """Run every launch with these slot values; return the fault that stopped it, if one did.
 
-        One run at a time goes on in the process; `completion` becomes true when this one is complete. If it takes long, signal
-        handlers run between two launches. What they raise leaves it there: with the same `completion` and slot values it is
-        taken up again. Without a `completion`, and with `before`, it stays until its end. `before` is gone through before the
-        launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between. There is no
-        `undo` without it.
+        One run at a time is active in the process; `completion` is set when this one is complete. If it takes long, signal
+        handlers run between two launches. If one raises, the run is suspended: with the same `completion` and slot values it
+        is continued. Without a `completion`, and with `before`, it is not interrupted. `before` is iterated before the
+        launches and, after a fault, `undo`, in one C call: if both are C iterators, no interrupt comes between. `undo`
+        requires `before`.
         """
-        # One run at a time: the team serves one launch, and slots are written into the program itself.
+        # One run at a time, as the team serves one launch, and slots are written into the program.
         with team.lock:
             if self._workers > team.size:
                 team.grow(self._workers)
-            interrupted = self._words[:] if self._is_prepared else None  # by a signal handler, who runs it as well
+            interrupted = self._words[:] if self._is_prepared else None  # by a signal handler that runs it, too
             self._is_prepared = True
             self._pack_into(self._words, SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
@@ -216,7 +215,7 @@ class NativeProgram:
             began = timeline.spans is not None and timeline.start()
             try:
                 if before:
-                    # The iterators are C code all through: between `before`, the run and `undo` no interrupt can be raised.
+                    # These iterators are C code, so no interrupt is raised between `before`, the run and `undo`.
                     flagged: int = all(chain(filter(None, before), map(self._run, (address,)), filter(None, undo)))  # to 0
                 else:
                     flagged = self._run(address)
@@ -249,8 +248,8 @@ FAULT_OFFSET = 8 * _HEADER_WORDS
 SLOTS_OFFSET = FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
 RUN_SLOTS = 1
-# Without the placement of workers (`system_ir`) this gained little: caller and worker took turns on one processor.
-_CHUNKS = 4  # for each worker: a fast worker takes more of them
+# This needs the placement of workers (`system_ir`), else caller and worker alternate on one processor.
+_CHUNKS = 4  # per worker: a fast worker takes more of them
 _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 
@@ -259,7 +258,7 @@ class ProgramLayout:
     """A program's words: header, fault, slots, argument blocks and their tables, launches, relocations.
 
     Attributes:
-        words: numbers; those of `pointers` are the indices of words, whose addresses they stand for, those of `symbols` 0.
+        words: numbers; words at `pointers` are indices of words, replaced by addresses at the end; words at `symbols` are 0.
     """
 
     def __init__(self, slots: int) -> None:
@@ -308,7 +307,7 @@ class ProgramLayout:
         return table
 
     def end(self, launches: Sequence[NativeLaunch], clock: int = 0) -> None:
-        """Lay out the launches and all that they need."""
+        """Lay out the launches, tables and relocations."""
         words = self.words
         tables = [self.table(launch.blocks) for launch in launches]
         launches_at = len(words)

@@ -1,4 +1,4 @@
-"""What IPython and notebooks are told: the names of cells, and which frames of a traceback are ours."""
+"""Support of IPython and notebooks: the names of cells, and hiding our frames in tracebacks."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def compile_object(modules: Iterable[tuple[str, str, str]], main: str, public: C
 
 
 def _optimized(llvm_ir: str, machine: Any) -> Any:
-    """The module of a text, made ready for the code generator."""
+    """The optimized module of a text."""
     import llvmlite.binding as llvm
 
     generator = _code_generator()
@@ -88,7 +88,7 @@ def _optimized(llvm_ir: str, machine: Any) -> Any:
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()  # accumulators into registers
     passes.add_instruction_combine_pass()
-    passes.add_new_gvn_pass()  # one address or bound for all that repeat it
+    passes.add_new_gvn_pass()  # removes repeated addresses and bounds
     passes.add_simplify_cfg_pass()
     passes.add_loop_rotate_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))

@@ -1,7 +1,7 @@
 """Where CPython stores the members of objects: words that machine code compares instead of looking names up.
 
-No layout is taken for granted: each offset is measured at import on objects whose contents are known. What is not found has
-no word, and is looked up as Python does.
+No layout is assumed: each offset is measured at import on objects with known contents. A member that is not found has no word,
+and is looked up as Python does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def attribute_word(owner: object, name: str) -> int | None:
 
 
 def slot_offset(kind: type, name: str) -> int | None:
-    """Where instances of a class hold the attribute of a slot; None for any other attribute."""
+    """The offset of a slot's attribute in instances of a class; None for any other attribute."""
     found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
     if not _SLOTS_ARE_KNOWN or not isinstance(found, MemberDescriptorType):
         return None
@@ -52,7 +52,7 @@ def _member_offset(descriptor: MemberDescriptorType) -> int | None:
 
 
 def _words(thing: object) -> array[int]:
-    """The words of an object without those that all objects begin with."""
+    """The words of an object."""
     size = type(thing).__basicsize__ // _WORD
     return array("Q", ctypes.string_at(id(thing), _WORD * size))
 
@@ -101,7 +101,7 @@ def _are_slots_known() -> bool:
 
 
 def _version_offset() -> int | None:
-    """Where a dict has a number that no other dict has and that each change replaces."""
+    """The offset of a dict's version: a number that is unique among dicts and that each change replaces."""
     names: dict[str, object] = {"one": 1, "two": 2}
     seen = [_words(dict(names)), _words(names)]
     changes: list[Callable[[], object]] = [

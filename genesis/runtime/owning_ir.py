@@ -1,4 +1,4 @@
-"""Owning Python objects as LLVM IR: `void own(object)`, and `void disown(object)`, to which there may be none."""
+"""Reference counting as LLVM IR: `void own(object)`, and `void disown(object)`, which accepts null."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ end:
 declare void @_Py_Dealloc(ptr)
 """
 
-# From CPython 3.12 on there are immortal objects, whose counts stay.
+# From CPython 3.12 on immortal objects have fixed counts.
 _OWNING_BY_CALLS = """
 define internal void @own(ptr %object) alwaysinline {
   call void @Py_IncRef(ptr %object)

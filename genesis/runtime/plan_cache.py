@@ -1,4 +1,4 @@
-"""The plans to keep: those that ran most recently, up to a total size."""
+"""A cache of plans: the least recently used are dropped beyond a total size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""This user's directories of compiled kernels and measured choices: nobody else can write to them, or nothing is read.
+"""This user's directories of compiled kernels and measured choices, which are read only if no other user can write to them.
 
-Whoever can write to a parent directory can replace it. So it is opened once, every directory above
-the one that was opened is looked at, and files are opened relative to it, whatever its path leads to later.
+Whoever can write to a parent directory can replace it. So the directory is opened once, every directory above the opened one is
+checked, and files are opened relative to it, wherever its path leads later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PrivateDirectory:
 
     def read(self, name: str, most: int) -> bytes:
         """A file's content. Raises PermissionError for all but regular files, of this user or root, of at most `most` bytes."""
-        # Without O_NONBLOCK, a named pipe would be waited for.
+        # O_NONBLOCK, as opening a named pipe would block.
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd)
         with os.fdopen(fd, "rb") as file:
             status = os.fstat(fd)
@@ -76,7 +76,7 @@ class PrivateDirectory:
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._fd))
 
     def open_shared(self, name: str) -> int:
-        """A descriptor of a file that is there from now on, to read and write."""
+        """A descriptor of a file, created if missing, to read and write."""
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600, dir_fd=self._fd)
 
     def remove(self, name: str) -> None:
@@ -103,7 +103,7 @@ def _is_ours(status: os.stat_result) -> bool:
 
 
 def _is_of_private_group(status: os.stat_result) -> bool:
-    """Whether the group that may write is the user's own: systems that make one for each user number both alike."""
+    """Whether the group that may write is the user's own: such groups have the user's number."""
     return not status.st_mode & stat.S_IWOTH and status.st_gid == status.st_uid == os.geteuid()
 
 

@@ -1,4 +1,4 @@
-"""This thread's profiler, to be put back after another.
+"""Restoring this thread's profiler after another one.
 
 `sys.setprofile` puts Python functions back. The profilers of cProfile and others are functions of C, each with an object that
 `sys.getprofile` returns; the function is read where the thread's state has it.

@@ -1,7 +1,7 @@
-"""Reference counts: whether anybody owns an object besides those whom the caller knows of; and when the collector waits.
+"""Reference counts: whether an object has owners unknown to the caller; and pausing the garbage collector.
 
-Counts are taken of what is in a list, by C code that goes through it. So they do not hang on how an interpreter passes
-local variables (Python 3.14 lends them), and what the taking itself adds is measured once, at import.
+Objects are counted in a list, by C code that iterates over it. So counts do not depend on how an interpreter passes local
+variables (Python 3.14 borrows them), and what counting itself adds is measured once, at import.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ reference_count = getrefcount  # only for `map` over a list: then it is IN_LIST,
 
 
 def is_sole_owner(objects: Sequence[object], owners: int = 0) -> bool:
-    """Whether each of `objects` has exactly so many owners besides the list that is given.
+    """Whether each of `objects` has exactly `owners` owners beside the given list.
 
     >>> thing = object()
     >>> is_sole_owner([thing]), is_sole_owner([thing], 1), is_sole_owner([object()])
@@ -42,7 +42,7 @@ _is_owned = _count_among([object(), object()]).__lt__
 
 
 def owned_elsewhere(objects: Sequence[T]) -> list[T]:
-    """Those that have an owner besides the list that is given.
+    """The objects that have an owner beside the given list.
 
     >>> thing = "".join(["a", "b"])
     >>> owned_elsewhere([thing, "".join(["c", "d"])])
@@ -53,13 +53,13 @@ def owned_elsewhere(objects: Sequence[T]) -> list[T]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collection in the block: lowering makes thousands of objects that live on, which collections would scan in vain."""
+    """No collection in the block: lowering makes thousands of long-lived objects, which collections would scan in vain."""
     # Measured: trace, derivation and lowering of a long chain 0.52 to 0.32 s.
     if not gc.isenabled():
         yield
         return
     try:
-        gc.disable()  # an interrupt that comes as it returns finds it within the block
+        gc.disable()  # an interrupt at its return is already within the block
         yield
     finally:
         gc.enable()

@@ -73,7 +73,7 @@ class Generator:
         return start
 
     def twister(self) -> MersenneTwister:
-        """The words that PyTorch's generator has from this seed on."""
+        """The Mersenne Twister of PyTorch's generator with this seed."""
         if self._twister is None:
             with _lock:
                 self._twister = self._twister or MersenneTwister(self._seed)
@@ -125,7 +125,7 @@ set_state = default_generator.set_state
 
 @contextlib.contextmanager
 def drawing_from(state: tuple[int, int] | bytes | None) -> Iterator[None]:
-    """With the random numbers from `state` on, unless it is None; those that come after are not disturbed."""
+    """A context with the random numbers from `state` on, unless it is None; the stream is restored after it."""
     if state is None:
         yield
         return

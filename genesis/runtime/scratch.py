@@ -7,12 +7,12 @@ from genesis.runtime.memory import Buffer, host_pool
 
 
 class _Scratch:
-    """Memory for temporaries of programs. The host's run one at a time, so all that want little share one buffer.
+    """Memory for temporaries of programs. Programs on the host run one at a time, so small requests share one buffer.
 
-    A GPU's programs are queued, and its own pool gives the same memory again at once.
+    A GPU's programs are queued, and its own pool returns the same memory again.
 
     Attributes:
-        shared: that buffer, as large as has been asked for so far.
+        shared: that buffer, as large as the largest request so far.
     """
 
     def __init__(self, most: int) -> None:

@@ -1,4 +1,4 @@
-"""Memory that several processes see: a file without a name, mapped by each of them."""
+"""Shared memory: an unnamed file that several processes map."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SharedFile:
     """`nbytes` bytes of zeros at `address`, or those of the open file `fd`, which is closed with it."""
 
     def __init__(self, nbytes: int, fd: int | None = None) -> None:
-        size = max(nbytes, 1)  # none can be mapped that is empty
+        size = max(nbytes, 1)  # an empty file cannot be mapped
         self.nbytes, self.fd = nbytes, _nameless() if fd is None else fd
         weakref.finalize(self, os.close, self.fd)
         if fd is None:

@@ -1,6 +1,6 @@
 """This machine's speeds for the cost model: round numbers until `python -m genesis.tune` has measured them.
 
-The measured numbers lie in the cache directory, in a file for each processor. A process reads them once, before its first
+The measured numbers are in the cache directory, in a file for each processor. A process reads them once, before its first
 plan: the same file gives the same plans.
 """
 
@@ -26,8 +26,8 @@ class Speeds(NamedTuple):
         cache: bytes that one thread moves to and from its cache.
         operations: simple operations on elements of float32 (multiplications, say) of one thread.
         products: floating-point operations of one thread in matrix products.
-        launch: seconds that a stage takes which has nothing to do.
-        team: seconds more where a team shares it.
+        launch: seconds of an empty stage.
+        team: seconds more for a stage shared by the team.
         cached: bytes up to which a value is still in cache when it is read again.
     """
 
@@ -47,7 +47,7 @@ ROUND = Speeds(memory=40e9, cache=20e9, operations=50e9, products=80e9, launch=2
 
 @functools.cache
 def speeds() -> Speeds:
-    """This machine's, measured or round."""
+    """This machine's speeds, measured or round."""
     if (path := _path()) is not None:
         with contextlib.suppress(OSError, ValueError, TypeError):  # none are stored, or the file is damaged
             measured = Speeds(**json.loads(PrivateDirectory(path.parent).read(path.name, 1 << 16)))

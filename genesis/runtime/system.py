@@ -1,4 +1,4 @@
-"""What the runtime asks of the operating system, as called from Python; `system_ir` is what machine code asks of it.
+"""The runtime's calls to the operating system, from Python; `system_ir` has those from machine code.
 
 Nothing else in the runtime names a system. There are two forms. On POSIX systems memory, threads and locks are the C
 library's, and Linux alone gives placement, huge pages and locks of open files. The portable form takes memory, threads and
@@ -36,7 +36,7 @@ _NO_THREAD = ctypes.c_ulong(-1).value
 
 at_fork: Callable[..., None] = getattr(os, "register_at_fork", lambda **hooks: None)
 
-# CPython's functions, with the interpreter let go of: unlike `threading`'s locks, these run no handlers while they wait.
+# CPython's functions, called without the GIL: unlike `threading`'s locks, they run no handlers while they wait.
 python = ctypes.CDLL("python", handle=ctypes.pythonapi._handle)
 python.PyThread_allocate_lock.restype = python.PyMem_RawMalloc.restype = ctypes.c_void_p
 python.PyThread_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
@@ -106,7 +106,7 @@ def want_huge_pages(address: int, nbytes: int) -> None:
 
 
 def start_thread(body: int, argument: int) -> bool:
-    """Have a thread of its own run a native function of one word; False where the system refuses."""
+    """Start a thread that runs a native function of one word; False if the system refuses."""
     with _signals_blocked():
         if IS_PORTABLE:
             return bool(ctypes.pythonapi.PyThread_start_new_thread(body, argument) != _NO_THREAD)
@@ -164,7 +164,7 @@ def locked(mutex: int) -> Iterator[None]:
 
 
 def wake_all(condition: int) -> None:
-    """Wake those who sleep on a condition, whose mutex is held."""
+    """Wake the threads that sleep on a condition, whose mutex is held."""
     if not IS_PORTABLE:
         _libc.pthread_cond_broadcast(condition)
         return
@@ -200,7 +200,7 @@ def is_byte_free(fd: int, offset: int) -> bool:
 
 
 def _ask(fd: int, command: str, offset: int, kind: str) -> bytes | None:
-    """The answer to a command; None where somebody else has the lock, b"" where there are none."""
+    """The answer to a command; None if another open file has the lock, b"" if there are no locks."""
     if not HAS_FILE_LOCKS:
         return b""
     request = _FILE_LOCK.pack(getattr(fcntl, kind), os.SEEK_SET, offset, 1, 0)

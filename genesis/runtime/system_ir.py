@@ -1,11 +1,11 @@
-"""What machine code asks of the operating system, as LLVM IR: mutexes and conditions, the clock, sleep, placement of threads.
+"""Machine code's calls to the operating system, as LLVM IR: mutexes, conditions, the clock, sleep, placement of threads.
 
     void lock(mutex), unlock(mutex), sleep(condition, mutex), wake(condition), wake_all(condition)
     void read_clock({seconds, nanoseconds}), rest(nanoseconds)
     i64 processor(), void make_room(processor), i64 thread(), void place_workers(team, helpers, processor)
 
-`system` describes the two forms. In the portable one a mutex is the address of a lock of CPython's, and a condition the list of
-those who sleep on it, each with a lock of its own. `sleep` may return without a cause: callers look again.
+`system` describes the two forms. In the portable one a mutex is the address of a CPython lock, and a condition the list of
+sleeping threads, each with its own lock. `sleep` may wake spuriously: callers check again.
 
 Placement is Linux' alone: a system may wake a worker on the caller's own processor, where the two alternate for milliseconds:
 every sum then took one thread's time. So the caller bars sleeping workers from its processor while it wakes them, and a worker
@@ -174,7 +174,7 @@ define internal void @rest(i64 %nanoseconds) {
 declare i32 @nanosleep(ptr, ptr)
 """
 
-# A lock that nobody releases is waited for.
+# Sleep: wait for a lock that is never released.
 _PORTABLE_REST = """
 define internal void @rest(i64 %nanoseconds) {
 entry:

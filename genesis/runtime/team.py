@@ -1,4 +1,4 @@
-"""The team: our own threads, parked in native code until a program hands them chunks of a launch.
+"""The team: worker threads, parked in native code until a program hands them chunks of a launch.
 
 With workers awake, starting a parallel launch and waiting for its end costs about two cache misses; see `team_ir`. A process
 has one team, which serves one run at a time. It grows to the size that programs ask for and starts anew in a forked child.
@@ -57,8 +57,8 @@ class Team:
             self._word(team_ir.TEAM_SIZE).value = self.size - 1
 
     def log(self, entries: int) -> None:
-        """Have each worker note when it takes part in a launch, up to so many times between two calls of `take_logs`; with 0,
-        not any more."""
+        """Have each worker log its participation in launches, up to `entries` times between two calls of `take_logs`; 0 ends
+        that."""
         with self.lock:  # no worker is at work, so none writes
             if entries != self._log_entries:
                 for index in self._logs:
@@ -68,7 +68,7 @@ class Team:
             self.take_logs()
 
     def take_logs(self) -> list[array[int]]:
-        """What workers have noted: seconds and nanoseconds of each beginning and end. The lock is held."""
+        """The workers' logs: seconds and nanoseconds of each start and end. The lock is held."""
         taken = []
         for index in range(1, self.size) if self._log_entries else ():
             log = self._logs.get(index)
@@ -81,7 +81,7 @@ class Team:
         return taken
 
     def _initialise(self) -> None:
-        self._word(team_ir.TEAM_TICKET).value = 1  # odd, as all tickets are: even words of mailboxes say that nothing waits
+        self._word(team_ir.TEAM_TICKET).value = 1  # odd, as all tickets are: an even word in a mailbox means no work
         make_mutex(self.address + 8 * team_ir.TEAM_MUTEX)
         make_condition(self.address + 8 * team_ir.TEAM_WORK)
         make_condition(self.address + 8 * team_ir.TEAM_DONE)
@@ -144,9 +144,9 @@ def set_num_threads(threads: int) -> None:
 
 
 def share_processors(processes: int) -> None:
-    """Let launches and compile workers use this process's part of the processors, which so many processes share.
+    """Let launches and compile workers use this process's share of the processors, of `processes` processes.
 
-    A number of threads that somebody has set stays.
+    A number of threads that was set explicitly is kept.
     """
     global _threads
     SHARING[0] = processes

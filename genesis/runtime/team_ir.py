@@ -5,8 +5,8 @@
     mailbox     {ticket, team, index, thread, log}               one cache line each; the caller's, 0, is not used
     log         {entries, most of them, (begin, end) ..}         times in seconds and nanoseconds; null while no profiler asks
 
-To hand out a launch the caller writes an odd ticket, higher than any before it, into each mailbox. Whoever turns it even by
-compare-and-swap has claimed it: the worker, who takes part, or the caller, once nothing is left to do. The launch cannot end
+To hand out a launch the caller writes an odd ticket, higher than any before it, into each mailbox. Whoever makes it even by
+compare-and-swap has claimed it: the worker, which takes part, or the caller, once no chunk is left. The launch cannot end
 before all participants are done, so a worker that wakes late finds an even ticket and touches nothing.
 
 There are more chunks than workers: participants take the next one until none is left, so a worker that wakes late, or is slow,

@@ -1,4 +1,4 @@
-"""What takes time, told to profilers: spans that floors note while somebody listens.
+"""Spans of time for profilers, recorded by all floors while a profiler listens.
 
 Kinds, outermost first: "guards" and "replay" of a compiled call, "record" of a call that is recorded anew, "flush", "plan",
 "compile", "run" of a native program and "host" for a call back into Python. `programs` says what the runs before it were of.
@@ -17,7 +17,7 @@ now = monotonic_ns
 
 
 class Span(NamedTuple):
-    """Something that a thread did; `what` depends on the kind."""
+    """An activity of a thread; `what` depends on the kind."""
 
     kind: str
     start: int
@@ -27,15 +27,15 @@ class Span(NamedTuple):
 
 
 class Launches(NamedTuple):
-    """What a run of a native program tells: when each launch began, as seconds and nanoseconds in turn, and when the last
-    ended; and of each worker but the caller, the times that it began and ended to take part, in the same form."""
+    """The times of a native program's run: the start of each launch, as alternating seconds and nanoseconds, and the end of the
+    last; and for each worker but the caller, the starts and ends of its participation, in the same form."""
 
     clock: array[int]
     workers: Sequence[array[int]]
 
 
 class Timeline:
-    """The process's one list of spans, as tuples; None while nobody listens."""
+    """The process's list of spans, as tuples; None without a profiler."""
 
     __slots__ = ("known", "spans")
 
@@ -48,17 +48,17 @@ class Timeline:
         self.spans, self.known = [], set()
 
     def start(self) -> int:
-        """The time, or 0 if nobody listens."""
+        """The time, or 0 without a profiler."""
         return 0 if self.spans is None else now()
 
     def note(self, kind: str, start: int, what: Any = None) -> None:
-        """Note what began at `start` and ends now, if somebody listens and did so then."""
+        """Record a span from `start` until now, if a profiler listens and did so at its start."""
         spans = self.spans
         if spans is not None and start:
             spans.append((kind, start, now(), get_ident(), what))
 
     def note_programs(self, start: int, plan: object, calls: Callable[[], object]) -> None:
-        """Note that the runs before were of `plan`; and, the first time, the `calls` that it was made for."""
+        """Record that the preceding runs were of `plan`; and, the first time, the `calls` that it was made for."""
         if id(plan) in self.known:
             self.note("programs", start, (plan, None))
         else:

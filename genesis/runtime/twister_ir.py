@@ -1,4 +1,4 @@
-"""What is drawn from a Mersenne Twister as LLVM IR: its words, even and normal numbers, and a shuffle.
+"""A Mersenne Twister as LLVM IR: its words, uniform and normal numbers, and a shuffle.
 
     words(ptr key, ptr out, i64 count)                count words; the position of the next one follows the key
     even_floats(ptr words, i64 blocks)                words to multiples of 2^-24 in [0, 1), 8 a block, in place
@@ -281,7 +281,7 @@ finished:
 
 SPREAD = {kind: _spread(kind) for kind in ("float", "double")}
 
-# The partners of elements side by side lie anywhere: a stretch of them is asked for before the first is needed.
+# The partners of adjacent elements are scattered: a stretch of them is prefetched.
 SHUFFLE = f"""
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 

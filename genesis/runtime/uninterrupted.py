@@ -1,9 +1,9 @@
-"""Work that no interrupt may cut short: importing, compiling and linking leave libraries in an inconsistent state.
+"""Work that no interrupt may cut short: importing, compiling and linking would leave libraries in an inconsistent state.
 
-Python runs signal handlers in the main thread only, so another thread does the work, and the main thread waits in native
-code, where no handler comes: one that came in between would find libraries in that state, and wait for locks that the main
-thread itself holds. (What it holds nevertheless, for a handler may be what asks, it lends.) The collector waits as well:
-it would run finalizers in the other thread.
+Python runs signal handlers only in the main thread. So another thread does the work, while the main thread waits in native
+code, where no handler runs: one would find libraries in that state, and wait for locks that the main thread holds. (Locks that
+the main thread holds, as in a handler, are lent to the other thread.) The collector is paused as well, as it would run
+finalizers in the other thread.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
         with collector_paused():
             return function(*arguments)
     lent: list[Callable[[], None]] = []
-    take_back = map(operator.call, lent)  # made before, for within `finally` there is one call of C, which a handler follows
+    take_back = map(operator.call, lent)  # prepared here, as `finally` must be a single C call before a handler may run
     try:
         locks = held_locks()
         states: Iterator[Any] = map(operator.call, [lock._release_save for lock in locks])
         lent += map(partial, [lock._acquire_restore for lock in locks], states)
         together: list[Callable[[], object]] = [gate.release, wait]
-        deque(map(operator.call, together), 0)  # here, too, no handler comes between the two
+        deque(map(operator.call, together), 0)  # one C call, so no handler runs between the two
     except BaseException:
         if not over:
             called_off = True
@@ -74,7 +74,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     finally:
         deque(take_back, 0)
     python.PyThread_free_lock(ended)
-    # Out of the lists, which the other thread may hold a moment longer.
+    # Take them out of the lists, which the other thread may keep alive a moment longer.
     if failures:
         raise failures.pop(0)
     return results.pop()
