@@ -39,7 +39,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Float | None = None, *, driver: str | Non
 def lu(A: Tensor, *, pivot: Bool = True) -> PLU:
     """(P, L, U) with P @ L @ U = `A` (.., m, n): a permutation, and a lower (ones on its diagonal) and an upper triangle."""
 def lu_solve(LU: Operand, pivots: Tensor, B: Operand, *, left: Bool = True, adjoint: Bool = False) -> Tensor:
-    """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of."""
+    """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` factored into `LU` and `pivots`."""
 def matrix_power(A: Tensor, n: Int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`."""
 def matrix_rank(

@@ -61,7 +61,7 @@ def hardsigmoid(input: Tensor, inplace: Bool = False) -> Tensor:
 def hardswish(input: Tensor, inplace: Bool = False) -> Tensor:
     """x * hardsigmoid(x) (Howard et al., 2019)."""
 def hardtanh(input: Tensor, min_val: Float = -1.0, max_val: Float = 1.0, inplace: Bool = False) -> Tensor:
-    """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
+    """x clamped to [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
 def hardtanh_(input: Tensor, min_val: Float = -1.0, max_val: Float = 1.0) -> Tensor:
     """`hardtanh`, in place."""
 def instance_norm(

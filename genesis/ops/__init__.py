@@ -9,4 +9,4 @@ from genesis.ops import (
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
-__all__ = ["OPERATIONS", "PRIMITIVES", "Operation", "Primitive"]  # and the functions of all rows
+__all__ = ["OPERATIONS", "PRIMITIVES", "Operation", "Primitive"]  # and every row's function

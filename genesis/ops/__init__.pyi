@@ -139,7 +139,7 @@ def addbmm(input: Operand, batch1: Operand, batch2: Operand, *, beta: Float = 1,
 def addbmm_(input: Tensor, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
     """`addbmm`, in place."""
 def addcdiv(input: Operand, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
-    """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
+    """`input + value * tensor1 / tensor2`. Raises TypeError for integers."""
 def addcdiv_(input: Tensor, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
     """`addcdiv`, in place."""
 def addcmul(input: Operand, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
@@ -171,7 +171,7 @@ def amin(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = 
 def aminmax(input: Tensor, *, dim: Int | None = None, keepdim: Bool = False) -> Extrema:
     """(min, max) over `dim`, or all elements; NaN wins."""
 def angle(input: Tensor) -> Tensor:
-    """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
+    """The angle of complex numbers, in [-pi, pi]; for real ones 0, pi where x is negative, NaN for NaN."""
 def any(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
     """Whether any element over `dim` is true."""
 def arccos(input: Tensor) -> Tensor:
@@ -207,7 +207,7 @@ def argmax(input: Tensor, dim: Int | None = None, keepdim: Bool = False) -> Tens
 def argmin(input: Tensor, dim: Int | None = None, keepdim: Bool = False) -> Tensor:
     """The position of the first least element along `dim`, int64; NaN wins."""
 def argsort(input: Tensor, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Tensor:
-    """The positions of the elements in order along `dim`; equal ones keep theirs, NaN counts as the greatest."""
+    """The indices that sort along `dim`. Equal elements keep their order; NaN is the greatest."""
 def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """`as_strided`, in memory of its own."""
 def asin(input: Tensor) -> Tensor:
@@ -263,12 +263,12 @@ def binary_cross_entropy(
     input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
     reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
-    """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
+    """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x; logarithms are clamped at -100."""
 def binary_cross_entropy_with_logits(
     input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
     reduce: Bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` is a factor of the first term."""
+    """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` scales the first term."""
 def bitwise_and(input: Operand, other: Operand) -> Tensor:
     """As `numpy.bitwise_and`."""
 def bitwise_and_(input: Tensor, other: Operand) -> Tensor:
@@ -298,7 +298,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 def bmm(input: Operand, mat2: Operand) -> Tensor:
     """The products of matrices pair by pair, (b, m, k) and (b, k, n)."""
 def bucketize(input: Operand, boundaries: Operand, *, out_int32: Bool = False, right: Bool = False) -> Tensor:
-    """Which of the buckets between ascending `boundaries` (n,) each element is in; with `right`, these begin a bucket."""
+    """The bucket between ascending `boundaries` (n,) of each element; with `right`, boundaries belong to the next bucket."""
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All rows with an element of each vector; of one vector, itself."""
 def cat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
@@ -314,7 +314,7 @@ def celu(input: Tensor, alpha: Float = 1.0) -> Tensor:
 def celu_(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """`celu`, in place."""
 def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
-    """The channels (axis 1) of all groups in turn: the first of each, then the second of each (Zhang et al., 2018)."""
+    """Interleaves the channels (axis 1) of the groups: the first of each, then the second of each (Zhang et al., 2018)."""
 def chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
     """Chebyshev's T: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
 def chebyshev_polynomial_u(input: Operand, n: Operand) -> Tensor:
@@ -332,7 +332,7 @@ def cholesky_inverse(L: Tensor, upper: Bool = False) -> Tensor:
 def cholesky_solve(B: Operand, L: Operand, upper: Bool = False) -> Tensor:
     """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
 def clamp(input: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+    """`input` clamped to [min, max]; the gradient passes inside, bounds included."""
 def clamp_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """`clamp`, in place."""
 def clamp_max(input: Operand, max: Operand) -> Tensor:
@@ -344,7 +344,7 @@ def clamp_min(input: Operand, min: Operand) -> Tensor:
 def clamp_min_(input: Tensor, min: Operand) -> Tensor:
     """`clamp_min`, in place."""
 def clip(input: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+    """`input` clamped to [min, max]; the gradient passes inside, bounds included."""
 def clip_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """`clamp`, in place."""
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
@@ -352,7 +352,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 def combinations(input: Tensor, r: Int = 2, with_replacement: Bool = False) -> Tensor:
     """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
 def complex(real: Operand, imag: Operand) -> Tensor:
-    """Complex numbers of real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64."""
+    """Complex numbers from real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64."""
 def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def concatenate(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
@@ -409,9 +409,9 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
 def cosine_similarity(x1: Operand, x2: Operand, dim: Int = 1, eps: Float = 1e-08) -> Tensor:
-    """x1 . x2 / (|x1| |x2|) along `dim`, where norms count as `eps` at least."""
+    """x1 . x2 / (|x1| |x2|) along `dim`, where norms are at least `eps`."""
 def count_nonzero(input: Tensor, dim: Int | Sequence[Int] | None = None) -> Tensor:
-    """How many elements over `dim` are not zero."""
+    """The number of nonzero elements over `dim`."""
 def cov(input: Operand, *, correction: Int = 1, fweights: Operand | None = None, aweights: Operand | None = None) -> Tensor:
     """The covariances of the rows of `input` (variables, observations), or the variance of a vector."""
 def cross(input: Operand, other: Operand, dim: Int | None = None) -> Tensor:
@@ -458,7 +458,7 @@ def diagonal_scatter(input: Operand, src: Operand, offset: Int = 0, dim1: Int = 
 def diff(
     input: Operand, n: Int = 1, dim: Int = -1, prepend: Operand | None = None, append: Operand | None = None,
 ) -> Tensor:
-    """The differences of neighbours along `dim`, `n` times over, of `input` with what stands before and behind it."""
+    """The differences of neighbours along `dim`, taken `n` times; `prepend` and `append` are joined to `input` first."""
 def digamma(input: Tensor) -> Tensor:
     """The derivative of `lgamma`."""
 def digamma_(input: Tensor) -> Tensor:
@@ -466,11 +466,11 @@ def digamma_(input: Tensor) -> Tensor:
 def dist(input: Operand, other: Operand, p: Float = 2) -> Tensor:
     """The p-norm of input - other, taken as one vector."""
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-    """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" towards .."""
+    """`input / other`, also for integers. `rounding_mode` "trunc" rounds towards zero, as C does, "floor" down, as .."""
 def div_(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """`div`, in place."""
 def divide(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-    """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" towards .."""
+    """`input / other`, also for integers. `rounding_mode` "trunc" rounds towards zero, as C does, "floor" down, as .."""
 def divide_(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """`div`, in place."""
 def dot(input: Operand, tensor: Operand) -> Tensor:
@@ -532,7 +532,7 @@ def expm1_(input: Tensor) -> Tensor:
 def feature_alpha_dropout(input: Tensor, p: Float = 0.5, training: Bool = False) -> Tensor:
     """`alpha_dropout` of whole channels, which are axis 1 of (n, c, ..)."""
 def fill(input: Operand, value: Operand) -> Tensor:
-    """`value`, a number or a 0-d tensor, everywhere, in the shape and dtype of `input`, which gets zeros for a gradient."""
+    """`value`, a number or a 0-d tensor, everywhere, with the shape and dtype of `input`, whose gradient is zeros."""
 def fix(input: Tensor) -> Tensor:
     """As `numpy.trunc`."""
 def fix_(input: Tensor) -> Tensor:
@@ -566,19 +566,19 @@ def fmod_(input: Tensor, other: Operand) -> Tensor:
 def fold(
     input: Tensor, output_size: Extents, kernel_size: Extents, dilation: Extents = 1, padding: Extents = 0, stride: Extents = 1,
 ) -> Tensor:
-    """Columns laid back as windows of images, where they meet summed: the transpose of `unfold`."""
+    """Sums columns back into images at their windows' positions: the transpose of `unfold`."""
 def frac(input: Tensor) -> Tensor:
     """The part behind the point, `x - trunc(x)`."""
 def frac_(input: Tensor) -> Tensor:
     """`frac`, in place."""
 def frexp(input: Tensor) -> Parts:
-    """(mantissa, exponent), int32, of numbers mantissa * 2^exponent, with mantissas in [0.5, 1) or 0, and their sign."""
+    """(mantissa, exponent), int32, with input = mantissa * 2^exponent; |mantissa| is in [0.5, 1) or 0."""
 def gather(input: Operand, dim: Int, index: Operand) -> Tensor:
     """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others."""
 def gaussian_nll_loss(
     input: Operand, target: Operand, var: Operand, full: Bool = False, eps: Float = 1e-06, reduction: str = 'mean',
 ) -> Tensor:
-    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution of the mean `input` and the variance `var`."""
+    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution with mean `input` and variance `var`."""
 def gcd(input: Operand, other: Operand) -> Tensor:
     """The greatest number that divides both; 0 of 0 and 0."""
 def gcd_(input: Tensor, other: Operand) -> Tensor:
@@ -590,11 +590,11 @@ def ge_(input: Tensor, other: Operand) -> Tensor:
 def gelu(input: Tensor, approximate: str = 'none') -> Tensor:
     """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
 def geqrf(input: Tensor) -> Reflected:
-    """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections that .."""
+    """(a, tau) of matrices (.., m, n): R of the QR decomposition is on and above the diagonal of `a`, the reflections .."""
 def ger(input: Operand, vec2: Operand) -> Tensor:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
 def glu(input: Tensor, dim: Int = -1) -> Tensor:
-    """a * sigmoid(b), of the halves a and b along `dim` (Dauphin et al., 2017). Raises ValueError for an odd extent."""
+    """a * sigmoid(b) for the halves a and b along `dim` (Dauphin et al., 2017). Raises ValueError for an odd extent."""
 def greater(input: Operand, other: Operand) -> Tensor:
     """As `numpy.greater`."""
 def greater_(input: Tensor, other: Operand) -> Tensor:
@@ -606,7 +606,7 @@ def greater_equal_(input: Tensor, other: Operand) -> Tensor:
 def grid_sample(
     input: Operand, grid: Operand, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: Bool | None = None,
 ) -> Tensor:
-    """What `input` (n, c, h, w) has at the positions `grid` (n, i, j, 2): (n, c, i, j); or volumes, with three numbers .."""
+    """`input` (n, c, h, w) sampled at the positions `grid` (n, i, j, 2): (n, c, i, j); for volumes, positions are triples."""
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: Int, padding_mode: Int, align_corners: Bool) -> Tensor:
     """`grid_sample`, with mode and padding by number."""
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: Int, padding_mode: Int, align_corners: Bool) -> Tensor:
@@ -630,7 +630,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 def hardswish(input: Tensor) -> Tensor:
     """x * hardsigmoid(x) (Howard et al., 2019)."""
 def hardtanh(input: Tensor, min_val: Float = -1.0, max_val: Float = 1.0) -> Tensor:
-    """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
+    """x clamped to [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
 def heaviside(input: Operand, values: Operand) -> Tensor:
     """1 where `input` is positive, `values` where it is 0, else 0."""
 def heaviside_(input: Tensor, values: Operand) -> Tensor:
@@ -701,13 +701,13 @@ def interpolate(
 ) -> Tensor:
     """`input` (n, c, ..) at another size: `size`, or `scale_factor` times its own, for all axes after c or for each."""
 def inv(A: Tensor) -> Tensor:
-    """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
+    """The inverses of matrices (.., n, n). Raises LinAlgError, when evaluated, for a singular one."""
 def inv_ex(A: Tensor, *, check_errors: Bool = False) -> Inverse:
-    """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse."""
+    """(inverse, info) as `inv`; a singular matrix sets `info`, as in `lu_factor_ex`, and gives infinities."""
 def inverse(A: Tensor) -> Tensor:
-    """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
+    """The inverses of matrices (.., n, n). Raises LinAlgError, when evaluated, for a singular one."""
 def isclose(input: Operand, other: Operand, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`."""
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN only with `equal_nan`."""
 def isfinite(input: Tensor) -> Tensor:
     """As `numpy.isfinite`."""
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: Bool = False, invert: Bool = False) -> Tensor:
@@ -727,12 +727,12 @@ def istft(
     center: Bool = True, normalized: Bool = False, onesided: Bool | None = None, length: Int | None = None,
     return_complex: Bool = False,
 ) -> Tensor:
-    """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of .."""
+    """The signal whose `stft`, with the same settings, is closest to `input`: summed windows over summed squared windows."""
 def kl_div(
     input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
     log_target: Bool = False,
 ) -> Tensor:
-    """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too."""
+    """target * (log(target) - input) for log-probabilities `input`; with `log_target` the target has logarithms too."""
 def kron(input: Operand, other: Operand) -> Tensor:
     """The Kronecker product: each element of `input` is replaced by its product with all of `other`."""
 def kthvalue(input: Tensor, k: Int, dim: Int = -1, keepdim: Bool = False) -> Sorted:
@@ -758,11 +758,11 @@ def ldexp(input: Operand, other: Operand) -> Tensor:
 def ldexp_(input: Tensor, other: Operand) -> Tensor:
     """`ldexp`, in place."""
 def ldl_factor(A: Tensor, *, hermitian: Bool = False) -> Indefinite:
-    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
+    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when evaluated, if a block of D is zero."""
 def ldl_factor_ex(A: Tensor, *, hermitian: Bool = False, check_errors: Bool = False) -> IndefiniteInfo:
-    """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones, of which the lower triangle is read; no .."""
+    """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones. Only the lower triangle is read. No .."""
 def ldl_solve(LD: Operand, pivots: Tensor, B: Operand, *, hermitian: Bool = False) -> Tensor:
-    """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, as `hermitian`, made `LD` and `pivots` of."""
+    """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, with the same `hermitian`, factored into `LD` and .."""
 def le(input: Operand, other: Operand) -> Tensor:
     """As `numpy.less_equal`."""
 def le_(input: Tensor, other: Operand) -> Tensor:
@@ -772,7 +772,7 @@ def leaky_relu(input: Tensor, negative_slope: Float = 0.01) -> Tensor:
 def legendre_polynomial_p(input: Operand, n: Operand) -> Tensor:
     """Legendre's P: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
 def lerp(input: Operand, end: Operand, weight: Operand) -> Tensor:
-    """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`."""
+    """`input + weight * (end - input)`, computed from the nearer end: at weight 1 it is exactly `end`."""
 def lerp_(input: Tensor, end: Operand, weight: Operand) -> Tensor:
     """`lerp`, in place."""
 def less(input: Operand, other: Operand) -> Tensor:
@@ -836,13 +836,13 @@ def logical_xor(input: Operand, other: Operand) -> Tensor:
 def logical_xor_(input: Tensor, other: Operand) -> Tensor:
     """`logical_xor`, in place."""
 def logit(input: Tensor, eps: Float | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
+    """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, x is clamped to [eps, 1 - eps]."""
 def logit_(input: Tensor, eps: Float | None = None) -> Tensor:
     """`logit`, in place."""
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
 def logsumexp(input: Tensor, dim: Int | tuple[Int, ...], keepdim: Bool = False) -> Tensor:
-    """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements."""
+    """log(sum(exp(x))) over `dim`, without overflow; -inf for no elements."""
 def lp_pool1d(
     input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
 ) -> Tensor:
@@ -869,13 +869,13 @@ def lu(A: Tensor, pivot: Bool = True, get_infos: Literal[False] = False) -> Fact
 def lu(A: Tensor, pivot: Bool = True, *, get_infos: Literal[True]) -> FactoredInfo:
     """As `lu_factor`, or as `lu_factor_ex` with `get_infos`."""
 def lu_factor(A: Tensor, *, pivot: Bool = True) -> Factored:
-    """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when it is computed, where the diagonal of U has a zero."""
+    """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when evaluated, if the diagonal of U has a zero."""
 def lu_factor_ex(A: Tensor, *, pivot: Bool = True, check_errors: Bool = False) -> FactoredInfo:
     """(LU, pivots, info) of matrices (.., m, n): both factors in one matrix, min(m, n) pivots, int32, counted from 1."""
 def lu_solve(b: Operand, LU_data: Operand, LU_pivots: Tensor) -> Tensor:
-    """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
+    """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` factored into `LU_data` and `LU_pivots`."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Bool = True, unpack_pivots: Bool = True) -> PLU:
-    """(P, L, U) of what `lu_factor` gives: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n)."""
+    """(P, L, U) of `lu_factor`'s result: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n)."""
 def margin_ranking_loss(
     input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, size_average: Bool | None = None,
     reduce: Bool | None = None, reduction: str = 'mean',
@@ -976,11 +976,11 @@ def multi_margin_loss(
     input: Operand, target: Operand, p: Int = 1, margin: Float = 1.0, weight: Tensor | None = None,
     size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
-    """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out."""
+    """The mean over classes of max(0, margin - input[target] + input[class])^p, without the target's own."""
 def multilabel_margin_loss(
     input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
-    """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' .."""
+    """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), divided by the number .."""
 def multilabel_soft_margin_loss(
     input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None,
     reduce: Bool | None = None, reduction: str = 'mean',
@@ -997,7 +997,7 @@ def mvlgamma(input: Tensor, p: Int) -> Tensor:
 def mvlgamma_(input: Tensor, p: Int) -> Tensor:
     """`mvlgamma`, in place."""
 def nan_to_num(input: Tensor, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None) -> Tensor:
-    """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities."""
+    """`input` with `nan` (0 if None) for NaN, and `posinf` and `neginf` (the dtype's limits if None) for the infinities."""
 def nan_to_num_(
     input: Tensor, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None,
 ) -> Tensor:
@@ -1010,11 +1010,11 @@ def nanmean(
 def nanmedian(input: Tensor, dim: None = None, keepdim: Bool = False) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: Int, keepdim: Bool = False) -> Sorted:
-    """`median` of the elements that are not NaN; NaN where all are."""
+    """`median` of the elements that are not NaN; NaN if all are."""
 def nanquantile(
     input: Operand, q: Operand, dim: Int | None = None, keepdim: Bool = False, *, interpolation: str = 'linear',
 ) -> Tensor:
-    """As `quantile`, of what is not NaN."""
+    """As `quantile`, ignoring NaN."""
 def nansum(
     input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
 ) -> Tensor:
@@ -1047,7 +1047,7 @@ def nll_loss(
     input: Operand, target: Operand, weight: Tensor | None = None, size_average: Bool | None = None, ignore_index: Int = -100,
     reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
-    """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
+    """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as in `cross_entropy`."""
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
 @overload
@@ -1059,7 +1059,7 @@ def norm(
 ) -> Tensor:
     """sum(|x|^p)^(1/p) over `dim` (all axes, if None); "fro" and None are 2."""
 def normalize(input: Tensor, p: Float = 2.0, dim: Int | Sequence[Int] | None = 1, eps: Float = 1e-12) -> Tensor:
-    """`input` over its p-norm along `dim`, which counts as `eps` at least."""
+    """`input` divided by its p-norm along `dim`, which is clamped at `eps`."""
 def not_equal(input: Operand, other: Operand) -> Tensor:
     """As `numpy.not_equal`."""
 def not_equal_(input: Tensor, other: Operand) -> Tensor:
@@ -1083,16 +1083,16 @@ def pinv(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None
 def pinverse(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None, hermitian: Bool = False) -> Tensor:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
 def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
-    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of elements (Shi et al., 2016)."""
+    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels become r x r pixels (Shi et al., 2016)."""
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
-    """(.., c, h * r, w * r) -> (.., c * r^2, h, w): what `pixel_shuffle` does, undone."""
+    """(.., c, h * r, w * r) -> (.., c * r^2, h, w): the inverse of `pixel_shuffle`."""
 def poisson_nll_loss(
     input: Operand, target: Operand, log_input: Bool = True, full: Bool = False, size_average: Bool | None = None,
     eps: Float = 1e-08, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
-    """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
+    """rate - target * log(rate), for a Poisson distribution with the rate exp(input), or `input` without `log_input`."""
 def polar(abs: Operand, angle: Operand) -> Tensor:
-    """Complex numbers of moduli and angles, of float32 or float64. Raises as `complex`."""
+    """Complex numbers from moduli and angles, float32 or float64. Raises as `complex`."""
 def polygamma(n: Int, input: Tensor) -> Tensor:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`."""
 def polygamma_(self: Tensor, n: Int) -> Tensor:
@@ -1116,7 +1116,7 @@ def qr(input: Tensor, some: Bool = True) -> QR:
 def quantile(
     input: Operand, q: Operand, dim: Int | None = None, keepdim: Bool = False, *, interpolation: str = 'linear',
 ) -> Tensor:
-    """The `q`-th quantiles, a number of [0, 1] or several, over `dim` (all elements, if None); NaN of NaN."""
+    """The `q`-th quantiles, a number in [0, 1] or a vector, over `dim` (all elements, if None); NaN propagates."""
 def rad2deg(input: Tensor) -> Tensor:
     """As `numpy.rad2deg`."""
 def rad2deg_(input: Tensor) -> Tensor:
@@ -1142,11 +1142,11 @@ def remainder(input: Operand, other: Operand) -> Tensor:
 def remainder_(input: Tensor, other: Operand) -> Tensor:
     """`remainder`, in place."""
 def renorm(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
-    """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater."""
+    """`input` with its slices along `dim` scaled down to the p-norm `maxnorm` if theirs is greater."""
 def renorm_(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
     """`renorm`, in place."""
 def reshape(input: Tensor, *shape: Extents) -> Tensor:
-    """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
+    """The same elements in another shape, in row-major order; one extent may be -1 and follows from the others."""
 def rms_norm(
     input: Tensor, normalized_shape: tuple[Int, ...], weight: Tensor | None = None, eps: Float | None = None,
 ) -> Tensor:
@@ -1160,11 +1160,11 @@ def rnn_tanh_cell(
 ) -> Tensor:
     """tanh(w_ih @ input + b_ih + w_hh @ h + b_hh)."""
 def roll(input: Tensor, shifts: Extents, dims: Int | Sequence[Int] | None = None) -> Tensor:
-    """The elements moved by `shifts` along `dims`, those that leave at one end entering at the other."""
+    """The elements shifted by `shifts` along `dims`; those that leave at one end enter at the other."""
 def rot90(input: Tensor, k: Int = 1, dims: Sequence[Int] = (0, 1)) -> Tensor:
-    """`input` turned by `k` quarters from the first of two axes towards the second."""
+    """`input` rotated by `k` quarter turns, from the first of two axes towards the second."""
 def round(input: Tensor, *, decimals: Int = 0) -> Tensor:
-    """`input` rounded to so many `decimals`, ties to even; negative ones round to tens, hundreds, and so on."""
+    """`input` rounded to `decimals` digits, ties to even; negative ones round to tens, hundreds, and so on."""
 def round_(input: Tensor, *, decimals: Int = 0) -> Tensor:
     """`round`, in place."""
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
@@ -1201,9 +1201,9 @@ def searchsorted(
     sorted_sequence: Operand, input: Operand, *, out_int32: Bool = False, right: Bool = False, side: str | None = None,
     sorter: Operand | None = None,
 ) -> Tensor:
-    """Where the elements of `input` would stand in `sorted_sequence`: before those that are equal, or behind them."""
+    """The index at which each element of `input` would be inserted into `sorted_sequence`: before equal elements, or .."""
 def select(input: Tensor, dim: Int, index: Int) -> Tensor:
-    """Position `index` along `dim`, which goes."""
+    """Position `index` along `dim`, which is removed."""
 def select_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """`select`, in memory of its own."""
 def select_scatter(input: Operand, src: Operand, dim: Int, index: Int) -> Tensor:
@@ -1213,7 +1213,7 @@ def selu(input: Tensor) -> Tensor:
 def selu_(input: Tensor) -> Tensor:
     """`selu`, in place."""
 def sgn(input: Tensor) -> Tensor:
-    """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
+    """`sign`, also for complex numbers: modulus 1 and the same angle, and 0 for 0."""
 def sgn_(input: Tensor) -> Tensor:
     """`sgn`, in place."""
 def shifted_chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
@@ -1276,17 +1276,17 @@ def softmin(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
 def softplus(input: Tensor, beta: Float = 1.0, threshold: Float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""
 def softshrink(input: Tensor, lambd: Float = 0.5) -> Tensor:
-    """x less `lambd` beyond it, plus `lambd` below -lambd, 0 between. Raises ValueError for a negative one."""
+    """x - lambd above `lambd`, x + lambd below -lambd, 0 between. Raises ValueError for a negative `lambd`."""
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|)."""
 def solve(A: Operand, B: Operand, *, left: Bool = True) -> Tensor:
     """The X with `A` @ X = `B`: `A` (.., n, n), `B` (.., n, k) or vectors (.., n); without `left`, X @ `A` = `B`."""
 def solve_ex(A: Operand, B: Operand, *, left: Bool = True, check_errors: Bool = False) -> Solved:
-    """(result, info) as `solve`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the result."""
+    """(result, info) as `solve`; a singular matrix sets `info`, as in `lu_factor_ex`, and gives infinities."""
 def solve_triangular(A: Operand, B: Operand, *, upper: Bool, left: Bool = True, unitriangular: Bool = False) -> Tensor:
     """The X with T @ X = `B` for the upper or the lower triangle T of `A` (with ones on its diagonal, if `unitriangular`)."""
 def sort(input: Tensor, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Sorted:
-    """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
+    """(values, indices) sorted along `dim`. Equal elements keep their order; NaN is the greatest."""
 def spherical_bessel_j0(input: Tensor) -> Tensor:
     """The spherical Bessel function j0: sin(x) / x, and 1 at 0; below 1/2 by its series, which has exact derivatives."""
 def split_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -1342,7 +1342,7 @@ def sum_to_size(input: Tensor, *size: Extents) -> Tensor:
 def svd(input: Tensor, some: Bool = True, compute_uv: Bool = True) -> Transposed:
     """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.mH, S descending; with `some`, min(m, n) vectors."""
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values of matrices (.., m, n), descending, whatever `driver` says."""
+    """The singular values of matrices (.., m, n), descending; `driver` is ignored."""
 def swapaxes(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
 def swapaxes_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
@@ -1354,7 +1354,7 @@ def swapdims_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int 
 def t_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """`t`, in memory of its own."""
 def take_along_dim(input: Operand, indices: Operand, dim: Int | None = None) -> Tensor:
-    """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row."""
+    """The elements at `indices` along `dim`; the two broadcast along other axes. Without `dim`, `input` is flattened."""
 def tan(input: Tensor) -> Tensor:
     """As `numpy.tan`."""
 def tan_(input: Tensor) -> Tensor:
@@ -1370,11 +1370,11 @@ def tensordot(a: Operand, b: Operand, dims: Int | Sequence[Sequence[Int]] = 2) -
 def threshold(input: Tensor, threshold: Float, value: Float) -> Tensor:
     """x where it exceeds `threshold`, `value` elsewhere."""
 def tile(input: Tensor, *dims: Int) -> Tensor:
-    """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer."""
+    """Copies of `input` end to end, `dims` along each axis; fewer `dims` apply to the last axes."""
 def topk(input: Tensor, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool = True) -> Sorted:
     """(values, indices) of the `k` greatest (least, without `largest`) elements along `dim`, in order."""
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix' diagonal."""
+    """The sum of a matrix's diagonal."""
 def transpose(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
 def transpose_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
@@ -1403,7 +1403,7 @@ def triu(input: Tensor, diagonal: Int = 0) -> Tensor:
 def triu_(input: Tensor, diagonal: Int = 0) -> Tensor:
     """`triu`, in place."""
 def true_divide(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-    """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" towards .."""
+    """`input / other`, also for integers. `rounding_mode` "trunc" rounds towards zero, as C does, "floor" down, as .."""
 def true_divide_(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """`div`, in place."""
 def trunc(input: Tensor) -> Tensor:
@@ -1438,7 +1438,7 @@ def var(
     input: Tensor, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
     correction: Float | None = None,
 ) -> Tensor:
-    """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
+    """The variance over `dim`: squares over n - `correction` (two passes: mean, then squares)."""
 def var_mean(
     input: Tensor, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
     correction: Float | None = None,
@@ -1453,7 +1453,7 @@ def vector_norm(
 ) -> Tensor:
     """sum(|x|^ord)^(1/ord) over `dim` (all axes, if None), whatever the shape."""
 def view(input: Tensor, *shape: Extents) -> Tensor:
-    """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
+    """The same elements in another shape, in row-major order; one extent may be -1 and follows from the others."""
 def view_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """`view`, in memory of its own."""
 def vstack(tensors: Sequence[Tensor]) -> Tensor:

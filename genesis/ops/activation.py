@@ -1,6 +1,6 @@
-"""Activations, and what is computed along an axis of scores: softmax and its kin.
+"""Activations, and the softmax family along an axis.
 
-The branch that `where` drops is computed of harmless numbers, so that neither an overflow nor its derivative gets through.
+The branch that `where` drops is computed from safe inputs: neither its overflow nor the overflow's gradient (NaN) gets through.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
 
 @composite("hardtanh", method=False, in_place=True, namespace="nn.functional", elements=("min_val", "max_val"))
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value:
-    """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
+    """x clamped to [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
     if not min_val <= max_val:
         raise ValueError(f"hardtanh: bounds are {min_val} and {max_val}; want the first below the second")
     if min_val < 0 and input.dtype.category == 1 and not input.dtype.is_signed:
@@ -61,7 +61,7 @@ def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value
 @composite("softshrink", method=False, namespace="nn.functional")
 @rounded_once
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
-    """x less `lambd` beyond it, plus `lambd` below -lambd, 0 between. Raises ValueError for a negative one."""
+    """x - lambd above `lambd`, x + lambd below -lambd, 0 between. Raises ValueError for a negative `lambd`."""
     if lambd < 0:
         raise ValueError(f"softshrink: lambd is {lambd}; want 0 or more")
     return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, hardshrink(input, lambd)))
@@ -122,7 +122,7 @@ logsigmoid = _activation(
     "logsigmoid", lambda input: -log1pexp(-input), "log(sigmoid(x)), without overflow.", in_place=False,
 )
 mish = _activation("mish", lambda input: input * tanh(softplus(input)), "x * tanh(softplus(x)) (Misra, 2020).")
-softsign = _activation(  # integers are added up as integers, as in PyTorch
+softsign = _activation(  # integers are summed as integers, as in PyTorch
     "softsign", lambda input: cast(widened(input) / (1 + abs(widened(input))), floating_dtype(input.dtype)), "x / (1 + |x|).",
     wide=False, in_place=False, takes_complex=True)
 tanhshrink = _activation("tanhshrink", lambda input: input - tanh(input), "x - tanh(x).", wide=False, in_place=False,
@@ -140,8 +140,10 @@ hardshrink = _activation(
 
 # ---- along an axis ----
 def less_top(name: str, input: Value, dim: int, dtype: DType | None = None) -> tuple[Value, int, DType]:
-    """`input`, wide, with its maximum along `dim` taken off (as a constant: it cancels in the gradient); the axis; the dtype
-    that the result is to have."""
+    """(`input` widened, minus its maximum along `dim`; the axis; the result's dtype).
+
+    The maximum counts as a constant: it cancels in the gradient.
+    """
     axis, dtype = normalize_axis(name, dim, input.ndim), dtype or floating_dtype(input.dtype)
     x = widened(cast(input, dtype))
     return x if x.ndim and not x.shape[axis] else x - stop_gradient(amax(x, axis, True)), axis, dtype
@@ -151,15 +153,15 @@ def less_top(name: str, input: Value, dim: int, dtype: DType | None = None) -> t
 def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """exp(x) / sum(exp(x)) along `dim`.
 
-    The maximum is taken off first, so nothing overflows. Integers become `dtype` or the default float. Raises IndexError for
-    an axis that is not there.
+    The maximum is subtracted first, so nothing overflows. Integers become `dtype` or the default float. Raises IndexError for
+    an axis out of range.
 
     >>> genesis.softmax(genesis.tensor([0.0, 0.0, 1000.0]), dim=0)
     tensor([0., 0., 1.])
     """
     shifted, axis, result = less_top("softmax", input, dim, dtype)
     e = exp(shifted)
-    return cast(e * (1 / sum(e, axis, True)), result)  # one division for each row
+    return cast(e * (1 / sum(e, axis, True)), result)  # one division per row
 
 
 @composite("log_softmax", autocast="float32", namespace=("special", "nn.functional"), takes_complex=True)
@@ -176,7 +178,7 @@ def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Valu
 @composite("logsumexp", autocast="float32", namespace="special", takes_complex=True)
 @rounded_once
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
-    """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements.
+    """log(sum(exp(x))) over `dim`, without overflow; -inf for no elements.
 
     >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
@@ -184,14 +186,14 @@ def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -
     if not numel([input.shape[axis] for axis in normalize_axes("logsumexp", dim, input.ndim)]):
         return log(sum(exp(input), dim, keepdim))
     top = stop_gradient(amax(real_value(input), dim, True))
-    top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
+    top = where(top - top == 0, top, 0)  # an infinite maximum is not subtracted
     y = log(sum(exp(input - top), dim, True)) + top
     return y if keepdim else reshape_value(y, sum(input, dim).shape)
 
 
 @composite("glu", method=False, namespace="nn.functional")
 def glu(input: Value, dim: int = -1) -> Value:
-    """a * sigmoid(b), of the halves a and b along `dim` (Dauphin et al., 2017). Raises ValueError for an odd extent."""
+    """a * sigmoid(b) for the halves a and b along `dim` (Dauphin et al., 2017). Raises ValueError for an odd extent."""
     axis = normalize_axis("glu", dim, input.ndim)
     extent = input.shape[axis] if input.ndim else 1
     if extent % 2:

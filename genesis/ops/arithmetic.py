@@ -36,7 +36,7 @@ def _no_nan(pick: str) -> Emitter:
 
 
 def _hypot(k: Kernel, x: object, y: object) -> object:
-    """By the quotient, which neither overflows nor underflows; an infinity outweighs a NaN."""
+    """Via the quotient, which neither overflows nor underflows; an infinity wins over a NaN."""
     a, b = k.abs(x), k.abs(y)
     large, small = k.maximum(a, b), k.minimum(a, b)
     ratio = k.div(small, large)
@@ -54,7 +54,7 @@ def _logaddexp2(k: Kernel, x: object, y: object) -> object:
 
 
 def _raised(k: Kernel, x: object, y: object, both: float, more: object) -> object:
-    """The greater and `more`; of equal ones, which may be infinite, one and `both`."""
+    """max(x, y) + more; x + both where the two are equal, which may be infinite."""
     return k.where(k.eq(x, y), k.add(x, k.constant(both)), k.add(k.maximum(x, y), more))
 
 
@@ -104,7 +104,7 @@ def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
     return where(first, g, 0), where(first, 0, g)
 
 
-# ---- products and quotients that are added ----
+# ---- adding a product or a quotient ----
 @composite("addcmul", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",), elements=("value",))
 def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
@@ -115,13 +115,13 @@ def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     x, a, b = promoted(input, tensor1, tensor2)
     _refuse_complex("addcmul", value, x)
     if x.dtype.category == 1 and isinstance(value, Value):
-        value = cast(value, x.dtype)  # rounded towards 0, as PyTorch does
+        value = cast(value, x.dtype)  # truncated, as in PyTorch
     return cast(widened(x) + value * widened(a) * widened(b), x.dtype)
 
 
 @composite("addcdiv", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",))
 def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
-    """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
+    """`input + value * tensor1 / tensor2`. Raises TypeError for integers."""
     x, a, b = promoted(input, tensor1, tensor2)
     _floats("addcdiv", x)
     _refuse_complex("addcdiv", value, x)
@@ -130,7 +130,7 @@ def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
 
 @composite("lerp", 3, in_place=True, takes_complex=True)
 def lerp(input: Value, end: Value, weight: Value) -> Value:
-    """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`.
+    """`input + weight * (end - input)`, computed from the nearer end: at weight 1 it is exactly `end`.
 
     >>> genesis.lerp(genesis.tensor([0.0, 10.0]), genesis.tensor([1.0, 20.0]), 0.25)
     tensor([ 0.2500, 12.5000])
@@ -199,7 +199,7 @@ signbit = formula(
 
 @composite("angle", takes_complex=True)
 def angle(input: Value) -> Value:
-    """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
+    """The angle of complex numbers, in [-pi, pi]; for real ones 0, pi where x is negative, NaN for NaN."""
     if input.dtype.is_complex:
         return atan2(imag_value(input), real_value(input))
     x = _floating(input)
@@ -213,7 +213,7 @@ def sinc(input: Value) -> Value:
     zero = x == 0
     angle = widened(where(zero, 1, x)) * pi
     near = widened(where(zero, x, 0)) * pi
-    return cast(where(zero, 1 - near * near / 6, sin(angle) / angle), x.dtype)  # two derivatives at 0
+    return cast(where(zero, 1 - near * near / 6, sin(angle) / angle), x.dtype)  # right at 0 up to the second derivative
 
 
 _logit = unary(
@@ -224,13 +224,13 @@ _logit = unary(
 
 @composite("logit", ref=from_scipy("logit"), static_scalars=True, namespace="special", in_place=True)
 def logit(input: Value, eps: float | None = None) -> Value:
-    """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
+    """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, x is clamped to [eps, 1 - eps]."""
     return _logit(input if eps is None else clamp(_floating(input), eps, 1 - eps))
 
 
 @composite("nan_to_num", static_scalars=True, in_place=True, takes_complex=True)
 def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Value:
-    """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities.
+    """`input` with `nan` (0 if None) for NaN, and `posinf` and `neginf` (the dtype's limits if None) for the infinities.
 
     >>> genesis.nan_to_num(genesis.tensor([float("nan"), float("inf"), 1.0]), posinf=9.0)
     tensor([0., 9., 1.])
@@ -270,7 +270,7 @@ def heaviside(input: Value, values: Value) -> Value:
 
 @composite("isclose", 2, static_scalars=True, takes_complex=True)
 def isclose(input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
-    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`.
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN only with `equal_nan`.
 
     >>> genesis.isclose(genesis.tensor([1.0, 2.0]), genesis.tensor([1.0 + 1e-7, 2.1]))
     tensor([ True, False])

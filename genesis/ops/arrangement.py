@@ -17,7 +17,7 @@ from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import diagonal_value, flip_value, permute_value, put_value, reshape_value, slice_value
 
-# ---- turned round ----
+# ---- rotation ----
 fliplr = formula("fliplr", lambda input: _flipped("fliplr", input, 1), "Axis 1 walked backwards.", takes_complex=True)
 flipud = formula("flipud", lambda input: _flipped("flipud", input, 0), "Axis 0 walked backwards.", takes_complex=True)
 
@@ -30,7 +30,7 @@ def _flipped(name: str, input: Value, axis: int) -> Value:
 
 @composite("rot90", takes_complex=True)
 def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
-    """`input` turned by `k` quarters from the first of two axes towards the second.
+    """`input` rotated by `k` quarter turns, from the first of two axes towards the second.
 
     >>> genesis.rot90(genesis.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
@@ -83,7 +83,7 @@ diagflat = formula(
 
 @composite("trace", takes_complex=True)
 def trace(input: Value) -> Value:
-    """The sum of a matrix' diagonal.
+    """The sum of a matrix's diagonal.
 
     >>> genesis.trace(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5.)
@@ -93,7 +93,7 @@ def trace(input: Value) -> Value:
     return sum(diagonal_value(input))
 
 
-# ---- put into ----
+# ---- writing into a slice of a copy ----
 def _put(name: str, input: Value, src: Value, rule: Callable[..., Layout], *where: int | None) -> Value:
     at = rule(contiguous_layout(input.shape), *where)
     if src.shape != at.shape:
@@ -125,9 +125,9 @@ diagonal_scatter = formula(
 # ---- along an axis ----
 @composite("take_along_dim", 2, takes_complex=True)
 def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
-    """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row.
+    """The elements at `indices` along `dim`; the two broadcast along other axes. Without `dim`, `input` is flattened.
 
-    Negative indices along a given `dim` count from its end. Raises ValueError for other shapes and, when it is computed,
+    With `dim`, negative indices count from its end. Raises ValueError for other shapes and, when evaluated,
     IndexError for an index out of range.
 
     >>> x = genesis.tensor([[3, 1], [2, 4]])
@@ -149,7 +149,7 @@ def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Valu
 
 @composite("diff", (0, 3, 4), takes_complex=True)
 def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Value | None = None) -> Value:
-    """The differences of neighbours along `dim`, `n` times over, of `input` with what stands before and behind it.
+    """The differences of neighbours along `dim`, taken `n` times; `prepend` and `append` are joined to `input` first.
 
     >>> genesis.diff(genesis.tensor([1, 4, 9])), genesis.diff(genesis.tensor([1, 4, 9]), n=2)
     (tensor([3, 5]), tensor([2]))

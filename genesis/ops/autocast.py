@@ -1,4 +1,4 @@
-"""Autocast: the dtype that an operation's arguments take, by the policy in its row.
+"""Autocast: casts an operation's arguments by the policy in its row.
 
 Under `genesis.autocast(dtype)` a row's policy is applied where its call is first recorded:
 
@@ -6,7 +6,7 @@ Under `genesis.autocast(dtype)` a row's policy is applied where its call is firs
 - "float32": float16 and bfloat16 become float32: exponentials, sums, norms and losses, which need its range or digits;
 - "widest": the arguments take the widest dtype among them.
 
-Rows without one run in what they are given. The lists are PyTorch's (ATen/autocast_mode.h). float64 is left alone. The
+Rows without a policy keep their arguments' dtypes. The lists are PyTorch's (ATen/autocast_mode.h). float64 is left alone. The
 casts are nodes of the graph: their gradients cast back, so a float32 parameter gets a float32 gradient.
 """
 

@@ -1,6 +1,7 @@
-"""Batching as a pure function on graphs: the computation of one example becomes that of many, along a new first axis.
+"""Batching (vmap) as a pure function on graphs: one example's computation becomes that of many, along a new first axis.
 
-Every primitive has a rule by its kind: axes move up by one, layouts get one more stride, what no example enters is repeated.
+Every kind of primitive has a rule: axes move up by one, layouts get one more stride, values that depend on no example are
+repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from genesis.ops.views import reshape_value
 
 
 class NotBatchedError(NotImplementedError):
-    """A computation of one example is not that of many along a further axis."""
+    """A primitive cannot be computed for many examples along a new axis."""
 
 
 def batch(
@@ -24,11 +25,11 @@ def batch(
     """The results for `extent` examples at once, of shape (extent, *shape each).
 
     Args:
-        graph: holds the computation of one example, and is extended.
-        examples: the position of a value of one example, read by its computation alone -> all examples, stacked.
+        graph: holds the computation of one example; the batched one is added to it.
+        examples: position of a per-example value, which only its computation reads -> all examples, stacked.
         results: positions of the results. One that depends on no example is repeated.
         extent: the number of examples.
-        draws_differ: each example draws its own random numbers, from a range reserved for all; else all share them.
+        draws_differ: each example draws its own random numbers, from one reserved range; otherwise all share them.
 
     Raises NotBatchedError for a primitive of a kind without a rule, and for a custom Function that has to be derived.
     """
@@ -45,7 +46,7 @@ def batch(
 
 
 def _draw_of_all(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:
-    """The numbers of all examples by one draw, the first example's first."""
+    """One draw for all examples, the first example's numbers first."""
     *parameters, seed, start = node.inputs
     given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in parameters]
     given += [graph.value(seed), graph.value(start)]
@@ -54,7 +55,7 @@ def _draw_of_all(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: 
 
 def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:
     if node.op in ("matmul", "linear_dynamic") and len(node.shape) == 2 and not any([i in lifted for i in node.inputs[1:]]):
-        rows = lifted[node.inputs[0]]  # one product with all rows of all examples
+        rows = lifted[node.inputs[0]]  # one product over all examples' rows
         operands = reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), *map(graph.value, node.inputs[1:])
         merged = graph.add(node.op, operands, (operands[0].shape[0], node.shape[1]), node.dtype)
         return reshape_value(merged, (extent, *node.shape))
@@ -68,7 +69,7 @@ def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) ->
 
 
 def _moved(node: Node, size: int, extent: int) -> Attributes:
-    """The attributes of a node behind a new first axis; `size` is the number of elements of its first input."""
+    """A node's attributes after adding a first axis; `size` is the number of elements of its first input."""
     attrs, kind = dict(node.attrs), PRIMITIVES[node.op].kind
     if kind == "reduce":
         attrs["axes"] = tuple([axis + 1 for axis in attrs["axes"]])

@@ -1,7 +1,7 @@
-"""What processes compute together: each rank of a group runs the same row, and gets its part of one result.
+"""Collectives: each rank of a group runs the same row and gets its part of the result.
 
-The primitives take and give one axis. Lowering neither drops nor merges nor reorders them, for other processes wait for each
-of them, in the order of the program. `genesis.distributed` imports this file; without it there are no such rows.
+The primitives take and give one axis. Lowering never drops, merges or reorders them: other processes wait for each one, in
+program order. `genesis.distributed` imports this file; without it there are no such rows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import reshape_value, slice_value
 from genesis.runtime.collectives import GROUPS, Collective, Group
 
-_OF_BOOLS = {"sum": "max", "prod": "min"}  # "or" and "and": as bytes, two would be 2
+_OF_BOOLS = {"sum": "max", "prod": "min"}  # "or" and "and": bools are sent as bytes, whose sum would be 2
 REDUCTIONS = ("sum", "prod", "min", "max", "band", "bor", "bxor", "avg")
 
 
 def reference(node: Node, operand: np.ndarray) -> np.ndarray:
-    """The collective itself, now: its result depends on what other processes give."""
+    """Runs the collective at once: its result depends on other processes."""
     result = np.zeros(node.shape, node.dtype.numpy)
     GROUPS[node.attrs["group"]].run(Collective.of(node.op, node.attrs), np.ascontiguousarray(operand), result)
     return result
@@ -36,7 +36,7 @@ def add_node(
     op: str, x: Value, group: int, count: int, said: str, sends: Sequence[int], receives: Sequence[int], reduce: str = "",
     root: int = -1, is_transient: bool = False,
 ) -> Value:
-    """A node on all of `x`, flat, whose result has `count` elements. A rank that gives or gets nothing holds one number."""
+    """A node on all of `x`, flat, with `count` result elements. A rank that sends or receives nothing uses one element."""
     flat = reshape_value(x, (x.node.numel,)) if x.node.numel else expand(x.graph.constant(0, x.dtype), (1,))
     if GROUPS[group].size == 1:
         return flat if count else slice_value(flat, 0, 0, 0)
@@ -48,7 +48,7 @@ def add_node(
 
 
 def transposed(op: str, g: Value, y: Value, counts: tuple[Sequence[int], Sequence[int]], count: int, reduce: str = "") -> Value:
-    """The collective that is the gradient of the one that made `y`; 16-bit floats are added as float32 there too."""
+    """The gradient of the collective that computed `y`, itself a collective; it too sums 16-bit floats as float32."""
     at, wide = y.node.attrs, cast(g, g.dtype.compute) if reduce else g
     return cast(add_node(op, wide, at["group"], count, "backward of " + at["said"], *counts, reduce, at["root"]), g.dtype)
 
@@ -63,13 +63,13 @@ def _is_root(y: Value) -> bool:
 
 
 def _all_reduce_grad(g: Value, y: Value, x: Value) -> Value:
-    """Each rank has a loss of its own, which depends on every rank's x."""
+    """Each rank has its own loss, which depends on every rank's x."""
     _summed(y)
     return transposed("all_reduce", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel, "sum")
 
 
 def _reduce_grad(g: Value, y: Value, x: Value) -> Value:
-    """That of the root's sum; elsewhere the result is x itself besides."""
+    """The gradient of the root's sum; on other ranks the result is x itself as well."""
     _summed(y)
     back = transposed("broadcast_from", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel)
     return back if _is_root(y) else back + g
@@ -109,7 +109,7 @@ def _all_to_all_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def padded(gradient: Value, x: Value) -> Value:
-    """The gradient of what a rank gives; one that gives nothing held a number that nobody got."""
+    """The gradient of what a rank sends; one that sends nothing has a padding element, whose gradient is zero."""
     return gradient if gradient.shape == x.shape else zeros_like(x)
 
 
@@ -142,7 +142,7 @@ def checked_group(op: str, number: int, root: int | None = None) -> Group:
 
 
 def _reducible(op: str, x: Value, reduce: str) -> tuple[Value, str]:
-    """`x` as MPI reduces it, and the reduction that it knows: 16-bit floats are added as float32."""
+    """`x` in a dtype that MPI reduces, and MPI's name of the reduction; 16-bit floats are summed as float32."""
     if reduce not in REDUCTIONS:
         raise ArgumentError(f"{op}: there is no reduction {reduce!r}; want one of {', '.join(REDUCTIONS)}")
     category = x.dtype.category
@@ -156,7 +156,7 @@ def _reducible(op: str, x: Value, reduce: str) -> tuple[Value, str]:
 
 
 def _reduced(total: Value, x: Value, reduce: str, size: int, shape: Shape) -> Value:
-    """A result of `_reducible`'s values, as one of `x`."""
+    """The reduced result of `_reducible`, converted back to the dtype of `x`."""
     mean = total * (1.0 / size) if reduce == "avg" else total
     return reshape_value(cast(mean, x.dtype), shape)
 
@@ -192,7 +192,7 @@ def broadcast_from(input: Value, src: int = 0, group: int = 0) -> Value:
 
 @row_of("all_gather")
 def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 0) -> Value:
-    """All ranks' tensors, joined along axis 0; `sizes` says how long each is, if they differ. Its gradient: reduce_scatter."""
+    """All ranks' tensors, joined along axis 0; `sizes` are their lengths, if they differ. Its gradient is a reduce_scatter."""
     return _gathered(input, sizes, group, False)
 
 
@@ -200,15 +200,15 @@ def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 
 def all_gather_transient(
     input: Value, sizes: tuple[int, ...] | None = None, again: int | None = None, group: int = 0
 ) -> Value:
-    """As `all_gather`, of what is not kept for backward: there it is gathered again, from the same ranks, or from the parts
-    that the ranks of group `again` keep of it.
+    """`all_gather` whose result is not saved for backward: backward gathers it again, from the same ranks, or from the parts
+    that the ranks of group `again` keep.
     """
     whole = _gathered(input, sizes, group, True)
     return whole if again is None or GROUPS[group].size == 1 else _kept_in_parts(whole, again)
 
 
 def _kept_in_parts(whole: Value, group: int) -> Value:
-    """`whole`, of which backward reads what ranks of a group gather of the parts that they keep: this rank's is a copy."""
+    """`whole`; backward gathers it from the group's ranks, each of which keeps a copy of its own part."""
     own, row = GROUPS[group], numel(whole.shape[1:])
     counts = [size * row for size in chunks(whole.shape[0], own.size)]
     flat, start, count = reshape_value(whole, (whole.node.numel,)), sum(counts[: own.rank]), counts[own.rank]
@@ -226,7 +226,7 @@ primitive("kept_in_parts", "elementwise", reference=lambda node, whole, part: wh
 
 
 def chunks(count: int, parts: int) -> list[int]:
-    """How many rows each of some parts has, as `chunk` cuts: as many as the first, as long as there are any."""
+    """The rows of each part, as `chunk` cuts: all as long as the first until the rows are used up."""
     most = -(-count // parts)
     return [max(0, min(most, count - k * most)) for k in range(parts)]
 
@@ -263,7 +263,7 @@ def reduce_scatter(input: Value, reduce: str = "sum", sizes: tuple[int, ...] | N
 
 @row_of("gather_to")
 def gather_to(input: Value, dst: int = 0, group: int = 0) -> Value:
-    """All ranks' tensors, of one shape, stacked on rank `dst`; on others their own. Its gradient is a scatter."""
+    """All ranks' tensors, of one shape, stacked on rank `dst`; other ranks get their own. Its gradient is a scatter."""
     own, count = checked_group("gather", group, dst), input.node.numel
     here = own.rank == dst
     said = _described(input, f"to {dst}")
@@ -274,7 +274,7 @@ def gather_to(input: Value, dst: int = 0, group: int = 0) -> Value:
 
 @row_of("scatter_from")
 def scatter_from(input: Value, src: int = 0, group: int = 0) -> Value:
-    """The rows of rank `src`'s tensor, one a rank. Other ranks give any tensor of a row's shape. Its gradient is a gather."""
+    """The rows of rank `src`'s tensor, one per rank. Other ranks pass any tensor of a row's shape. Its gradient is a gather."""
     own = checked_group("scatter", group, src)
     here = own.rank == src
     if here and input.shape[:1] != (own.size,):
@@ -288,9 +288,9 @@ def scatter_from(input: Value, src: int = 0, group: int = 0) -> Value:
 def all_to_all(
     input: Value, sends: tuple[int, ...] | None = None, receives: tuple[int, ...] | None = None, group: int = 0
 ) -> Value:
-    """Part k of axis 0 goes to rank k; what comes from all ranks is joined along axis 0. Its gradient goes the same way back.
+    """Sends part k of axis 0 to rank k and joins what it receives along axis 0. Its gradient is the reverse exchange.
 
-    The parts are equal, or `sends` and `receives` say how many rows each rank gets and gives.
+    The parts are equal unless `sends` and `receives` give the rows for each rank.
     """
     own = checked_group("all_to_all", group)
     if not input.shape or (sends is None and input.shape[0] % own.size):

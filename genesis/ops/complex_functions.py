@@ -1,4 +1,4 @@
-"""Elementary functions of complex numbers, in terms of real ones of their parts.
+"""Elementary functions of complex numbers, as real functions of their parts.
 
 Formulas and branch cuts are those of Kahan, "Branch cuts for complex elementary functions", 1987; C and NumPy have the same.
 """
@@ -30,7 +30,7 @@ from genesis.ops.elementwise import (
     zeros_like,
 )
 
-_FLAT = {"float32": 9.0, "float64": 19.0}  # where tanh of a real number is 1
+_FLAT = {"float32": 9.0, "float64": 19.0}  # above these tanh rounds to 1
 
 
 def _scaled(z: Parts, factor: float) -> Parts:
@@ -68,7 +68,7 @@ def _expm1(z: Parts) -> Parts:
 
 
 def _log(z: Parts) -> Parts:
-    """Near the unit circle by log1p, where the logarithm of the modulus cancels."""
+    """Uses log1p near the unit circle, where the logarithm of the modulus cancels."""
     a, b = modulus(z.x), modulus(z.y)
     large, small = maximum(a, b), minimum(a, b)
     near = log1p((large - 1) * (large + 1) + small * small) * 0.5
@@ -88,7 +88,7 @@ def _sqrt(z: Parts) -> Parts:
 
 
 def _pow(z: Parts, w: Parts) -> Parts:
-    """e^(w log z); of 0, 1 for a power of 0, and else by w's real part: 0, infinite, or no number where it is 0."""
+    """e^(w log z). For z = 0: 1 if w = 0, otherwise 0, infinite or NaN by the sign of w's real part (+, -, 0)."""
     zero, none = (z.x == 0) & (z.y == 0), (w.x == 0) & (w.y == 0)
     found = _exp(times(w, _log(Parts(where(zero, 1, z.x), z.y))))
     nought = where(w.x > 0, 0, nan)

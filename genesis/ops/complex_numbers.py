@@ -1,4 +1,4 @@
-"""Complex numbers from their parts and the other way, and the nodes that take them."""
+"""Complex numbers from their parts and back, and which nodes support them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _parts(name: str, kinds: Sequence[DType], *parts: Value) -> list[Value]:
 
 @composite("complex", 2, method=False)
 def complex(real: Value, imag: Value) -> Value:
-    """Complex numbers of real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64.
+    """Complex numbers from real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64.
 
     Raises TypeError for other dtypes, or two different ones.
 
@@ -58,7 +58,7 @@ def complex(real: Value, imag: Value) -> Value:
 
 @composite("polar", 2, method=False)
 def polar(abs: Value, angle: Value) -> Value:
-    """Complex numbers of moduli and angles, of float32 or float64. Raises as `complex`.
+    """Complex numbers from moduli and angles, float32 or float64. Raises as `complex`.
 
     >>> genesis.polar(genesis.tensor([1.0, 2.0]), genesis.tensor([0.0, 3.14159265 / 2])).imag
     tensor([0., 2.])
@@ -75,20 +75,20 @@ def view_as_real(input: Value) -> Value:
 
 @composite("view_as_complex", method=False, public=False)
 def view_as_complex(input: Value) -> Value:
-    """The last axis, of two numbers, as complex ones."""
+    """The last axis, of extent 2, as complex numbers."""
     at = contiguous_layout(input.shape)
     return complex_value(*[view_node(input, select_layout(at, -1, part), "select") for part in (0, 1)])
 
 
-# ---- views across dtypes, which count in elements of their own ----
+# ---- views across dtypes: each layout counts in its own dtype's elements ----
 def in_parts(at: Layout) -> Layout:
-    """A layout of complex elements, in those of their parts, which lie along a last axis."""
+    """A layout of complex elements as one of their parts, which are the last axis."""
     return Layout((*at.shape, 2), (*[2 * s for s in at.strides], 1), 2 * at.offset)
 
 
 @composite("part_at", method=False, public=False, takes_complex=True)
 def part_at(input: Value, at: Layout, dtype: DType) -> Value:
-    """What lies in `input` at the layout of a view of the given dtype: real of complex numbers, or the other way round."""
+    """`input` read at the layout of a view of another dtype: the parts of complex numbers, or complex numbers of parts."""
     if dtype.is_complex:
         return view_as_complex(view_value(input, in_parts(at), "view"))
     return view_value(view_as_real(input), at, "view")
@@ -96,18 +96,18 @@ def part_at(input: Value, at: Layout, dtype: DType) -> Value:
 
 @composite("put_part", 2, method=False, public=False, takes_complex=True)
 def put_part(base: Value, value: Value, at: Layout) -> Value:
-    """`base` once `value` has been written to the layout of a view of its dtype."""
+    """`base` with `value` written at the layout of a view of the value's dtype."""
     if value.dtype.is_complex:
         return put_value(base, view_as_real(value), in_parts(at), base.shape)
     parts = view_as_real(base)
     return view_as_complex(put_value(parts, value, at, parts.shape))
 
 
-# ---- what takes complex numbers ----
-# Kinds of primitives that know nothing of what they move.
+# ---- which primitives support complex numbers ----
+# Kinds of primitives that only move elements.
 _MOVED = frozenset(("gather", "put", "cat", "source", "view", "collective"))
 _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "kept_in_parts", "rewritten", "with_value"))
-# Host calls whose references take complex numbers.
+# Host operations whose references support complex numbers.
 _HOST = frozenset((
     "recurrence", "cumprod", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet",
     "matrix_exp", "pinv", "solve_triangular", "cholesky_ex", "lu_factor_ex", "qr", "eigh", "svd", "eig", "geqrf",
@@ -116,7 +116,7 @@ _HOST = frozenset((
 
 
 def refuse_complex(name: str, nodes: Sequence[Node], start: int) -> None:
-    """TypeError, in the name of an operation, if a node from `start` on computes what has no meaning for complex numbers."""
+    """Raise TypeError, naming the operation, if a node from `start` on does not support complex numbers."""
     for node in nodes[start:]:
         if not (node.dtype.category == 3 or any([nodes[i].dtype.category == 3 for i in node.inputs])):
             continue

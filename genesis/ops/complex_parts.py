@@ -1,6 +1,6 @@
-"""Arithmetic of complex numbers as that of their parts: a rule for each primitive that takes or gives them.
+"""Complex arithmetic in terms of real and imaginary parts: a rule for each primitive with a complex input or result.
 
-A rule gets the node and its inputs, `Parts` for complex ones, and answers with `Parts` or, for a real result, a Value.
+A rule gets the node and its inputs (`Parts` if complex) and returns `Parts` or, for a real result, a Value.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _rule(name: str) -> Callable[[Rule], Rule]:
 
 
 def _each(*names: str) -> None:
-    """Primitives that do to each part what they do to a real number."""
+    """Primitives that apply to each part as to a real number."""
     for name in names:
         def rule(node: Node, *inputs: Parts | Value) -> Parts:
             def of(part: int) -> Value:
@@ -81,7 +81,7 @@ def times(z: Parts, w: Parts) -> Parts:
 
 
 def over(z: Parts, w: Parts) -> Parts:
-    """Scaled by the larger part of the divisor, which keeps squares from overflowing (Smith, 1962)."""
+    """Division scaled by the divisor's larger part, so that squares do not overflow (Smith, 1962)."""
     turned = modulus(w.x) < modulus(w.y)
     large, small = where(turned, w.y, w.x), where(turned, w.x, w.y)
     ratio = where(large == 0, 0, small / large)
@@ -103,7 +103,7 @@ RULES["isfinite"] = lambda node, z: isfinite(z.x) & isfinite(z.y)
 # ---- reductions and products of matrices ----
 @_rule("prod")
 def _prod(node: Node, z: Parts) -> Parts:
-    """One half of an axis by the other, until one number is left."""
+    """Multiplies the two halves of the axis until one number is left."""
     for axis in node.attrs["axes"]:
         if not z.x.shape[axis]:
             one = zeros_like(reshape_value(reduce_value("sum", z.x, (axis,)), reduced_shape(z.x.shape, (axis,), True)))

@@ -1,9 +1,9 @@
 """Complex values: their parts and conjugates, and how gradients go through them.
 
-A complex value is one node of a graph, of a complex dtype, with one gradient rule. Its gradient is PyTorch's: of
-a real loss L, dL/dRe + i dL/dIm. So the rule of a holomorphic primitive, which multiplies by a derivative, multiplies by its
-conjugate here, and a linear one is the same rule. In memory the parts lie side by side, as in NumPy. Lowering splits
-arithmetic into that of the parts (`genesis.ops.complex_parts`), which are two registers in a kernel.
+A complex value is one graph node of a complex dtype with one gradient rule. Gradients follow PyTorch's convention:
+dL/dRe + i dL/dIm for a real loss L. So a holomorphic primitive's rule multiplies by the conjugate of its derivative; a linear
+one's rule does not change. In memory the parts are interleaved, as in NumPy. Lowering splits arithmetic into the parts
+(`genesis.ops.complex_parts`), which are two registers in a kernel.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def imag_value(z: Value) -> Value:
 
 
 def complex_value(x: Value, y: Value) -> Value:
-    """x + iy, of parts of one dtype and shape."""
+    """x + iy; the parts have one dtype and shape."""
     return x.graph.add("complex", (x, y), x.shape, x.dtype.complex)
 
 
@@ -58,7 +58,7 @@ def squared_modulus(z: Value) -> Value:
 
 
 def log_add_exp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """log(exp(x) + exp(y)) as NumPy has it, of complex numbers too: the one of the greater real part is taken out."""
+    """NumPy's logaddexp, for complex numbers too: the term with the greater real part is factored out."""
     if not np.iscomplexobj(x):
         return np.asarray(np.logaddexp(x, y))
     less = x.real < y.real
@@ -67,7 +67,7 @@ def log_add_exp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(nothing, large, large + np.log1p(np.exp(np.where(nothing, 0, small - large))))
 
 
-# Primitives whose rules multiply by derivatives; those of others (linear ones, parts, moduli) are right as they stand.
+# Primitives whose rules multiply by derivatives. Other rules (linear, parts, moduli) hold for complex numbers unchanged.
 HOLOMORPHIC = frozenset((
     "mul", "div", "pow", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sin", "cos",
     "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "prod", "recurrence",
@@ -76,7 +76,7 @@ HOLOMORPHIC = frozenset((
 
 
 def conjugated(rule: Gradient, g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
-    """The cotangents of a holomorphic primitive, whose `rule` multiplies by derivatives."""
+    """A holomorphic primitive's cotangents; its `rule` multiplies by derivatives."""
     answer = rule(conjugate(g), y, *inputs)
     answers = answer if isinstance(answer, tuple) else (answer,)
     return tuple([None if grad is None else conjugate(grad) for grad in answers])

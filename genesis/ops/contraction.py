@@ -1,7 +1,7 @@
 """Matrix products: one primitive, `matmul`, of operands (batch.., m, k) and (batch.., k, n) with equal batch extents.
 
-Its attribute `only`, "n<=m" say, is a promise about a[m, k] * b[k, n]: those for which it does not hold are zeros, or
-belong to elements [m, n] of the result that nobody reads. They may be left out.
+Its attribute `only`, for example "n<=m", is a promise about the products a[m, k] * b[k, n]: those that violate it are zeros, or
+belong to elements [m, n] of the result that nobody reads. Kernels may skip them.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ def swapped(x: Value) -> Value:
 
 
 def adjoint(x: Value) -> Value:
-    """The last two axes exchanged, and the elements conjugated."""
+    """The conjugate transpose of the last two axes."""
     return conjugate(swapped(x))
 
 
 def product(a: Value, b: Value, only: str = "", wide: bool = False) -> Value:
-    """The matmul node of two operands that fit. A `wide` one of 16-bit operands keeps its sums in float32."""
+    """The matmul node of two matching operands. With `wide`, 16-bit operands give a float32 result."""
     dtype = a.dtype.compute if wide else a.dtype
     return a.graph.add("matmul", (a, b), (*a.shape[:-1], b.shape[-1]), dtype, {"only": only} if only else {})
 
 
 def exchanged(only: str, axes: str) -> str:
-    """The promise about the same products where two of the axes have exchanged their names."""
+    """The promise `only` after two of its axes exchange their names."""
     return only.translate(str.maketrans(axes, axes[::-1]))
 
 
 def _gradients(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    """The cotangents of the operands. Zeros by the promise get no gradient that counts; unread elements send none."""
+    """The operands' cotangents. Elements that the promise makes zero need no gradient; unread ones send none."""
     only, g = y.node.attrs.get("only", ""), cast(g, a.dtype)
     return product(g, swapped(b), exchanged(only, "nk")), product(swapped(a), g, exchanged(only, "mk"))
 
@@ -74,7 +74,7 @@ def matmul(input: Value, other: Value) -> Value:
 
 
 def multiplied(input: Value, other: Value, only: str = "", wide: bool = False) -> Value:
-    """`matmul` of operands of which only some products count; `wide` as in `product`."""
+    """`matmul` with the promise `only`; `wide` as in `product`."""
     a, b = promoted(input, other)
     if a.dtype is not input.dtype or b.dtype is not other.dtype:
         raise TypeError(f"matmul: dtypes differ: {input.dtype.name} and {other.dtype.name}; convert one with .to(dtype)")
@@ -118,7 +118,7 @@ def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
         raise ValueError(f"linear: input {input.shape} does not fit weight {weight.shape}; want input (.., {weight.shape[-1]})")
     if bias is None:
         return matmul(input, swapped(weight))
-    y = multiplied(input, swapped(weight), wide=input.dtype.category == 2)  # the sum of both is rounded once
+    y = multiplied(input, swapped(weight), wide=input.dtype.category == 2)  # rounded once, after the bias
     return cast(y + cast(bias, y.dtype), promoted(input, bias)[0].dtype)
 
 
@@ -140,10 +140,10 @@ def bilinear(input1: Value, input2: Value, weight: Value, bias: Value | None = N
     return y if bias is None else y + bias
 
 
-Names = tuple[str, ...]  # of axes: letters; those that dots stand for are .., ".1", ".0"
+Names = tuple[str, ...]  # axis names: letters; the axes of "..." are .., ".1", ".0"
 
 
-# ---- sums of products by the letters of their axes (Einstein, 1916): diagonals, sums, matrix products two by two ----
+# ---- einsum (Einstein, 1916): diagonals, then sums, then matrix products of pairs ----
 @composite("einsum", (), method=False, autocast="low", takes_complex=True)
 def einsum(equation: str, *operands: Any) -> Value:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result.
@@ -170,7 +170,7 @@ def einsum(equation: str, *operands: Any) -> Value:
     if len({v.dtype for v in values}) > 1:
         if any(name not in result and len([term for term in terms if name in term]) > 1 for name in extents):
             raise TypeError(f"einsum: dtypes differ: {', '.join(v.dtype.name for v in values)}; convert with .to(dtype)")
-        values = [*promoted(*values)]  # products of elements alone: nothing is contracted
+        values = [*promoted(*values)]  # elementwise products: nothing is contracted
     total, names = values[0], terms[0]
     for position, (value, term) in enumerate(zip(values, terms, strict=True)):
         wanted = {*result, *(name for later in terms[position + 1 :] for name in later)}

@@ -11,7 +11,7 @@ from genesis.ops.rows import formula
 
 
 def _cast(node: Node, x: np.ndarray) -> np.ndarray:
-    """`x` in the node's dtype: of complex numbers the real part, but whether they are zero is asked of both."""
+    """`x` in the node's dtype: the real part of complex numbers, but a bool is true if either part is nonzero."""
     is_narrowed = np.iscomplexobj(x) and not node.dtype.is_complex and node.dtype.numpy != np.bool_
     return (x.real if is_narrowed else x).astype(node.dtype.numpy)
 
@@ -24,14 +24,14 @@ primitive("variable", "elementwise", reference=lambda node, x: x, emit=lambda k,
 
 
 def _custom_grad(g: Value, y: Value, raw: Value, *rest: Value) -> tuple[Value | None, ...]:
-    """Which inputs a gradient goes on to, for planning: what it is, Python says when backward comes by."""
+    """For planning only: which inputs get a gradient. Backward calls the Python function for its value."""
     inputs = rest[: y.node.attrs["inputs"]]
     ones = [expand(x.graph.constant(1, x.dtype), x.shape) for x in inputs]
     return (None, *ones, *[None] * (len(rest) - len(inputs)))
 
 
 primitive("custom", "elementwise", grad=_custom_grad, reference=lambda node, raw, *rest: raw,
-          emit=lambda k, raw, *rest: raw, cost=0)  # a result of a custom Function: the value, its inputs, what it saved
+          emit=lambda k, raw, *rest: raw, cost=0)  # a custom Function's result: the value, then its inputs and saved tensors
 
 
 @composite("to_dtype", 1, method=False, public=False, takes_complex=True)
@@ -53,7 +53,7 @@ stop_gradient = formula(
 
 @composite("with_value", 2, method=False, public=False, takes_complex=True)
 def with_value(old: Value, new: Value) -> Value:
-    """`new`, with the derivation of `old`: what writing through `.data` does."""
+    """`new` with the gradient of `old`: the effect of writing through `.data`."""
     return old.graph.add("with_value", (old, expand(cast(new, old.dtype), old.shape)), old.shape, old.dtype)
 
 
@@ -62,5 +62,5 @@ primitive("rewritten", "elementwise", grad=lambda g, y, old, new: (g, None), ref
 
 
 def rewritten(old: Value, new: Value) -> Value:
-    """`new`, which is `old` computed in another way, with the derivation of `old`."""
+    """`new`, a faster way to compute `old`, with the gradient of `old`."""
     return old.graph.add("rewritten", (old, new), old.shape, old.dtype)

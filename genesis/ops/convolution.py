@@ -1,4 +1,4 @@
-"""Convolutions: windows of the input times the weight, as matrix products."""
+"""Convolutions, as matrix products of the input's windows and the weight."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _checked(name: str, input: Value, weight: Value, bias: Value | None, groups:
 
 
 def _finished(y: Value, bias: Value | None, batched: bool) -> Value:
-    """`bias` added for each channel, and the batch axis taken away where there was none."""
+    """Adds the bias of each channel and drops the batch axis if the input had none."""
     if bias is not None:
         if bias.shape != (y.shape[1],):
             raise ValueError(f"convolution: bias has shape {bias.shape}; want ({y.shape[1]},), the channels of the output")

@@ -1,8 +1,8 @@
 """The adjoint of a convolution, rewritten as convolutions.
 
-A convolution is a product with windows of its input. Its gradient by the input adds up overlapping windows of products. That is
-a product with windows of the cotangent and flipped taps, or with a stride one for each remainder. Its sums stay in registers,
-instead of a matrix as large as all windows.
+A convolution is a matrix product with the windows of its input. Its gradient by the input sums overlapping windows. That equals
+a convolution of the cotangent with flipped taps; with a stride, one for each remainder. The sums stay in registers, so the
+matrix of all windows is never materialized.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _reshaped(x: Value) -> Value:
 
 
 class _Windows(NamedTuple):
-    """Windows along some axes: the taps of each, their number, and the distances of taps and of windows."""
+    """Windows along some axes: taps per window, number of windows, and the distances between taps and between windows."""
 
     taps: Shape
     counts: Shape
@@ -39,8 +39,8 @@ class _Windows(NamedTuple):
 
 
 def _windows(at: Layout, shape: Shape) -> _Windows | None:
-    """The windows that `at` lays over the last axes of `shape`, if it is such; None for windows of one tap."""
-    axes = len(at.shape) - len(shape)  # windowed axes, whose taps have an axis each
+    """The windows over the last axes of `shape` that the layout `at` describes, if it does; None for windows of one tap."""
+    axes = len(at.shape) - len(shape)  # windowed axes: each adds an axis of taps
     lead = len(shape) - axes
     if axes < 1 or lead < 1:
         return None
@@ -116,7 +116,7 @@ def _dot(xs: Sequence[int], ys: Sequence[int]) -> int:
 
 
 def block(x: Value, at: Layout) -> Value:
-    """The block `at` of `x`. A block of a product with windows is computed as one with fewer windows, also through `put`s."""
+    """The block `at` of `x`. A block of a product with windows becomes a product with fewer windows, also through `put`s."""
     if x.node.op == "rewritten":
         old, new = (x.graph.value(i) for i in x.node.inputs)
         return rewritten(view_value(old, at, "slice"), block(new, at))
@@ -140,7 +140,7 @@ def block(x: Value, at: Layout) -> Value:
 
 
 def _block_of_put(x: Value, at: Layout, begin: Shape) -> Value:
-    """The block `at`, from `begin` on, of a `put`: the blocks of its base and of its value."""
+    """The block `at`, starting at `begin`, of a `put`: made from the blocks of its base and its value."""
     base, value = (x.graph.value(i) for i in x.node.inputs)
     put = Layout(x.node.attrs["shape"], x.node.attrs["strides"], x.node.attrs["offset"])
     box = _box(put, x.shape)

@@ -1,4 +1,4 @@
-"""Counts in results of a known shape: rows that the host computes, for the functions in `genesis.functions`."""
+"""Counting with results of a known shape: host operations that `genesis.functions` uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from genesis.ops.registry import Reference, composite, primitive
 
 
 def _each(count: Callable[..., np.ndarray]) -> Reference:
-    """`count(attrs, *arrays)` of each example, where there are leading axes beyond the inputs' own ranks."""
+    """`count(attrs, *arrays)` for each example, if there are leading axes beyond the inputs' own ranks."""
 
     def reference(node: Node, *arrays: np.ndarray) -> np.ndarray:
         own = [a.shape[a.ndim - rank :] for a, rank in zip(arrays, node.attrs["ranks"], strict=True)]
@@ -62,7 +62,7 @@ def _histogram(attrs: Attributes, x: np.ndarray, *more: np.ndarray) -> np.ndarra
     return np.concatenate([counts.reshape(-1), *edges])
 
 
-_BLOCK = 1 << 15  # points whose cells stay in a cache: 3 times as fast as all at once
+_BLOCK = 1 << 15  # points at a time: their cells stay in a cache, 3 times as fast as all at once
 
 
 def _counts(edges: Sequence[np.ndarray], points: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -78,7 +78,7 @@ def _counts(edges: Sequence[np.ndarray], points: np.ndarray, weights: np.ndarray
 
 @np.errstate(invalid="ignore")
 def _bins(edges: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The bin of each number; the last one has both its edges. What lies at even distances is found by a division."""
+    """The bin of each number; the last bin includes both edges. Evenly spaced bins are found by a division."""
     last = len(edges) - 2
     width = (edges[-1] - edges[0]) / (last + 1)
     if (np.abs(edges - (edges[0] + width * np.arange(last + 2))) < width / 4).all():
@@ -103,7 +103,7 @@ def _even_edges(ends: tuple[float, ...], count: int, numbers: np.ndarray) -> np.
 
 
 def _edges_passed(edges: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """How many edges are not greater than each number; where they are in no order, what C++'s `std::upper_bound` answers."""
+    """How many edges are <= each number; for unsorted edges, the result of C++'s `std::upper_bound`."""
     if (edges[1:] >= edges[:-1]).all():
         return np.searchsorted(edges, numbers, "right")
     first, length = np.zeros(len(numbers), np.int64), np.full(len(numbers), len(edges))

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: a loss of label sequences whose alignment with the input is not known.
+"""Connectionist temporal classification: a loss for label sequences whose alignment with the input is unknown.
 
 A. Graves, S. Fernandez, F. Gomez, J. Schmidhuber, "Connectionist Temporal Classification: Labelling Unsegmented Sequence
 Data with Recurrent Neural Networks" (ICML 2006). The sum over alignments is a recursion over time through the states of a
@@ -21,17 +21,17 @@ from genesis.ops.views import permute_value, reshape_value
 
 
 class _Lattice(NamedTuple):
-    """The states of sequences, and what each says at each time."""
+    """The states of each sequence, and each state's log-probability at each time."""
 
     labels: np.ndarray  # (n, states)
     emitted: np.ndarray  # (n, time, states)
-    skips: np.ndarray  # (n, states): 0 where the blank before a state may be passed over, else -inf
+    skips: np.ndarray  # (n, states): 0 where the blank before a state may be skipped, else -inf
     input_lengths: np.ndarray
     target_lengths: np.ndarray
 
 
 def _lattice(node: Node, log_probs: np.ndarray, targets: np.ndarray, *lengths: np.ndarray) -> _Lattice:
-    """Of batches behind any leading axes, as one batch; concatenated targets are parted."""
+    """Leading axes are merged into one batch; concatenated targets are split."""
     blank, (time, classes) = node.attrs["blank"], log_probs.shape[-2:]
     x = log_probs.reshape(-1, time, classes).astype(np.float64)
     input_lengths, target_lengths = (np.asarray(a, np.int64).reshape(-1) for a in lengths)
@@ -63,7 +63,7 @@ def _added(*terms: np.ndarray) -> np.ndarray:
 
 
 def _later(x: np.ndarray, steps: int) -> np.ndarray:
-    """From `steps` states before."""
+    """`x` moved `steps` states later."""
     moved = np.full_like(x, -np.inf)
     moved[:, steps:] = x[:, : x.shape[1] - steps]
     return moved
@@ -76,7 +76,7 @@ def _ends(lattice: _Lattice) -> np.ndarray:
 
 
 def _forward(lattice: _Lattice) -> tuple[np.ndarray, np.ndarray]:
-    """(losses, the logarithms of what leads to each state, by time: its own emission counts)."""
+    """(losses, log-probabilities of all prefixes that end in each state at each time, its own emission included)."""
     n, time, states = lattice.emitted.shape
     leads = np.full((time, n, states), -np.inf)
     found = np.where(np.arange(states) == 0, 0, -np.inf) + np.zeros((n, 1))  # before the first step: the first blank

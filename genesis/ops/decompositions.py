@@ -28,7 +28,7 @@ from genesis.ops.views import diagonal_value, reshape_value, slice_value
 
 
 def _over_gaps(x: Value, values: Value) -> Value:
-    """x_ij / (w_j - w_i); 0 on the diagonal, and where both are 0: what does not depend on the choice of vectors."""
+    """x_ij / (w_j - w_i); 0 on the diagonal and where both are 0, which is independent of the choice of vectors."""
     positions = iota(values.graph, values.shape[-1])
     same = _column(positions) == positions
     gaps = _row(values) - _column(values)
@@ -57,7 +57,7 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
     (q, r), (gq, gr) = factors(y, shapes), factors(g, shapes)
     axis = a.ndim - 1
     wide = slice_value(a, axis, m, None) if n > m else None
-    if wide is not None:  # what stands right of the square part is Q times what stands there in R
+    if wide is not None:  # A's columns right of the square part are Q times R's
         beyond, gr = slice_value(gr, axis, m, None), slice_value(gr, axis, 0, m)
         r = slice_value(r, axis, 0, m)
         gq = gq + matmul(wide, adjoint(beyond))
@@ -121,7 +121,7 @@ primitive("eigh", "host", grad=_eigh_grad, contiguous=True, fault=failing(EIGENV
 def eigh(A: Value, UPLO: str = "L") -> Eigen:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns.
 
-    Only the triangle `UPLO`, "L" or "U", is read. The gradient by the vectors counts on eigenvalues that differ.
+    Only the triangle `UPLO`, "L" or "U", is read. The gradient by the vectors requires distinct eigenvalues.
 
     >>> genesis.linalg.eigh(genesis.tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
     tensor([1., 3.])
@@ -133,7 +133,7 @@ def eigh(A: Value, UPLO: str = "L") -> Eigen:
 
 
 def _values(name: str, x: Value, count: int, like: Value, **attrs: Any) -> Value:
-    """The values of a decomposition of the matrices `x` without its vectors, for which LAPACK takes half the time."""
+    """A decomposition's values without its vectors: half of LAPACK's time."""
     values = x.graph.add(name, (x,), (*x.shape[:-2], count), x.dtype, {"dim": x.ndim - 2, **attrs})
     return cast(real_value(values), like.dtype.real)
 
@@ -178,7 +178,7 @@ primitive("eig", "host", grad=_eig_grad, reference=lambda node, a: packed(np.lin
 def eig(A: Value) -> Eigen:
     """(eigenvalues, eigenvectors), complex, of matrices (.., n, n), in no order; vectors are columns of length 1.
 
-    The gradient counts on eigenvalues that differ, and a function that does not depend on the vectors' phases.
+    The gradient requires distinct eigenvalues and a function that does not depend on the vectors' phases.
 
     >>> genesis.linalg.eig(genesis.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
     tensor([1., 1.])
@@ -213,7 +213,7 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     by_u, by_v = matmul(adjoint(u), gu), matmul(vh, adjoint(gvh))
     inner = _over_gaps(by_u - adjoint(by_u), s * s) * along + across * _over_gaps(by_v - adjoint(by_v), s * s)
     inner = inner + diag_embed(gs)
-    if a.dtype.is_complex:  # phases of a pair of vectors turn together
+    if a.dtype.is_complex:  # the phases of a pair of vectors rotate together
         turn = imag_value(diagonal_value(by_u, 0, -2, -1))
         phase = turn / where(turn == 0, 1, s)
         inner = inner + diag_embed(complex_value(phase * 0, phase))
@@ -240,9 +240,9 @@ def svd_value(A: Value, full: bool) -> list[Value]:
 @composite("linalg_svd", method=False, aliases=("linalg.svd",), public=False, takes_complex=True)
 def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """(U, S, Vh) of matrices (.., m, n): `A` is U @ diag(S) @ Vh, S descending. Without `full_matrices`, min(m, n) vectors.
-    LAPACK is asked in one way, whatever `driver` says.
+    `driver` is ignored.
 
-    The gradient by the vectors counts on singular values that differ.
+    The gradient by the vectors requires distinct singular values.
     """
     return SVD(*svd_value(A, full_matrices))
 
@@ -256,7 +256,7 @@ def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Transposed:
 
 @composite("svdvals", method=False, namespace="linalg", takes_complex=True)
 def svdvals(A: Value, *, driver: str | None = None) -> Value:
-    """The singular values of matrices (.., m, n), descending, whatever `driver` says.
+    """The singular values of matrices (.., m, n), descending; `driver` is ignored.
 
     >>> genesis.linalg.svdvals(genesis.tensor([[3.0, 0.0], [0.0, -4.0]]))
     tensor([4., 3.])

@@ -21,7 +21,7 @@ from genesis.ops.views import diagonal_value
 def triangular_value(a: Value, b: Value, upper: bool, unit: bool = False, whole: bool = False) -> Value:
     """T^-1 b for a triangle T of `a`, with ones on its diagonal if `unit`; the leading extents are equal.
 
-    `whole`: `a` is that triangle, and gradients are those of a^-1 b, by the zeros beside it too.
+    `whole`: `a` is that triangle, and gradients are those of a^-1 b, also by its zeros.
     """
     attrs = {"dim": a.ndim - 2, "upper": upper, "unit": unit, "whole": whole}
     return a.graph.add("solve_triangular", (a, b), b.shape, b.dtype, attrs)
@@ -91,7 +91,7 @@ def _cholesky_grad(g: Value, y: Value, a: Value) -> Value:
 
 
 def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
-    """Matrix by matrix only where one of them is not positive definite, and that is to be told rather than raised."""
+    """Goes matrix by matrix only if one is not positive definite and `info` must say so instead of an error."""
     lead = a.shape[:-2]
     try:
         return packed([*lapack("cholesky_lo", a), np.zeros(lead, a.dtype)], len(lead))
@@ -111,8 +111,8 @@ primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_refere
 def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite.
 
-    Else it is the order of the first leading minor that is not, and L what was found so far. With `check_errors` this raises
-    LinAlgError, when it is computed.
+    Otherwise it is the order of the first leading minor that is not, and L is incomplete. With `check_errors` this raises
+    LinAlgError when evaluated.
 
     >>> genesis.linalg.cholesky_ex(genesis.tensor([[1.0, 2.0], [2.0, 1.0]])).info.item()
     2
@@ -126,7 +126,7 @@ def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) ->
 def cholesky(A: Value, upper: bool = False) -> Value:
     """The lower triangular L with L @ L.mH = `A`, Hermitian and positive definite (.., n, n); with `upper`, its adjoint.
 
-    Raises LinAlgError, when it is computed, for a matrix that is not positive definite.
+    Raises LinAlgError, when evaluated, for a matrix that is not positive definite.
 
     >>> genesis.linalg.cholesky(genesis.tensor([[4.0, 2.0], [2.0, 5.0]]))
     tensor([[2., 0.],
@@ -139,7 +139,7 @@ def cholesky(A: Value, upper: bool = False) -> Value:
 def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
     """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L).
 
-    One triangle of `L` is read; gradients are by both, as PyTorch's: the derivatives of X by any L.
+    One triangle of `L` is read. As in PyTorch, both triangles get gradients.
     """
     first, second = promoted(B, L)
     factor = matrices("cholesky_solve", second, square=True)

@@ -14,7 +14,7 @@ from genesis.ops.registry import PRIMITIVES, cast
 
 
 class NotDifferentiableError(RuntimeError):
-    """A gradient was asked of an operation that has none."""
+    """A gradient was requested of an operation that has none."""
 
 
 class _Result(Value):
@@ -40,11 +40,11 @@ def derive(
     Args:
         nodes: the source's nodes; those to walk are marked `differentiable`.
         cotangents: positions in `nodes` -> their cotangents in `graph`.
-        graph: where gradient nodes go (it may hold the source too).
+        graph: gradient nodes are added to it (it may hold the source too).
         value_of: maps a position in `nodes` to its Value in `graph`.
-        wanted: positions whose cotangent to report besides the ends of the walk, variables and inputs.
+        wanted: further positions to report, besides the ends of the walk: variables and inputs.
         above: the walk stops here, at a hook or custom Function, and takes only positions above.
-        released: positions whose rules must not read anything; the walk stops at the first that does.
+        released: positions whose saved values are gone; the walk stops at the first whose rule reads one.
 
     Returns:
         (position -> cotangent of the ends, position -> partial cotangent of the positions not walked,
@@ -86,7 +86,7 @@ def derive(
 
 
 def _needed(graph: Graph, start: int, ends: Sequence[int]) -> set[int]:
-    """`ends`, and the nodes from `start` on that they depend on. (A rule may add more nodes than are needed.)"""
+    """`ends`, and the nodes from `start` on that they depend on. (A rule may add unneeded nodes.)"""
     needed = set(ends)
     for index in range(len(graph) - 1, start - 1, -1):
         if index in needed:

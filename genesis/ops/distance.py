@@ -1,4 +1,4 @@
-"""Distances, and the losses that compare by them or by their sign."""
+"""Distances, and the losses that compare distances or signs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from genesis.ops.size_average import takes_size_average
 # ---- distances ----
 @composite("cosine_similarity", 2, method=False, autocast="float32", namespace="nn.functional")
 def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
-    """x1 . x2 / (|x1| |x2|) along `dim`, where norms count as `eps` at least.
+    """x1 . x2 / (|x1| |x2|) along `dim`, where norms are at least `eps`.
 
     >>> genesis.cosine_similarity(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]))
     tensor([0.9600])
@@ -64,7 +64,7 @@ def huber_loss(
 ) -> Value:
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964).
 
-    `weight`, of the input's shape, is a factor of each; their number counts in the mean, not their weights.
+    `weight`, of the input's shape, scales each loss; the mean divides by their number, not by the weights.
     """
     if delta <= 0:
         raise ValueError(f"huber_loss: delta is {delta}; want it above 0")
@@ -82,9 +82,9 @@ def huber_loss(
 @composite("kl_div", 2, method=False, autocast="float32", namespace="nn.functional")
 @takes_size_average()
 def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
-    """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too.
+    """target * (log(target) - input) for log-probabilities `input`; with `log_target` the target has logarithms too.
 
-    `reduction` may be "batchmean" as well: the sum over the first extent.
+    `reduction` may also be "batchmean": the sum divided by the first extent.
     """
     x, t = promoted(input, target)
     wide, goal = widened(x), widened(t)
@@ -101,7 +101,7 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 @composite("binary_cross_entropy", 2, method=False, namespace="nn.functional")
 @takes_size_average()
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
-    """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
+    """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x; logarithms are clamped at -100."""
     if input.shape != target.shape:
         raise ValueError(f"binary_cross_entropy: input {input.shape} and target {target.shape}; want one shape")
     _check_floats("binary_cross_entropy", input, target)
@@ -127,7 +127,7 @@ def _bounded_log(x: Value) -> Value:
 def binary_cross_entropy_with_logits(
     input: Value, target: Value, weight: Value | None = None, reduction: str = "mean", pos_weight: Value | None = None
 ) -> Value:
-    """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` is a factor of the first term."""
+    """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` scales the first term."""
     if input.shape != target.shape:
         raise ValueError(f"binary_cross_entropy_with_logits: input {input.shape} and target {target.shape}; want one shape")
     _check_floats("binary_cross_entropy_with_logits", input, target)
@@ -184,7 +184,7 @@ def triplet_margin_loss(
 ) -> Value:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
 
-    With `swap`, the negative's distance from the positive counts where it is less. Raises ValueError for a margin of 0 or less.
+    With `swap`, d(positive, negative) is used where it is less. Raises ValueError for a margin of 0 or less.
     """
     if margin <= 0:
         raise ValueError(f"triplet_margin_loss: margin must be greater than 0, got {margin}")

@@ -107,7 +107,7 @@ def _direction(x: Value) -> Value:
 
 @composite("sgn", in_place=True, takes_complex=True)
 def sgn(input: Value) -> Value:
-    """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
+    """`sign`, also for complex numbers: modulus 1 and the same angle, and 0 for 0."""
     if not input.dtype.is_complex:
         return sign(input)
     size = abs(input)
@@ -115,7 +115,7 @@ def sgn(input: Value) -> Value:
 
 
 def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Value | float:
-    """`alpha * y`, in the dtype that it has in common with `x`."""
+    """`alpha * y`, in the dtype to which it promotes with `x`."""
     return promoted(x, y)[1] * alpha if isinstance(alpha, Value) or alpha != 1 else y
 
 
@@ -164,7 +164,7 @@ def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> tuple[Value | None, ...
 
 
 def _power_reference(x: np.ndarray, p: np.ndarray) -> np.ndarray | np.generic:
-    """Of integers, negative powers are 0, except those of 1 and -1."""
+    """Negative powers of integers are 0, except those of 1 and -1."""
     if np.result_type(x, p).kind not in "iu":
         return np.power(x, p)
     below = np.asarray(p) < 0
@@ -275,7 +275,7 @@ erfc = unary(
     doc="1 - erf(x), without cancellation.", namespace="special",
 )
 def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
-    """SciPy's takes no complex numbers."""
+    """SciPy's `expit` has no complex numbers."""
     found: np.ndarray = 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else from_scipy("expit")(x)
     return found
 
@@ -345,9 +345,9 @@ logical_not = formula("logical_not", lambda input: bitwise_not(cast(input, bool_
 # ---- clamping ----
 @composite("clamp", 3, ref=np.clip, aliases=("clip",), in_place=True, elements=("min", "max"))
 def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> Value:
-    """`input` held within [min, max]; the gradient passes where it is within, bounds included.
+    """`input` clamped to [min, max]; the gradient passes inside, bounds included.
 
-    The bounds are numbers, or tensors that broadcast with `input`; one that is NaN makes NaN. Raises ValueError if neither
+    The bounds are numbers, or tensors that broadcast with `input`; a NaN bound gives NaN. Raises ValueError if neither
     is given.
 
     >>> genesis.clamp(genesis.tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
@@ -366,7 +366,7 @@ def _bounded(input: Value, bound: Value, lower: bool) -> Value:
     x, b = broadcast("clamp", x, b)
     beyond = x < b if lower else x > b
     if b.dtype.category > 1 and (known is None or known != known):
-        beyond = beyond | (b != b)  # a bound that is NaN wins
+        beyond = beyond | (b != b)  # a NaN bound wins
     return where(beyond, b, x)
 
 

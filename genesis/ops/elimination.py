@@ -1,7 +1,7 @@
-"""Gaussian elimination: A = P @ L @ U, by LAPACK (getrf), and systems that are solved by it.
+"""Gaussian elimination: A = P @ L @ U, by LAPACK (getrf), and solving with it.
 
-Both triangles lie in one matrix: U on and above the diagonal, L below, its ones left out. Pivots, counted from 1, are the
-rows that each row was exchanged with, in turn.
+Both triangles share one matrix: U on and above the diagonal, L below without its ones. Pivots, counted from 1, are the
+rows that each row was exchanged with, in order.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
 
-# ---- the permutation that pivots stand for ----
+# ---- the permutation that the pivots describe ----
 def _permutation(pivots: Value, rows: int, inverse: bool = False) -> Value:
-    """The rows of A in the order in which P.T @ A has them (inverse: those of A in the order of P @ A)."""
+    """The row order of P.T @ A (`inverse`: of P @ A)."""
     attrs = {"dim": pivots.ndim - 1, "inverse": inverse}
     return pivots.graph.add("permutation", (pivots,), (*pivots.shape[:-1], rows), int64, attrs)
 
 
 def _permutation_reference(node: Node, pivots: np.ndarray) -> np.ndarray:
-    pivots = pivots.real  # beside complex factors they lie as complex numbers
+    pivots = pivots.real  # packed with complex factors they are complex numbers
     if ((pivots < 1) | (pivots > node.shape[-1])).any():
         raise IndexError(f"pivots of {node.shape[-1]} rows must be 1 to {node.shape[-1]}, got {pivots.min()} to {pivots.max()}")
     order = np.broadcast_to(np.arange(node.shape[-1]), node.shape).copy()
@@ -60,7 +60,7 @@ def _shapes(a: Value) -> list[Shape]:
 
 
 def _in_order(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Elimination without pivots."""
+    """Elimination without pivoting."""
     lu, steps = a.copy(), min(a.shape[-2:])
     for i in range(steps):
         lu[..., i + 1 :, i] /= lu[..., i, i, None]
@@ -89,7 +89,7 @@ def _reference(node: Node, a: np.ndarray) -> np.ndarray:
 
 
 def _grad(g: Value, y: Value, a: Value) -> Value:
-    """By the equations of a square matrix for as many rows and columns; what is right of or below them follows."""
+    """The gradient of the leading square part; the columns right of it, or the rows below, follow from it."""
     (lu, pivots, _), (to_lu, _, _) = factors(y, _shapes(a)), factors(g, _shapes(a))
     k, row, column = min(a.shape[-2:]), a.ndim - 2, a.ndim - 1
     right, below = a.shape[-1] > k, a.shape[-2] > k
@@ -100,7 +100,7 @@ def _grad(g: Value, y: Value, a: Value) -> Value:
     inner = inner + triu(_difference(to_upper, swapped(upper), swapped(lower), to_lower, k, below))
 
     def over(x: Value) -> Value:
-        """x @ U^-T, of the square part of U."""
+        """x @ U^-T, for the square part of U."""
         return swapped(triangular_value(head, swapped(x), True))
 
     rows = cat([over(inner), slice_value(to_upper, column, k, None)], column) if right else over(inner)
@@ -133,7 +133,7 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
     """(LU, pivots, info) of matrices (.., m, n): both factors in one matrix, min(m, n) pivots, int32, counted from 1.
 
     `info` (..), int32, is 0, or the first element of the diagonal of U that is zero; with `check_errors` this raises
-    LinAlgError, when it is computed. Without `pivot` no rows are exchanged.
+    LinAlgError when evaluated. Without `pivot` no rows are exchanged.
 
     >>> genesis.linalg.lu_factor_ex(genesis.tensor([[1.0, 2.0], [2.0, 8.0]]))
     genesis.return_types.linalg_lu_factor_ex(
@@ -149,7 +149,7 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
 
 @composite("lu_factor", method=False, namespace="linalg", takes_complex=True)
 def lu_factor(A: Value, *, pivot: bool = True) -> Factored:
-    """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when it is computed, where the diagonal of U has a zero."""
+    """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when evaluated, if the diagonal of U has a zero."""
     return Factored(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
 
@@ -161,9 +161,9 @@ def lu(A: Value, pivot: bool = True, get_infos: bool = False) -> Factored | Fact
 
 @composite("lu_unpack", method=False, takes_complex=True)
 def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True) -> PLU:
-    """(P, L, U) of what `lu_factor` gives: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n).
+    """(P, L, U) of `lu_factor`'s result: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n).
 
-    P is empty without `unpack_pivots`, L and U are without `unpack_data`.
+    Without `unpack_pivots` P is empty, without `unpack_data` L and U are.
     """
     none = slice_value(reshape_value(LU_data, (numel(LU_data.shape),)), 0, 0, 0)
     order = none
@@ -194,7 +194,7 @@ def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
 # ---- equations ----
 @composite("linalg_lu_solve", (0, 2), method=False, aliases=("linalg.lu_solve",), public=False, takes_complex=True)
 def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False) -> Value:
-    """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of.
+    """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` factored into `LU` and `pivots`.
 
     Without `left`, X @ A = `B` (.., k, n); with `adjoint`, A.mH instead of A. Raises ValueError for other shapes; a zero
     on the diagonal of U gives infinities or NaN.
@@ -226,13 +226,13 @@ def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, ad
 
 @composite("lu_solve", (0, 1), takes_complex=True)
 def lu_solve(b: Value, LU_data: Value, LU_pivots: Value) -> Value:
-    """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
+    """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` factored into `LU_data` and `LU_pivots`."""
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
 @composite("solve_ex", 2, method=False, namespace="linalg", takes_complex=True)
 def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = False) -> Solved:
-    """(result, info) as `solve`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the result."""
+    """(result, info) as `solve`; a singular matrix sets `info`, as in `lu_factor_ex`, and gives infinities."""
     first, second = promoted(A, B)
     a, b = matrices("solve_ex", first, square=True), widened(second)
     data, pivots, info = lu_factor_ex(a, check_errors=check_errors)
@@ -244,7 +244,7 @@ def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = Fals
 
 @composite("inv_ex", method=False, namespace="linalg", takes_complex=True)
 def inv_ex(A: Value, *, check_errors: bool = False) -> Inverse:
-    """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse.
+    """(inverse, info) as `inv`; a singular matrix sets `info`, as in `lu_factor_ex`, and gives infinities.
 
     >>> genesis.linalg.inv_ex(genesis.ones(2, 2)).info.item()
     2

@@ -1,6 +1,6 @@
-"""Examples of rows whose docstrings have none, so that rows stay tables.
+"""Examples for rows whose docstrings have none.
 
-`examples.txt` has for each a name, its session and an empty line.
+Each entry of `examples.txt` is a name, a Python session and an empty line.
 """
 
 from __future__ import annotations

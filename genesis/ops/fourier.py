@@ -1,11 +1,11 @@
 """Fourier transforms: three primitives, and the family of functions made of them.
 
-`fft_complex` goes from complex numbers to complex ones, `fft_from_real` from real numbers to the half of their
-spectrum that is not the conjugate of the other, `fft_to_real` back. Each is linear and its gradient is another of them, so a
-derivative of any order is one call a transform. Their attributes are axes, counted from the end, the direction, and the
-`scale`: 0 for none, 1 for 1/sqrt(n), 2 for 1/n.
+`fft_complex` maps complex to complex, `fft_from_real` real numbers to half a spectrum (the other half is its conjugate), and
+`fft_to_real` back. Each is linear and its gradient is another of them, so a derivative of any order is one call per
+transform. Their attributes are the axes, counted from the end, the direction, and the `scale`: 0 for none, 1 for 1/sqrt(n), 2
+for 1/n.
 
-On the CPU a kernel computes them where extents are products of small primes (`codegen.cpu.fourier`), elsewhere SciPy.
+On the CPU a kernel computes extents that are products of small primes (`codegen.cpu.fourier`); SciPy computes the rest.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from genesis.ops.window import pad_value
 Sizes = int | Sequence[int] | None
 
 
-# ---- what the host computes ----
+# ---- host operations ----
 def _row(name: str, grad: Gradient, compute: Callable[[np.ndarray, np.ndarray, Sequence[int], bool, int], None]) -> None:
-    """The primitive of a function of `ops.pocketfft`."""
+    """A primitive that calls a function of `ops.pocketfft`."""
     def into(node: Node, out: np.ndarray, x: np.ndarray) -> None:
         if x.size:
             compute(out, x, node.attrs["axes"], node.attrs["forward"], node.attrs["scale"])
@@ -50,7 +50,7 @@ def transformed(x: Value, axes: tuple[int, ...], forward: bool, scale: int) -> V
 
 
 def spectrum(x: Value, axes: tuple[int, ...], forward: bool, scale: int) -> Value:
-    """The spectrum of a real value, of the last axis the first half."""
+    """The spectrum of a real value: the first half of the last axis."""
     attrs = {"axes": axes, "forward": forward, "scale": scale}
     shape = _with_extent(x.shape, axes[-1], x.shape[axes[-1]] // 2 + 1)
     return x.graph.add("fft_from_real", (x,), shape, x.dtype.complex, attrs)
@@ -68,7 +68,7 @@ def _with_extent(shape: Shape, axis: int, extent: int) -> Shape:
 
 
 def _weighted(x: Value, axis: int, extent: int, inner: float) -> Value:
-    """The half of a spectrum with the points times `inner` that stand for two of the `extent` points of the whole one."""
+    """Half a spectrum; points that represent two of the whole one's `extent` points are multiplied by `inner`."""
     at = axis % x.ndim
     position = iota(x.graph, x.shape[at])
     weight = where((position == 0) | (position * 2 == extent), 1.0, inner)
@@ -99,14 +99,14 @@ _row("fft_to_real", _to_real_grad, pocketfft.to_real)
 
 # ---- arguments ----
 def _scale(name: str, norm: str | None, forward: bool) -> int:
-    """How a transform is scaled: without `norm` only the inverse is."""
+    """The scale of a transform: without `norm` only the inverse is scaled."""
     if norm not in (None, "backward", "ortho", "forward"):
         raise ArgumentError(f'{name}: norm is {norm!r}; want None, "backward", "ortho" or "forward"')
     return 1 if norm == "ortho" else 2 * ((norm == "forward") is forward)
 
 
 def _axes(name: str, x: Value, s: Sizes, dim: Sizes) -> tuple[tuple[int, ...], list[int | None]]:
-    """The axes, counted from the end, and the extents that are asked for along them (None: as they are)."""
+    """The axes, counted from the end, and the requested extents along them (None: unchanged)."""
     sizes = None if s is None else [s] if isinstance(s, int) else list(s)
     if dim is None:
         listed = list(range(x.ndim - len(sizes), x.ndim)) if sizes is not None else list(range(x.ndim))
@@ -135,7 +135,7 @@ def _resized(name: str, x: Value, axes: Sequence[int], extents: Sequence[int | N
 
 
 def transformable(name: str, x: Value) -> Value:
-    """`x` in a dtype that has transforms. Raises TypeError for floats of 16 bits and complex numbers of such."""
+    """`x` in a dtype that has transforms. Raises TypeError for 16-bit floats and complex32."""
     dtype = floating_dtype(x.dtype)
     if dtype.compute is not dtype:
         raise ArgumentTypeError(

@@ -1,6 +1,6 @@
-"""Matrices that need not be definite, by LAPACK: symmetric ones as L @ D @ L.T (sytrf), Hermitian ones as L @ D @ L.H (hetrf).
+"""Indefinite matrices, by LAPACK: symmetric ones are L @ D @ L.T (sytrf), Hermitian ones L @ D @ L.H (hetrf).
 
-Both factors lie in the lower triangle of one matrix, blocks of 1 and 2 rows of D on its diagonal. Above are zeros.
+Both factors share the lower triangle of one matrix; D's blocks of 1 and 2 rows are on its diagonal. The rest is zero.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ primitive("ldl_factor_ex", "host", reference=_factor_reference)
 
 @composite("ldl_factor_ex", method=False, namespace="linalg", takes_complex=True)
 def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = False) -> IndefiniteInfo:
-    """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones, of which the lower triangle is read; no gradient.
+    """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones. Only the lower triangle is read. No gradient.
 
     `pivots`, int32, are LAPACK's: negative ones belong to blocks of two rows. `info` (..), int32, is 0, or the index of the
-    first block of D that is zero; with `check_errors` this raises LinAlgError, when it is computed.
+    first block of D that is zero; with `check_errors` this raises LinAlgError when evaluated.
 
     >>> genesis.linalg.ldl_factor_ex(genesis.tensor([[2.0, 0.0], [1.0, -4.0]])).info.item()
     0
@@ -54,13 +54,13 @@ def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = Fal
 
 @composite("ldl_factor", method=False, namespace="linalg", takes_complex=True)
 def ldl_factor(A: Value, *, hermitian: bool = False) -> Indefinite:
-    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
+    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when evaluated, if a block of D is zero."""
     return Indefinite(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2])
 
 
 # ---- equations ----
 def _hermitian(x: Value, asked: bool) -> bool:
-    """Whether matrices are taken for Hermitian ones; of real numbers that is to be symmetric."""
+    """Whether matrices count as Hermitian; real ones are then symmetric."""
     return asked and x.dtype.is_complex
 
 
@@ -69,7 +69,7 @@ def _solve_value(data: Value, pivots: Value, b: Value, hermitian: bool) -> Value
 
 
 def _solve_grad(g: Value, x: Value, data: Value, pivots: Value, b: Value) -> tuple[None, None, Value]:
-    """A^-H g, which is A^-1 g of Hermitian matrices."""
+    """A^-H g, which equals A^-1 g for Hermitian matrices."""
     if x.node.attrs["hermitian"]:
         return None, None, _solve_value(data, pivots, g, True)
     return None, None, conjugate(_solve_value(data, pivots, conjugate(g), False))
@@ -88,9 +88,10 @@ primitive("ldl_solve", "host", reference=_solve_reference, grad=_solve_grad)
 
 @composite("ldl_solve", (0, 2), method=False, namespace="linalg", takes_complex=True)
 def ldl_solve(LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) -> Value:
-    """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, as `hermitian`, made `LD` and `pivots` of.
+    """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, with the same `hermitian`, factored into `LD`
+    and `pivots`.
 
-    The gradient is that by `B` alone. Raises ValueError for other shapes.
+    Only `B` gets a gradient. Raises ValueError for other shapes.
 
     >>> LD, pivots = genesis.linalg.ldl_factor(genesis.tensor([[0.0, 0.0], [2.0, 0.0]]))
     >>> genesis.linalg.ldl_solve(LD, pivots, genesis.tensor([[2.0], [4.0]]))

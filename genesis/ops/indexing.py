@@ -1,7 +1,7 @@
 """Reading and writing at computed positions: gather, scatter, index_select, and NumPy-style indexing by tensors.
 
-Indices are data: they are checked inside the kernel by `check_index`, which never lets a bad one reach memory and makes
-the flush raise IndexError at the user's line.
+Indices are data. The kernel checks them (`check_index`): a bad one never reaches memory, and the flush raises IndexError at
+the user's line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ primitive("check_index", "elementwise", reference=_check_reference, fault=_out_o
 
 
 def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Value:
-    """`index` counted from the front and known to lie in [0, extent); `wrap` admits negative ones."""
+    """`index`, checked to be in [0, extent); with `wrap` negative ones count from the end."""
     if index.dtype.category != 1:
         raise IndexTypeError(f"{name}: indices must be integers, got {index.dtype.name}")
     if extent == 0 and numel(index.shape):
@@ -63,7 +63,7 @@ primitive(
 
 def scatter_value(base: Value, index: Value, source: Value, dim: int, mode: str) -> Value:
     """`base` with `source` set or added at `index` along `dim`; index is in range already."""
-    if mode == "add" and base.dtype.compute is not base.dtype:  # a sum of 16-bit numbers is rounded once, at its end
+    if mode == "add" and base.dtype.compute is not base.dtype:  # 16-bit sums are rounded once, at the end
         return cast(scatter_value(widened(base), index, widened(source), dim, mode), base.dtype)
     attrs = {"dim": dim, "mode": mode}
     return base.graph.add("scatter", (base, index, source), base.shape, base.dtype, attrs)
@@ -107,7 +107,7 @@ def _checked(name: str, input: Value, dim: int, index: Value) -> tuple[int, Valu
 
 
 def _with_axis(x: Value) -> Value:
-    """A number as a row of one."""
+    """A 0-d value as a vector of one."""
     return x if x.ndim else reshape_value(x, (1,))
 
 
@@ -119,15 +119,15 @@ def _with_axes(input: Value, dim: int, index: Value) -> tuple[Value, int, Value]
 def gather(input: Value, dim: int, index: Value) -> Value:
     """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others.
 
-    `index` is an integer tensor with the rank of `input`, no longer than it along other axes; its shape is the result's.
-    Raises ValueError for other shapes and, when it is computed, IndexError for an index that is negative or too large.
+    `index` is an integer tensor with the rank of `input`, no longer than it along other axes; the result has its shape.
+    Raises ValueError for other shapes and, when evaluated, IndexError for an index that is negative or too large.
 
     >>> x = genesis.tensor([[1, 2], [3, 4]])
     >>> genesis.gather(x, 1, genesis.tensor([[0, 0], [1, 0]]))
     tensor([[1, 1],
             [4, 3]])
     """
-    if not numel(index.shape):  # of any number of axes
+    if not numel(index.shape):  # its number of axes does not matter
         return expand(input.graph.constant(0, input.dtype), index.shape)
     axis, checked = _checked("gather", *_with_axes(input, dim, index))
     elements = gather_value(_with_axis(input), checked, axis)
@@ -135,7 +135,7 @@ def gather(input: Value, dim: int, index: Value) -> Value:
 
 
 def scattered(name: str, input: Value, dim: int, index: Value, src: Value | float) -> tuple[int, Value, Value]:
-    """The axis, the index and the part of `src` that it is for, checked."""
+    """The axis, the index and the part of `src` that it covers, checked."""
     axis, index = _checked(name, *_with_axes(input, dim, index))
     if isinstance(src, Value) and not src.is_scalar:
         src = _with_axis(src)
@@ -160,8 +160,8 @@ def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float
 def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     """`input` with `src[i]` added at `index[i]` along `dim`.
 
-    `index` and `src` have the rank of `input`, `src` its dtype (or it is a number), and the shape of `index` is what is added
-    of `src`. Raises as `gather`, and TypeError where the dtypes differ.
+    `index` and `src` have the rank of `input`, `src` its dtype (or it is a number). Only the part of `src` that
+    the shape of `index` covers is added. Raises as `gather`, and TypeError where the dtypes differ.
 
     >>> genesis.scatter_add(genesis.zeros(3), 0, genesis.tensor([0, 2, 2]), genesis.tensor([1.0, 2.0, 3.0]))
     tensor([1., 0., 5.])
@@ -173,8 +173,8 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
 def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | None = None) -> Value:
     """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one element the last wins.
 
-    With `reduce` "add" it is added, with "multiply" multiplied. Arguments and errors as those of `scatter_add`; ValueError
-    for another `reduce`, for which `scatter_reduce` is there.
+    With `reduce` "add" it is added, with "multiply" multiplied; other values raise ValueError (see `scatter_reduce`). Arguments
+    and errors are otherwise those of `scatter_add`.
 
     >>> genesis.scatter(genesis.zeros(3), 0, genesis.tensor([0, 2]), genesis.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
@@ -194,7 +194,7 @@ def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | N
 def index_select(input: Value, dim: int, index: Value) -> Value:
     """The slices of `input` at the positions `index` (1-d) along `dim`.
 
-    Raises ValueError for an `index` of more axes and, when it is computed, IndexError for one that is negative or too large.
+    Raises ValueError for an `index` of more axes and, when evaluated, IndexError for one that is negative or too large.
 
     >>> genesis.index_select(genesis.tensor([[1, 2], [3, 4]]), 1, genesis.tensor([1, 1, 0]))
     tensor([[2, 2, 1],
@@ -215,7 +215,7 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
 def embedding(input: Value, weight: Value) -> Value:
     """The rows of `weight` (entries, width) at the positions `input` (any shape).
 
-    Raises ValueError for a `weight` of another rank and, when it is computed, IndexError for a position out of range.
+    Raises ValueError for a `weight` of another rank and, when evaluated, IndexError for a position out of range.
 
     >>> genesis.nn.functional.embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.],
@@ -232,9 +232,9 @@ def embedding(input: Value, weight: Value) -> Value:
 def _linear_index(
     input: Value, axes: Sequence[int], indices: Sequence[Value], name: str, wrap: bool
 ) -> tuple[Value, Value, Shape, int, list[int]]:
-    """Indices on `axes` as one linear index into those axes merged: in their position if adjacent, else in front.
+    """Indices on `axes` as one linear index into those axes merged: at their position if adjacent, otherwise in front.
 
-    (input with them merged, the index as wide as its rows, the shape of the indices, the merged axis, the order of the axes).
+    (input with merged axes, the index expanded to its rows, the indices' shape, the merged axis, the order of the axes).
     """
     adjacent = list(axes) == list(range(axes[0], axes[0] + len(axes)))
     rest = [a for a in range(input.ndim) if a not in axes]
@@ -266,7 +266,8 @@ def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
 def index_put(
     input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, name: str, wrap: bool, *indices: Value
 ) -> Value:
-    """`input` with `values` written (or added) at `input[.., indices, ..]`; `name` stands in errors, `wrap` takes negatives."""
+    """`input` with `values` written (or added) at `input[.., indices, ..]`; errors use `name`; `wrap` allows negative
+    indices."""
     merged, linear, own, at, order = _linear_index(input, axes, indices, name, wrap)
     shape = (*merged.shape[:at], *own, *merged.shape[at + 1 :])
     if broadcast_shapes("index_put", values.shape, shape) != shape:

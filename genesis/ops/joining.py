@@ -30,8 +30,8 @@ primitive("cat", "cat", grad=_cat_grad, reference=lambda node, *arrays: np.conca
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors one after the other along `dim`.
 
-    They are promoted to one dtype and have equal extents along other axes; ones of shape (0,) are left out. Raises
-    ValueError for other shapes and for no tensors at all.
+    They promote to one dtype and have equal extents along other axes; tensors of shape (0,) are skipped. Raises
+    ValueError for other shapes and for an empty sequence.
 
     >>> genesis.cat([genesis.zeros(2), genesis.ones(1)])
     tensor([0., 0., 1.])
@@ -59,7 +59,7 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
 def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors of one shape along a new axis `dim`.
 
-    Raises ValueError where the shapes differ and for no tensors at all.
+    Raises ValueError if the shapes differ or the sequence is empty.
 
     >>> genesis.stack([genesis.tensor([1, 2]), genesis.tensor([3, 4])], dim=1)
     tensor([[1, 3],
@@ -76,10 +76,10 @@ def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
 
 @composite("roll", takes_complex=True)
 def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
-    """The elements moved by `shifts` along `dims`, those that leave at one end entering at the other.
+    """The elements shifted by `shifts` along `dims`; those that leave at one end enter at the other.
 
-    Without `dims`, along the flattened tensor. Raises ValueError unless there is one shift for each axis, IndexError for an
-    axis that is not there.
+    Without `dims`, along the flattened tensor. Raises ValueError unless there is one shift per axis, IndexError for an
+    axis out of range.
 
     >>> genesis.roll(genesis.tensor([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
@@ -107,7 +107,7 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
 
 # ---- side by side ----
 def ranked(shape: Shape, rank: int) -> Shape:
-    """`shape` with `rank` axes at least, as NumPy adds them: before a vector, behind a matrix that is to be a stack of some.
+    """`shape` with at least `rank` axes, added as NumPy does: in front of a vector, behind a matrix.
 
     >>> ranked((2,), 2), ranked((2,), 3), ranked((2, 3), 3)
     ((1, 2), (1, 2, 1), (2, 3, 1))
@@ -205,13 +205,13 @@ def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Va
     if r == 0:
         return slice_value(input, 0, 0, 0)
     found = [*choices(range(extent + (r - 1) * with_replacement), r)]
-    # a choice with repetition is one of more elements, without, each less its position
+    # with repetition: choose from more elements without it, then subtract each one's position
     columns = [[row[position] - position * with_replacement for row in found] for position in range(r)]
     return stack([_picked(input, column) for column in columns], 1)
 
 
 def _picked(x: Value, positions: Sequence[int]) -> Value:
-    """The elements of a vector at known positions: runs of neighbours are slices."""
+    """The elements of a vector at static positions: runs of neighbours are slices."""
     runs: list[list[int]] = []
     for position in positions:
         if runs and runs[-1][1] == position:
@@ -224,7 +224,7 @@ def _picked(x: Value, positions: Sequence[int]) -> Value:
 
 # ---- repeated ----
 def tiled(x: Value, counts: Sequence[int]) -> Value:
-    """Copies of `x` laid end to end, so many along each axis; there are `counts` for leading axes that it lacks."""
+    """Copies of `x` end to end, `counts` along each axis; further leading counts add axes."""
     extents = (1,) * (len(counts) - x.ndim) + x.shape
     split = reshape_value(x, tuple(e for extent in extents for e in (1, extent)))
     spread = expand(split, tuple(e for pair in zip(counts, extents, strict=True) for e in pair))
@@ -233,7 +233,7 @@ def tiled(x: Value, counts: Sequence[int]) -> Value:
 
 @composite("tile", 1, takes_complex=True)
 def tile(input: Value, *dims: int) -> Value:
-    """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer.
+    """Copies of `input` end to end, `dims` along each axis; fewer `dims` apply to the last axes.
 
     >>> genesis.tile(genesis.tensor([[1], [2]]), (2,))
     tensor([[1, 1],

@@ -1,7 +1,7 @@
-"""LAPACK over batches of matrices, by the loops that NumPy's functions are made of, in the dtype at hand.
+"""LAPACK over batches of matrices, by the loops below NumPy's functions, in the operands' dtype.
 
-NumPy's functions compute float32 in float64. These are the references; processors call LAPACK within programs (see
-`codegen/cpu/lapack`), so that Python computes what is empty, or another device's.
+NumPy's own functions compute float32 in float64. These are the references. CPU programs call LAPACK themselves (see
+`codegen/cpu/lapack`), so this runs only for empty operands and other devices.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _FAILURES = {
     "eigvalsh_lo": EIGENVALUES, "eigvalsh_up": EIGENVALUES, "svd_f": SINGULAR_VALUES, "svd_s": SINGULAR_VALUES,
     "svd": SINGULAR_VALUES,
 }
-_BLOCKED = 48  # the least matrices of a batch for which SciPy's blocked routines are quicker
+_BLOCKED = 48  # from this size on SciPy's blocked routines are faster for the matrices of a batch
 
 
 def failing(reason: str) -> Callable[[Node, int, int], Exception]:
-    """What is raised where LAPACK fails for a matrix: see `Primitive.fault`."""
+    """The exception for a matrix that LAPACK fails on: see `Primitive.fault`."""
     return lambda node, code, matrix: np.linalg.LinAlgError(reason)
 
 
 def lapack(name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The results of a loop over matrices, whose leading axes are equal.
+    """The results of a loop over matrices with equal leading axes.
 
-    Raises LinAlgError where LAPACK fails for any matrix.
+    Raises LinAlgError if LAPACK fails for any matrix.
     """
     wanted = arrays[0].dtype.char * len(arrays) + "->"
     kind = next(kind for kind in getattr(_LOOPS, name).types if kind.startswith(wanted))
@@ -41,9 +41,9 @@ def lapack(name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def orthogonal(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
-    """Q and R of matrices; with `complete`, of as many columns and rows as they have rows."""
+    """Q and R of matrices; with `complete`, Q is square."""
     (m, n), lead = a.shape[-2:], a.shape[:-2]
-    if not a.size or (min(m, n) < _BLOCKED and lead):  # NumPy has loops in float64 alone
+    if not a.size or (min(m, n) < _BLOCKED and lead):  # NumPy's loops are float64 only
         return tuple(np.linalg.qr(a, "complete" if complete else "reduced"))
     columns = m if complete else min(m, n)
     q, r = np.empty((*lead, m, columns), a.dtype), np.empty((*lead, columns, n), a.dtype)
@@ -60,7 +60,7 @@ def _looped(name: str, kind: str, arrays: Sequence[np.ndarray]) -> tuple[np.ndar
 
 @cache
 def _raising(name: str) -> Callable[[str, int], None]:
-    """What NumPy calls where a loop has failed."""
+    """NumPy calls it when a loop has failed."""
     def fail(error: str, flags: int) -> None:
         raise np.linalg.LinAlgError(_FAILURES[name])
 

@@ -1,6 +1,6 @@
-"""Layouts: the shape, strides and offset of a view, and what reshape, permute, slice and the like make of them.
+"""Layouts: a view's shape, strides and offset, and how reshape, permute, slice and others change them.
 
-Rules are pure arithmetic: they serve nodes of a graph and arrays that are already in memory alike.
+The rules are pure arithmetic: graph nodes and arrays in memory use the same ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, 
 
 
 class Layout(NamedTuple):
-    """Where the elements of a view lie: element (i, j, ..) is at offset + i*strides[0] + j*strides[1] + .."""
+    """A view's memory layout: element (i, j, ..) is at offset + i*strides[0] + j*strides[1] + .."""
 
     shape: Shape
     strides: Shape
@@ -41,12 +41,12 @@ def contiguous_layout(shape: Shape) -> Layout:
     return Layout(shape, contiguous_strides(shape), 0)
 
 
-# ---- layout rules: (layout, arguments) -> layout, or None where only a copy will do ----
+# ---- layout rules: (layout, arguments) -> layout, or None if a copy is needed ----
 def reshape_layout(at: Layout, *shape: Extents) -> Layout | None:
-    """The same elements in another shape, row by row; one extent may be -1 and follows from the others.
+    """The same elements in another shape, in row-major order; one extent may be -1 and follows from the others.
 
-    Where axes to be merged do not follow each other in memory, `reshape` copies. Raises ValueError for a shape of another
-    number of elements; `view` does so rather than copy.
+    If axes to be merged are not adjacent in memory, `reshape` copies and `view` raises ValueError. Both raise it for another
+    number of elements.
 
     >>> genesis.arange(6).reshape(2, -1)
     tensor([[0, 1, 2],
@@ -55,7 +55,7 @@ def reshape_layout(at: Layout, *shape: Extents) -> Layout | None:
     wanted = resolve_reshape("reshape", at.shape, _flat(shape))
     if numel(wanted) == 0 or at.is_contiguous:
         return Layout(wanted, contiguous_strides(wanted), at.offset)
-    runs: list[tuple[int, int]] = []  # extents and strides, axes that follow each other in memory merged
+    runs: list[tuple[int, int]] = []  # (extent, stride), axes adjacent in memory merged
     for extent, stride in zip(at.shape, at.strides, strict=True):
         if runs and runs[-1][1] == stride * extent:
             extent *= runs.pop()[0]
@@ -190,7 +190,7 @@ def flip_layout(at: Layout, *dims: Extents) -> Layout:
 def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None = None, step: int = 1) -> Layout:
     """`start:end:step` along `dim`, with Python's clamping.
 
-    Raises IndexError for an axis that is not there.
+    Raises IndexError for an axis out of range.
 
     >>> genesis.slice(genesis.arange(6), 0, 1, None, 2)
     tensor([1, 3, 5])
@@ -208,7 +208,7 @@ def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None
 def narrow_layout(at: Layout, dim: int, start: int, length: int) -> Layout:
     """`length` elements from `start` along `dim`.
 
-    Raises IndexError where they reach beyond the axis, TypeError for a start that is a truth value.
+    Raises IndexError if they reach beyond the axis, TypeError for a bool `start`.
 
     >>> genesis.arange(6).narrow(0, 2, 3)
     tensor([2, 3, 4])
@@ -223,7 +223,7 @@ def narrow_layout(at: Layout, dim: int, start: int, length: int) -> Layout:
 
 
 def select_layout(at: Layout, dim: int, index: int) -> Layout:
-    """Position `index` along `dim`, which goes."""
+    """Position `index` along `dim`, which is removed."""
     if not at.shape:
         raise IndexError("select: a 0-d tensor has no axis to select from; use .item()")
     dim = normalize_axis("select", dim, len(at.shape))
@@ -271,7 +271,7 @@ def unfold_layout(at: Layout, dimension: int, size: int, step: int) -> Layout:
 
 
 def window_layout(shape: Shape, sizes: Shape, strides: Shape, dilations: Shape, counts: Shape) -> Layout:
-    """Where the windows over the last axes of `shape` lie: (.., *sizes, *counts)."""
+    """The layout of the windows over the last axes of `shape`: (.., *sizes, *counts)."""
     own = contiguous_layout(shape).strides
     lead, last = len(shape) - len(sizes), own[len(shape) - len(sizes) :]
     taps = tuple(s * d for s, d in zip(last, dilations, strict=True))
@@ -286,7 +286,7 @@ def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(d) for d in dims)
 
 
-# ---- by the name of the view; genesis.ops.views adds those whose rows say more than their rule ----
+# ---- rules by view name; genesis.ops.views adds the rows that are more than a rule ----
 LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
     "reshape": reshape_layout, "view": reshape_layout, "permute": permute_layout, "expand": expand_layout,
     "squeeze": squeeze_layout, "unsqueeze": unsqueeze_layout, "flatten": flatten_layout, "unflatten": unflatten_layout,

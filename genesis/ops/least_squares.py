@@ -16,7 +16,7 @@ from genesis.ops.solving import factors, matrices, packed, pinv
 
 
 def _shapes(a: Value, b: Value) -> list[Shape]:
-    """Those of the solution, and of the rank."""
+    """The shapes of the solution and of the rank."""
     return [(a.shape[-1], b.shape[-1]), ()]
 
 
@@ -31,7 +31,7 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     for matrix in np.ndindex(lead):
         right = np.zeros((rows, width), a.dtype, "F")
         right[:m] = b[matrix]
-        # A fresh list of pivots each time: an entry that is not 0 would keep its column at the front.
+        # Fresh pivots each time: a nonzero entry would pin its column to the front.
         pivots = np.zeros(n, np.int32)
         _, found, _, ranks[matrix], _ = solver(a[matrix], right, pivots, node.attrs["rcond"], room, overwrite_b=True)
         result[matrix] = found[:n]
@@ -39,7 +39,7 @@ def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _grad(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    """That of the pseudo-inverse times `b`, for a rank that stays: see `_pinv_grad` in `solving`."""
+    """The gradient of the pseudo-inverse times `b`, for a constant rank: see `_pinv_grad` in `solving`."""
     (g, _), (x, _) = factors(g, _shapes(a, b)), factors(y, _shapes(a, b))
     p = pinv.define(a)
     pt, gt = adjoint(p), adjoint(g)
@@ -58,8 +58,8 @@ def least_squares(A: Value, B: Value, rcond: float | None = None) -> tuple[Value
     """(X, rank): the shortest X (.., n, k) for which |`A` @ X - `B`| is least, and the rank (..) of `A`, int64; `A` (.., m, n),
     `B` (.., m, k).
 
-    The rank of `A` is that of its largest part whose condition number is below 1 / `rcond`: max(m, n) times the dtype's eps
-    unless it is given.
+    The rank of `A` is that of its largest part whose condition number is below 1 / `rcond`. The default `rcond` is max(m, n)
+    times the dtype's eps.
 
     >>> genesis.linalg.lstsq(genesis.tensor([[2.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), genesis.ones(3, 1)).solution
     tensor([[0.5000],

@@ -1,4 +1,4 @@
-"""Losses, composed from primitives; their gradients follow from their parts."""
+"""Losses, composed of primitives, whose gradients give theirs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def reduced(name: str, losses: Value, reduction: str) -> Value:
 
 
 def reduced_by(name: str, losses: Value, weight: Value | None, reduction: str) -> Value:
-    """`reduced` of losses times weights, whose mean is over the weights. Raises ValueError for weights of another shape."""
+    """`reduced` of losses times weights; the mean divides by the sum of the weights. Raises ValueError for weights of another
+    shape."""
     if weight is None:
         return reduced(name, losses, reduction)
     if weight.shape != losses.shape:
@@ -47,7 +48,7 @@ def reduced_by(name: str, losses: Value, weight: Value | None, reduction: str) -
 def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
     """(input - target)^2, times `weight` of the same shape.
 
-    The two broadcast; `reduction` is "mean" (over the weights, if given), "sum" or "none". Raises ValueError for another.
+    The two broadcast; `reduction` is "mean" (weighted, if weights are given), "sum" or "none". Raises ValueError for others.
 
     >>> genesis.nn.functional.mse_loss(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(2.)
@@ -76,13 +77,13 @@ def cross_entropy(
         input: (n, classes, ..) or (classes,), unnormalised log-probabilities.
         target: class positions, int64 of shape (n, ..) or (), or probabilities, floating and of the input's shape.
         weight: (classes,), a factor for each class.
-        ignore_index: the position that stands for no class: it adds no loss and is not counted.
+        ignore_index: this target means no class: it adds no loss and is not counted in the mean.
         reduction: "mean" (weighted, over what counts), "sum" or "none".
         label_smoothing: the share of each target that is spread evenly over the classes (Szegedy et al., 2016).
 
-    Raises ValueError for other shapes and, when it is computed, IndexError for a class that is not there.
+    Raises ValueError for other shapes and, when evaluated, IndexError for a class out of range.
 
-    The class is picked by comparing a range with the target, so forward and backward are passes over rows with no gather
+    The class is selected by comparing a range with the target, so forward and backward are passes over rows without gather
     or scatter.
 
     >>> logits = genesis.tensor([[0.0, 0.0], [3.0, 0.0]])
@@ -113,7 +114,7 @@ def _cross_entropy(
             wanted = wanted * (1 - label_smoothing) + label_smoothing / classes
         losses = -sum(wanted * (x - log_total) * _per_class(weight, x, axis), axis)
         return losses if reduction == "none" else sum(losses) / (numel(losses.shape) if reduction == "mean" else 1)
-    # The class is picked before the sum over all is known, in the pass that adds it up.
+    # The class is selected in the same pass that sums over all classes.
     picked, kept, counted = _picked("cross_entropy", x, target, weight, ignore_index, axis)
     losses = where(kept, (reshape_value(log_total, picked.shape) - picked) * counted, 0)
     if label_smoothing:
@@ -125,21 +126,21 @@ def _cross_entropy(
 def _picked(
     name: str, x: Value, target: Value, weight: Value | None, ignore_index: int, axis: int
 ) -> tuple[Value, Value, Value]:
-    """x[target] along `axis`, where the target is not to be ignored, and what each counts for in a mean."""
+    """(x[target] along `axis`, zero where the target is ignored; each one's weight in the mean)."""
     want, classes = x.shape[:axis] + x.shape[axis + 1 :], x.shape[axis]
     if target.shape != want:
         raise ValueError(f"{name}: target has shape {target.shape}; want {want} for input {x.shape}")
     kept = target != ignore_index
     label = check_index(name, where(kept, target, 0), classes, wrap=False)
     row = (*want[:axis], 1, *want[axis:])
-    if x.node.op in ("input", "variable"):  # it lies in memory: a few elements of it are read, not all
+    if x.node.op in ("input", "variable"):  # in memory: gather reads a few of its elements instead of all
         at = reshape_value(label, row)
         picked = reshape_value(gather_value(x, at, axis), want)
         if weight is None:
             return picked, kept, cast(kept, x.dtype)
         factor = reshape_value(gather_value(_per_class(weight, x, axis), at, axis), want)
         return picked, kept, where(kept, factor, 0)
-    # int32, the size of an element of `x`: as many fit a vector.
+    # int32 has the size of an element of `x`, so equally many fit a vector.
     labels = reshape_value(iota(x.graph, classes, int32), (classes,) + (1,) * (x.ndim - axis - 1))
     chosen = (labels == reshape_value(cast(label, int32), row)) & reshape_value(kept, row)
     counted = cast(kept, x.dtype) if weight is None else sum(where(chosen, _per_class(weight, x, axis), 0), axis)
@@ -163,7 +164,7 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
 def nll_loss(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Value:
-    """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
+    """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as in `cross_entropy`."""
     if weight is not None and weight.dtype is not input.dtype:
         raise TypeError(f"nll_loss: weight is {weight.dtype.name}; want the input's {input.dtype.name}")
     picked, kept, counted = _picked("nll_loss", widened(input), target, weight, ignore_index, 0 if input.ndim == 1 else 1)
@@ -177,10 +178,10 @@ def nll_loss(
 def poisson_nll_loss(
     input: Value, target: Value, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Value:
-    """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`.
+    """rate - target * log(rate), for a Poisson distribution with the rate exp(input), or `input` without `log_input`.
 
-    With `full`, Stirling's approximation of log(target!) is added where the target exceeds 1; `eps` is added to a rate whose
-    logarithm is taken.
+    With `full`, Stirling's approximation of log(target!) is added where the target exceeds 1; without `log_input`,
+    `eps` is added to the rate inside the logarithm.
     """
     x, t = promoted(input, target, floating=True)
     rate, count = widened(x), widened(t)
@@ -196,10 +197,10 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Value, target: Value, var: Value, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Value:
-    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution of the mean `input` and the variance `var`.
+    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution with mean `input` and variance `var`.
 
-    A variance counts as `eps` at least, whatever its gradient is. It has the shape of `input`, or an extent of 1 in its last
-    axis, or not this axis. With `full`, log(2 pi) / 2 is added. Raises ValueError for another shape of `var`.
+    Variances are clamped at `eps`, which does not affect their gradient. `var` has the shape of `input`, or 1 as its last
+    extent, or lacks the last axis. With `full`, log(2 pi) / 2 is added. Raises ValueError for another shape of `var`.
     """
     x, t, v = promoted(input, target, var)
     mean_value, goal, spread = widened(x), widened(t), widened(v)
@@ -215,7 +216,7 @@ def gaussian_nll_loss(
 
 # ---- margins between classes ----
 def _vectors(define: AnyFunction) -> AnyFunction:
-    """Decorator: a 0-d `input`, and `target`, count as vectors of one class; a row's one target may be a vector."""
+    """Decorator: 0-d `input` and `target` become vectors of one class; a single row's target may be a vector."""
 
     @wraps(define)
     def lifted(input: Value, target: Value, *args: Any, **kwargs: Any) -> Value:
@@ -241,10 +242,10 @@ def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Valu
 def multi_margin_loss(
     input: Value, target: Value, p: int = 1, margin: float = 1.0, weight: Value | None = None, reduction: str = "mean"
 ) -> Value:
-    """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out.
+    """The mean over classes of max(0, margin - input[target] + input[class])^p, without the target's own.
 
-    `input` is (n, classes) or (classes,), `target` (n,) or (), int64; `p` is 1 or 2; `weight` (classes,) is a factor of the
-    target's class. Raises ValueError for others and, when it is computed, IndexError for a class that is not there.
+    `input` is (n, classes) or (classes,), `target` (n,) or (), int64; `p` is 1 or 2; `weight` (classes,) scales by the
+    target's class. Raises ValueError for others and, when evaluated, IndexError for a class out of range.
     """
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: p is {p}; want 1 or 2")
@@ -265,7 +266,8 @@ def multi_margin_loss(
 @takes_size_average()
 @_vectors
 def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
-    """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' number.
+    """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), divided by the number of
+    classes.
 
     `input` is (n, classes) or (classes,), `target` of the same shape, int64: the targets of each row, up to the first -1.
     """

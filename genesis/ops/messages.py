@@ -1,7 +1,6 @@
-"""Messages between two ranks, in the order of the program as collectives are.
+"""Messages between two ranks; like collectives they stay in program order.
 
-The primitive is an exchange: each of the two gives the other what it has for it, which may be nothing, and its gradient goes
-the other way.
+The primitive is an exchange: each rank sends the other its data, possibly none. The gradient is the reverse exchange.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from genesis.runtime.collectives import GROUPS
 
 
 def _exchange_grad(g: Value, y: Value, x: Value) -> Value:
-    """What came has its gradient sent back, and that of what was sent comes."""
+    """Sends back the gradient of what was received, and receives the gradient of what was sent."""
     at = y.node.attrs
     return padded(transposed("exchange", g, y, (at["receives"], at["sends"]), at["sends"][0]), x)
 
@@ -27,7 +26,7 @@ primitive("exchange", "collective", grad=_exchange_grad, reference=reference)
 # ---- operations ----
 @row_of("send_to")
 def send_to(input: Value, dst: int = 0, differentiable: bool = False, group: int = 0) -> Value:
-    """Zero, once rank `dst` has `input`. The gradient of `input` is received from there, whatever that of the zero is."""
+    """Zero, once rank `dst` has `input`. The gradient of `input` is received from there; the zero's gradient is ignored."""
     gone = _exchange("send", input, dst, (input.node.numel, 0), (named(input), "nothing"), differentiable, group)
     return reduce_value("sum", gone, (0,))
 
@@ -51,7 +50,7 @@ def exchange_with(input: Value, peer: int = 0, differentiable: bool = False, gro
 def _exchange(
     op: str, x: Value, peer: int, counts: tuple[int, int], named: tuple[str, str], differentiable: bool, group: int
 ) -> Value:
-    """What comes from rank `peer` for `x`, flat; how many elements go and come, and what they are."""
+    """What rank `peer` sends in exchange for `x`, flat, given the counts and dtypes of both."""
     own = checked_group(op, group, peer).rank
     if peer == own:
         raise ArgumentError(f"{op}: rank {peer} is this one; want another one of the group's {GROUPS[group].size} ranks")

@@ -1,4 +1,4 @@
-"""Normalization: numbers brought to mean 0 and variance 1, over rows, channels or batches."""
+"""Normalization to mean 0 and variance 1, over rows, channels or batches."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from genesis.ops.window import pad_value
 
 
 def _grad(g: Value, y: Value, value: Value, x: Value, scale: Value) -> tuple[Value | None, ...]:
-    """scale * (g - mean(g) - y mean(g y)): what follows from the parts as well, but with both means in one pass."""
+    """scale * (g - mean(g) - y mean(g y)): the gradient of the parts, but with both means in one pass."""
     axes = tuple([axis + x.ndim for axis in y.node.attrs["axes"]])
     slope = g - y * mean(g * y, axes, True)
     return None, (slope - mean(g, axes, True) if y.node.attrs["centred"] else slope) * scale, None
 
 
-# Its value, what it is derived by, and the factor; `axes` are counted from the last one.
+# Inputs: the normalized value, x for the gradient, and the scale; `axes` are negative.
 primitive("normalized", "elementwise", grad=_grad, reference=lambda node, value, x, scale: value,
           emit=lambda k, value, x, scale: value, cost=0)
 
 
 def normalized(x: Value, axes: Sequence[int], eps: float, centred: bool = True) -> Value:
-    """(x - mean) / sqrt(variance + eps) over `axes`; or, not `centred`, x / sqrt(mean of squares + eps)."""
+    """(x - mean) / sqrt(variance + eps) over `axes`; or x / sqrt(mean of squares + eps) if not `centred`."""
     axes = tuple(axes)
     rest: Value = x - mean(x, axes, True) if centred else x
     scale = rsqrt(mean(rest * rest, axes, True) + eps)
@@ -52,7 +52,7 @@ def _affine(name: str, x: Value, weight: Value | None, bias: Value | None) -> Va
 def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
     """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta (Krizhevsky, Sutskever and Hinton, 2012).
 
-    `input` is (n, channels, ..); beyond its ends channels count as zeros. Raises ValueError for less than three axes.
+    `input` is (n, channels, ..); channels beyond the ends count as zeros. Raises ValueError for fewer than three axes.
 
     >>> genesis.nn.functional.local_response_norm(genesis.tensor([[[1.0], [1.0]]]), 2, alpha=2.0, beta=1.0)
     tensor([[[0.5000],
@@ -66,7 +66,7 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
     total = slice_value(squares, 1, 0, x.shape[1])
     for position in range(1, size):
         total = total + slice_value(squares, 1, position, position + x.shape[1])
-    average = total / size if x.dtype.is_floating_point else total // size  # as PyTorch's, of integers an integer
+    average = total / size if x.dtype.is_floating_point else total // size  # as in PyTorch, an integer for integers
     return cast(x / pow(average * alpha + k, beta), floating_dtype(input.dtype))
 
 
@@ -102,11 +102,11 @@ def batch_norm(
 
 @composite("batch_statistics", (3,), method=False, public=False)
 def batch_statistics(input: Value, running_mean: Value, running_var: Value, momentum: Value | float) -> tuple[Value, Value]:
-    """The running mean and variance (of n-1) after a batch: so far of the way to the batch's own."""
+    """The running mean and variance (of n-1) after a batch: moved by `momentum` towards the batch's own."""
     x = widened(input)
     count = numel(x.shape) // x.shape[1]
     shape = running_mean.shape
-    axes = (0, *range(2, x.ndim))  # all but the channels'
+    axes = (0, *range(2, x.ndim))  # all but the channel axis
     centre = mean(x, axes, True)
     centred = x - centre
     variance = reshape_value(mean(centred * centred, axes, True), shape) * (count / (count - 1))
@@ -134,7 +134,7 @@ def group_norm(
 
 # ---- over the last axes ----
 def _scaled(input: Value, x: Value, weight: Value | None, bias: Value | None) -> Value:
-    """x * weight + bias, in the dtype that `input` has with these."""
+    """x * weight + bias, in the dtype to which `input` promotes with them."""
     dtype = promoted(*[v for v in (input, weight, bias) if v is not None])[0].dtype
     if weight is not None:
         x = x * weight
@@ -168,7 +168,7 @@ def layer_norm(
 def rms_norm(input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None) -> Value:
     """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019).
 
-    Without `eps`, that of the dtype that it computes in, float32 or float64. Raises ValueError if the shape of `input` does
+    `eps` defaults to that of the dtype it computes in, float32 or float64. Raises ValueError if the shape of `input` does
     not end in normalized_shape.
 
     >>> genesis.nn.functional.rms_norm(genesis.tensor([3.0, 4.0]), (2,))

@@ -18,7 +18,7 @@ from genesis.ops.views import permute_value, reshape_value
 
 
 def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: bool) -> Value:
-    """The norm of `x`, wide; where it is 0, so is its gradient."""
+    """The norm of `x`, widened; where it is 0, so is its gradient."""
     if x.dtype.is_complex and order != 2:
         x = abs(x)
     if (order < 0 or order == inf) and not numel([x.shape[a] for a in axes]):
@@ -55,7 +55,7 @@ def _over(x: Value, axes: tuple[int, ...], keepdim: bool) -> Value:
 
 
 def _greatest(sizes: Value, axis: int, keepdim: bool = False) -> Value:
-    """The greatest of what is 0 or more; 0 of none."""
+    """The maximum of nonnegative sizes; 0 if there are none."""
     return (amax if sizes.shape[axis] else sum)(sizes, axis, keepdim)
 
 
@@ -70,7 +70,7 @@ def _float(name: str, input: Value, dtype: DType | None) -> Value:
 def vector_norm(x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """sum(|x|^ord)^(1/ord) over `dim` (all axes, if None), whatever the shape.
 
-    `ord` inf is the greatest |x|, -inf the least, and 0 counts what is not zero. Where the norm is 0 its gradient is 0.
+    `ord` inf is the greatest |x|, -inf the least, and 0 counts the nonzero elements. Where the norm is 0 its gradient is 0.
     Raises TypeError unless `x` is floating.
 
     >>> x = genesis.tensor([[3.0, 4.0], [6.0, 8.0]])
@@ -108,7 +108,7 @@ def matrix_norm(
 ) -> Value:
     """The norms of the matrices on two axes: "fro", or the extreme sum of |x| over columns (1, -1) or rows (inf, -inf).
 
-    Of the singular values, 2 is the greatest, -2 the least, and "nuc" their sum. Raises ValueError for other orders, and
+    2 is the greatest singular value, -2 the least, and "nuc" their sum. Raises ValueError for other orders, and
     TypeError unless `A` is floating.
 
     >>> genesis.linalg.matrix_norm(genesis.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
@@ -138,7 +138,7 @@ def matrix_norm(
 
 @composite("normalize", method=False, namespace="nn.functional", takes_complex=True)
 def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -> Value:
-    """`input` over its p-norm along `dim`, which counts as `eps` at least.
+    """`input` divided by its p-norm along `dim`, which is clamped at `eps`.
 
     >>> genesis.nn.functional.normalize(genesis.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
@@ -149,7 +149,7 @@ def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -
 
 @composite("renorm", autocast="float32", in_place=True, takes_complex=True)
 def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
-    """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater.
+    """`input` with its slices along `dim` scaled down to the p-norm `maxnorm` if theirs is greater.
 
     >>> genesis.renorm(genesis.tensor([[3.0, 4.0], [0.0, 1.0]]), p=2, dim=0, maxnorm=2.5)
     tensor([[1.5000, 2.0000],
@@ -178,9 +178,9 @@ _MODES = {"use_mm_for_euclid_dist_if_necessary": 26, "use_mm_for_euclid_dist": 0
 def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Value:
     """The p-norms of the differences of all rows of `x1` (.., m, k) and `x2` (.., n, k): (.., m, n).
 
-    Where p is 2 and there are more than 25 rows, `compute_mode` has them computed from products, as PyTorch's does: in half the
-    time, and rows that are near one another, measured by their lengths, lose digits. "use_mm_for_euclid_dist" does so for
-    fewer rows too, "donot_use_mm_for_euclid_dist" never. Raises ValueError for another mode and where the rows' lengths differ.
+    For p = 2 and more than 25 rows, the default `compute_mode` uses a matrix product, as in PyTorch: half the time, but rows
+    that are close relative to their lengths lose digits. "use_mm_for_euclid_dist" always does so,
+    "donot_use_mm_for_euclid_dist" never. Raises ValueError for another mode and if the rows' lengths differ.
 
     >>> genesis.cdist(genesis.tensor([[0.0, 0.0], [3.0, 0.0]]), genesis.tensor([[3.0, 4.0]]))
     tensor([[5.],

@@ -1,4 +1,4 @@
-"""Rounding, integers' divisors, and the parts of floating numbers."""
+"""Rounding, integer divisors, and the parts of floating-point numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def nextafter(input: Value, other: Value) -> Value:
     x, y = promoted(input, other)
     if not x.dtype.is_floating_point:
         raise TypeError(f"nextafter: wants floating tensors, got {x.dtype.name}; integers have no neighbours between them")
-    x, y = broadcast("nextafter", x, y)  # as in PyTorch, it moves with `input`, where that is not `other`
+    x, y = broadcast("nextafter", x, y)  # as in PyTorch, the gradient goes to `input` where the two differ
     return x.graph.add("nextafter", (x, y), x.shape, x.dtype)
 
 
@@ -50,7 +50,7 @@ primitive("frexp", "host", reference=lambda node, x: np.frexp(x)[0], grad=lambda
 
 @composite("frexp")
 def frexp(input: Value) -> Parts:
-    """(mantissa, exponent), int32, of numbers mantissa * 2^exponent, with mantissas in [0.5, 1) or 0, and their sign.
+    """(mantissa, exponent), int32, with input = mantissa * 2^exponent; |mantissa| is in [0.5, 1) or 0.
 
     >>> genesis.frexp(genesis.tensor([6.0, -0.5])).mantissa
     tensor([ 0.7500, -0.5000])
@@ -64,7 +64,7 @@ def frexp(input: Value) -> Parts:
 # ---- rounding to decimals, and rounded quotients ----
 @composite("round", 1, ref=np.round, namespace="special", in_place=True)
 def round(input: Value, *, decimals: int = 0) -> Value:
-    """`input` rounded to so many `decimals`, ties to even; negative ones round to tens, hundreds, and so on.
+    """`input` rounded to `decimals` digits, ties to even; negative ones round to tens, hundreds, and so on.
 
     Raises TypeError for integers with decimals.
 
@@ -85,8 +85,8 @@ def round(input: Value, *, decimals: int = 0) -> Value:
 @composite("div", 2, operator="truediv", ref=np.true_divide, aliases=("divide", "true_divide"), in_place=True,
            takes_complex=True)
 def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
-    """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" towards zero,
-    as C does, "floor" downwards, as Python's `//` does.
+    """`input / other`, also for integers. `rounding_mode` "trunc" rounds towards zero, as C does, "floor" down, as Python's
+    `//`; the result of integers is then an integer.
 
     Raises ValueError for another mode.
 
@@ -108,6 +108,6 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
 
 
 def _truncated(x: Value, y: Value) -> Value:
-    """The quotient of integers, towards zero."""
+    """The quotient of integers, rounded towards zero."""
     down = floor_divide(x, y)
     return where((down < 0) & (down * y != x), down + 1, down)

@@ -1,6 +1,6 @@
-"""Operations on all gradients of a step: clipping, and unscaling a scaled loss.
+"""Operations on all gradients of a step: clipping, and unscaling after a scaled loss.
 
-Sequences go in and come out, so that any number of gradients is recorded as one call.
+They take and return sequences, so that all gradients are recorded as one call.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple
 
 @composite("clip_to_value", (1, 2), method=False, public=False)
 def clip_to_value(gradients: Values, low: Scalar, high: Scalar) -> tuple[Value, ...]:
-    """The gradients held within [low, high]."""
+    """The gradients clamped to [low, high]."""
     return tuple(clamp(g, min=low, max=high) for g in gradients)
 
 
 @composite("unscale", (1,), method=False, public=False)
 def unscale(gradients: Values, inverse: Scalar) -> tuple[Value, ...]:
-    """Whether a gradient is infinite or NaN somewhere, then the gradients times `inverse`."""
+    """Whether any gradient has an infinity or NaN, then the gradients times `inverse`."""
     overflow = reduce(or_, [any(logical_not(isfinite(g))) for g in gradients])
     return overflow, *_like([g * inverse for g in gradients], gradients)

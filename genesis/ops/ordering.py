@@ -1,8 +1,7 @@
 """Sorting, medians, running sums and products. Their primitives are host operations.
 
-The reference is what runs, unless a kernel takes the sums.
-
-Only positions are found by sorting; values are gathered from there, so their gradients are a gather's.
+The reference runs, unless a kernel computes the sums. Sorting gives only indices; values are gathered at these, so their
+gradient is gather's.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from genesis.ops.registry import as_values, cast, composite, expand, primitive, 
 from genesis.ops.results import Sorted
 from genesis.ops.views import flip_value, permute_value, reshape_value, slice_value
 
-FEW = 8  # rows of which more than one element in so many is wanted are sorted whole
+FEW = 8  # rows are sorted whole if more than one element in this many is wanted
 
 
 # ---- primitives ----
 def _argsort_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    if x.dtype.kind == "V":  # bfloat16, of whose NaN NumPy's sort does not know
+    if x.dtype.kind == "V":  # bfloat16: NumPy's sort does not handle its NaN
         x = x.astype(np.float32)
     if not node.attrs["descending"]:
         return np.argsort(x, -1, kind="stable")
@@ -86,7 +85,7 @@ def _cumprod_reference(node: Node, x: np.ndarray) -> np.ndarray:
 
 
 def _cumprod_grad(g: Value, y: Value, x: Value) -> Value:
-    """That of the recurrence y[k] = x[k] * y[k-1] from 1 on: it divides by nothing."""
+    """The gradient of the recurrence y[k] = x[k] * y[k-1] from y[-1] = 1, which needs no division."""
     dim = y.node.attrs["dim"]
     after = flip_value(_moved(x, dim, -1), dim)
     return flip_value(recurrence(after, flip_value(g, dim), dim), dim) * _moved(y, dim, 1, 1)
@@ -116,14 +115,14 @@ primitive("cumprod", "host", grad=_cumprod_grad, reference=_cumprod_reference)
 
 # ---- rows along an axis ----
 def rows_along(x: Value, axis: int) -> Value:
-    """`x` with `axis` as the last one; a number as a row of one."""
+    """`x` with `axis` as the last one; a 0-d value as a row of one."""
     if not x.ndim:
         return reshape_value(x, (1,))
     return x if axis == x.ndim - 1 else permute_value(x, [*(a for a in range(x.ndim) if a != axis), axis])
 
 
 def as_before(rows: Value, axis: int, ndim: int) -> Value:
-    """`rows` with their last axis back at `axis`, of so many."""
+    """`rows` with their last axis moved back to `axis`, of `ndim`."""
     if not ndim:
         return reshape_value(rows, ())
     return rows if axis == ndim - 1 else permute_value(rows, [*range(axis), ndim - 1, *range(axis, ndim - 1)])
@@ -151,7 +150,7 @@ def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
 def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     """The products of the elements up to each one along `dim`. Integers and bools multiply to int64.
 
-    Its gradient holds where elements are zero, too.
+    The gradient is also right where elements are zero.
 
     >>> genesis.cumprod(genesis.tensor([2, 3, 4]), 0)
     tensor([ 2,  6, 24])
@@ -165,14 +164,14 @@ def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
 
 @composite("argsort")
 def argsort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Value:
-    """The positions of the elements in order along `dim`; equal ones keep theirs, NaN counts as the greatest."""
+    """The indices that sort along `dim`. Equal elements keep their order; NaN is the greatest."""
     axis = normalize_axis("argsort", dim, input.ndim)
     return as_before(_order(rows_along(input, axis), descending), axis, input.ndim)
 
 
 @composite("sort")
 def sort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
-    """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
+    """(values, indices) sorted along `dim`. Equal elements keep their order; NaN is the greatest."""
     axis = normalize_axis("sort", dim, input.ndim)
     rows = rows_along(input, axis)
     return _taken(rows, _order(rows, descending), axis, input.ndim)
@@ -185,7 +184,7 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
     extent = input.shape[axis] if input.ndim else 1
     if not 0 <= k <= extent:
         raise ValueError(f"topk: k is {k}; want 0 to {extent}, the extent of dim {dim}")
-    rows, k = rows_along(input, axis), k if input.ndim else 1  # a number is itself its first ones, as PyTorch's
+    rows, k = rows_along(input, axis), k if input.ndim else 1  # 0-d: the element itself, as in PyTorch
     if extent < FEW * k:
         return _taken(rows, slice_value(_order(rows, largest), rows.ndim - 1, 0, k), axis, input.ndim)
     attrs = {"largest": bool(largest)}
@@ -209,7 +208,7 @@ def mode_index(input: Value, dim: int) -> Value:
 
 
 def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool) -> Value | Sorted:
-    """The lower middle of the elements along `dim`; NaN where one is, unless they are to `skip`."""
+    """The lower middle of the elements along `dim`; NaN if there is one, unless `skip`."""
     x = reshape_value(input, (numel(input.shape),)) if dim is None or not input.ndim else input
     axis = 0 if dim is None else normalize_axis(name, dim, x.ndim)
     extent = x.shape[axis]
@@ -228,7 +227,7 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
 def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Sorted:
     """The lower of the middle elements; with `dim`, (values, indices) along it. NaN where there is one.
 
-    The gradient goes to the element that was taken. Raises ValueError where there are no elements.
+    The gradient goes to the selected element. Raises ValueError if there are no elements.
 
     >>> genesis.median(genesis.tensor([3.0, 1.0, 4.0, 2.0])), genesis.median(genesis.tensor([[3, 1, 2]]), 1).indices
     (tensor(2.), tensor([2]))
@@ -238,7 +237,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 
 @composite("nanmedian")
 def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Sorted:
-    """`median` of the elements that are not NaN; NaN where all are."""
+    """`median` of the elements that are not NaN; NaN if all are."""
     return _median("nanmedian", input, dim, keepdim, True)
 
 
@@ -248,15 +247,16 @@ def searchsorted(
     sorted_sequence: Value, input: Value, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Value | None = None,
 ) -> Value:
-    """Where the elements of `input` would stand in `sorted_sequence`: before those that are equal, or behind them.
+    """The index at which each element of `input` would be inserted into `sorted_sequence`: before equal elements, or after
+    them.
 
     Args:
         sorted_sequence: (n,), or (.., n) with the leading axes of `input`; ascending along its last axis.
         input: any shape, or (.., m).
-        right, side: `right`, or side "right", is behind.
-        sorter: the positions that sort `sorted_sequence`, of its shape, where it is in another order.
+        right, side: `right`, or side "right", inserts after equal elements.
+        sorter: the indices that sort `sorted_sequence`, of its shape, if it is not sorted.
 
-    By bisection, which all elements do together: no values are looked at by the host.
+    A bisection over all elements at once; the host reads no values.
 
     >>> genesis.searchsorted(genesis.tensor([1.0, 3.0, 5.0]), genesis.tensor([0.0, 3.0, 9.0]))
     tensor([0, 1, 3])
@@ -284,7 +284,7 @@ def _bisected(sequence: Value, x: Value, right: bool) -> Value:
     found = expand(a.graph.constant(0, int64), b.shape)
     step = 1 << extent.bit_length()
     while step := step >> 1:
-        next = found + step  # so many stand before, if the last of them does
+        next = found + step  # this many come before, if the last of them does
         last = gather_value(a, where(next > extent, 1, next) - 1, axis)
         found = where((next > extent) | ((last > b) if right else (last >= b)), found, next)
     return reshape_value(found, shape)
@@ -292,7 +292,7 @@ def _bisected(sequence: Value, x: Value, right: bool) -> Value:
 
 @composite("bucketize", 2)
 def bucketize(input: Value, boundaries: Value, *, out_int32: bool = False, right: bool = False) -> Value:
-    """Which of the buckets between ascending `boundaries` (n,) each element is in; with `right`, these begin a bucket."""
+    """The bucket between ascending `boundaries` (n,) of each element; with `right`, boundaries belong to the next bucket."""
     if boundaries.ndim != 1:
         raise ValueError(f"bucketize: boundaries must be 1-d, got shape {boundaries.shape}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)

@@ -1,7 +1,6 @@
-"""SciPy's pocketfft on memory that is there.
+"""SciPy's pocketfft, writing into given memory.
 
-Its functions, below SciPy's public ones, write results where they belong. Where SciPy has them no more, the public ones serve,
-and results are copied.
+Its private functions write results in place. If a SciPy version lacks them, the public functions are used and results copied.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from genesis.runtime.team import get_num_threads
 
 Axes = Sequence[int]
 _NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}  # SciPy's names of scales
-_THREADED = 1 << 15  # points from which threads pay
+_THREADED = 1 << 15  # threads pay from this many points on
 
 
 class _Transforms(NamedTuple):
-    """Functions of an array, axes, (of `to_real` the last extent,) whether forward, the scale, the result and threads."""
+    """Functions of an array, axes, the last extent (`to_real` only), the direction, the scale, the result and the threads."""
 
     whole: Callable[..., object]
     to_half: Callable[..., object]

@@ -1,4 +1,4 @@
-"""Pooling: reductions of windows."""
+"""Pooling: reductions over windows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _checked(name: str, input: Value, axes: int) -> None:
 
 
 def _overhang(extent: int, size: int, stride: int, margin: int, dilation: int, ceil_mode: bool) -> int:
-    """The elements that windows take after the input: its padding, and with `ceil_mode` what the last one needs beyond."""
+    """The elements that windows read after the input: its padding, and with `ceil_mode` what the last window needs beyond."""
     reach = dilation * (size - 1) + 1
     left = extent + 2 * margin - reach
     if not ceil_mode:
@@ -43,7 +43,7 @@ def _least(x: Value) -> float | int:
 
 
 class _Settings:
-    """The arguments that all pooling shares, one value for each axis."""
+    """The arguments that all poolings share, one value per axis."""
 
     def __init__(
         self, name: str, input: Value, axes: int, kernel: PerAxis, stride: PerAxis | None, padding: PerAxis, dilation: PerAxis,
@@ -75,7 +75,7 @@ class _Settings:
 
 # ---- max ----
 def _first_greatest(rows: Value) -> tuple[Value, Value]:
-    """The greatest element along the last axis, and the first position that has it, through which the gradient goes."""
+    """The greatest element along the last axis and its first index, which gets the gradient."""
     at = argmax(rows, -1, True)
     chosen = iota(rows.graph, rows.shape[-1]) == at
     return sum(where(chosen, rows, 0), -1, dtype=rows.dtype), reshape_value(at, at.shape[:-1])
@@ -87,7 +87,7 @@ def _max_pool(axes: int) -> Operation:
         ceil_mode: bool = False, return_indices: bool = False,
     ) -> Value | tuple[Value, Value]:
         settings = _Settings(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode)
-        x = input if input.dtype.is_floating_point else cast(input, int64)  # where padding is less than any of them
+        x = input if input.dtype.is_floating_point else cast(input, int64)  # so that padding can be less than any element
         found = settings.windows(x, _least(x))
         values, at = _first_greatest(reshape_value(found, (*found.shape[:-axes], numel(settings.sizes))))
         values = cast(values, input.dtype)
@@ -189,13 +189,13 @@ def _lp_pool(axes: int) -> Operation:
 
 # ---- to a given size ----
 def _edges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
-    """Where each of `count` parts of an axis begins and ends; they overlap where it does not divide the extent."""
+    """The begin and end of each of `count` parts of an axis; parts overlap if `count` does not divide the extent."""
     part = reshape_value(iota(x.graph, count), (count, 1))
     return part * extent // count, ((part + 1) * extent + count - 1) // count
 
 
 def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | None], Result]) -> Result:
-    """Axis `axis` as `count` rows along a new last axis, with a mask of those in each part (None: all), reduced."""
+    """`reduce` over each of `count` parts of an axis: it gets the parts along a new last axis and a mask (None: all)."""
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     last, extent = permute_value(x, order), x.shape[axis]
     if extent % count == 0:
@@ -207,7 +207,7 @@ def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | No
 
 
 def _back(y: Value, axis: int) -> Value:
-    """The last axis put to `axis`."""
+    """The last axis moved to `axis`."""
     return permute_value(y, [*range(axis), y.ndim - 1, *range(axis, y.ndim - 1)])
 
 

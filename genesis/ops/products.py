@@ -18,7 +18,7 @@ from genesis.ops.views import reshape_value, view_value
 
 
 def _ranked(name: str, *ranks: int, **operands: Value) -> list[Value]:
-    """The operands, named as the row's parameters, each of its rank."""
+    """The operands, named like the row's parameters, after checking each one's rank."""
     for rank, (argument, x) in zip(ranks, operands.items(), strict=True):
         if x.ndim != rank:
             what = "a vector" if rank == 1 else f"{rank} axes"
@@ -45,7 +45,7 @@ vdot = formula(
 def bmm(input: Value, mat2: Value) -> Value:
     """The products of matrices pair by pair, (b, m, k) and (b, k, n).
 
-    Raises ValueError for other shapes: unlike those of `matmul`, extents do not broadcast.
+    Raises ValueError for other shapes; unlike in `matmul`, extents do not broadcast.
 
     >>> genesis.bmm(genesis.ones(5, 2, 3), genesis.ones(5, 3, 4)).shape
     (5, 2, 4)
@@ -107,7 +107,7 @@ def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Va
         tuple([normalize_axis("tensordot", d, x.ndim) for d in ([named] if isinstance(named, int) else named)])
         for named, x in zip(dims, (a, b), strict=True)
     )
-    for p, q in zip(left, right, strict=True):  # an extent of 1 meets every one of the other's
+    for p, q in zip(left, right, strict=True):  # an extent of 1 broadcasts
         if a.shape[p] != b.shape[q]:
             a = sum(a, p, True, dtype=a.dtype) if b.shape[q] == 1 else a
             b = sum(b, q, True, dtype=b.dtype) if a.shape[p] == 1 else b
@@ -125,19 +125,19 @@ def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
     return sum(conjugate(a) * b, dim, dtype=a.dtype)
 
 
-# ---- and something added ----
+# ---- products with an addend ----
 _FACTORS = ("beta", "alpha")
 
 
 def _added(name: str, product: Value, dtype: DType, input: Value, beta: float, alpha: float) -> Value:
-    """The sum in `dtype`, that of the product's operands: the product may have kept the digits of the sums in it."""
+    """beta * input + alpha * product, in `dtype`, the operands' dtype; the product itself may be float32."""
     if input.dtype is not dtype:
         raise TypeError(f"{name}: input is {input.dtype.name}, the product {dtype.name}; convert one with .to(dtype)")
     if dtype.category < 2:
         if name == "addr" and not isinstance(alpha, int) & isinstance(beta, int):
             raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {dtype.name}; want integers")
-        alpha, beta = int(alpha), int(beta)  # rounded towards 0, as PyTorch does
-    if beta == 0:  # not even its NaN counts
+        alpha, beta = int(alpha), int(beta)  # truncated, as in PyTorch
+    if beta == 0:  # not even its NaN matters
         input = expand(input.graph.constant(0, input.dtype), input.shape)
     wide = widened(product)
     total = (wide if alpha == 1 else wide * alpha) + (widened(input) if beta in (0, 1) else widened(input) * beta)
@@ -147,7 +147,7 @@ def _added(name: str, product: Value, dtype: DType, input: Value, beta: float, a
 
 
 def _is_wide(x: Value) -> bool:
-    """Whether sums of products have more digits than what is multiplied: for 16-bit floats."""
+    """Whether sums of products have more digits than the operands: for 16-bit floats."""
     return x.dtype.category == 2
 
 
@@ -155,7 +155,7 @@ def _is_wide(x: Value) -> bool:
 def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat1 @ mat2, for matrices.
 
-    `input` broadcasts to the product; with `beta` 0 it is not looked at. Raises ValueError for shapes that do not fit.
+    `input` broadcasts to the product; with `beta` 0 it is not read. Raises ValueError for shapes that do not fit.
 
     >>> genesis.addmm(genesis.ones(2), genesis.eye(2), genesis.eye(2), alpha=3)
     tensor([[4., 1.],
@@ -224,7 +224,7 @@ def cross(input: Value, other: Value, dim: int | None = None) -> Value:
         raise ValueError(f"cross: shapes {input.shape} and {other.shape} along dim {dim}; want 3 elements there")
 
     def turned(x: Value, first: int) -> Value:
-        """The elements from `first` on, and then those before."""
+        """`x` rotated so that element `first` comes first."""
         at = contiguous_layout(x.shape)
         return cat([view_value(x, slice_layout(at, axis, *part), "slice") for part in ((first, None), (0, first))], axis)
 

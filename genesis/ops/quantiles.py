@@ -1,12 +1,12 @@
-"""How quantiles of gamma, beta and von Mises distributions move with the parameters, to any order.
+"""Derivatives, of any order, of gamma, beta and von Mises quantiles by the distribution's parameters.
 
 At a fixed probability F(x; a), dx/da = -F_a / p. With the unnormalised density q, F_a / p is an integral of q(t) / q(x) over
 one of the tails at x (Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients", 2018). Here the tail without the
-mode is taken: there nothing cancels. The integrals
+mode is used: nothing cancels there. The integrals
 
     T_n(a, x) = +- int (w(t) - w(x))^n q(t) / q(x) dt,    q(t) = exp(a w(t)) r(t),    - below the mode, + above it
 
-are primitives. Their derivatives are integrals again: T_n by a is T_(n+1), and by x it follows from the end point.
+are primitives. Their derivatives are such integrals again: by a it is T_(n+1), by x it follows from the end point.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from genesis.ops.registry import primitive
 from genesis.ops.special import digamma, i0e, i1e
 
 Array = np.ndarray
-# Nodes and weights of the double exponential formula for integrands that decay exponentially: s = exp(t - exp(-t)), which is
-# forgiving about the width that s is measured in (H. Takahasi and M. Mori, 1974).
+# Nodes and weights of the double exponential formula for integrands that decay exponentially: s = exp(t - exp(-t)). It
+# tolerates inexact widths of s (H. Takahasi and M. Mori, 1974).
 _T = np.arange(-3.7, 7.0, 0.1)
 _STEPS = np.exp(_T - np.exp(-_T))
 _WEIGHTS = 0.1 * _STEPS * (1 + np.exp(-_T))
-_CHUNK = 1 << 12  # elements at a time: the nodes of one are 107 numbers
+_CHUNK = 1 << 12  # elements at a time: each has 107 nodes
 
 
 @cache
@@ -37,7 +37,7 @@ def _gauss_legendre() -> tuple[Array, Array]:
 
 
 def _tail(integrand: Callable[..., Array], width: Array, *arrays: Array) -> Array:
-    """The integral from 0 to infinity of `integrand(s, *arrays)`, which decays within some `width`s."""
+    """The integral from 0 to infinity of `integrand(s, *arrays)`, which decays within a few `width`s."""
     result = np.empty(width.shape)
     for begin in range(0, width.size, _CHUNK):
         part = slice(begin, begin + _CHUNK)
@@ -48,7 +48,7 @@ def _tail(integrand: Callable[..., Array], width: Array, *arrays: Array) -> Arra
 
 
 def _flat(node: Node, compute: Callable[..., Array], *arrays: Array) -> Array:
-    """`compute` of the arrays, flat and in float64."""
+    """`compute` on the arrays, flattened and in float64."""
     shape = np.broadcast_shapes(*[array.shape for array in arrays])
     flat = [np.broadcast_to(array, shape).astype(np.float64).ravel() for array in arrays]
     return compute(node.attrs, *flat).reshape(shape).astype(node.dtype.numpy)
@@ -81,7 +81,7 @@ primitive("gamma_tail", "host", grad=_gamma_grad, reference=lambda node, a, x: _
 
 
 def gamma_slope(a: Value, x: Value) -> Value:
-    """How a quantile x of the gamma distribution of rate 1 moves with its concentration."""
+    """The derivative of a quantile x of the gamma distribution with rate 1 by its concentration."""
     return _gamma_integral(1, a, x) + (log(x) - digamma(a)) * _gamma_integral(0, a, x)
 
 
@@ -97,7 +97,7 @@ def _beta_tail(attrs: dict[str, int], a: Array, b: Array, x: Array) -> Array:
     near = np.where(below, x, 1 - x)
 
     def integrand(s: Array, a: Array, b: Array, near: Array, side: Array) -> Array:
-        move = -np.log1p(near * np.expm1(-s))  # of the part that grows; the other's logarithm falls by s as well
+        move = -np.log1p(near * np.expm1(-s))  # the change of the growing part's logarithm; the other's falls by s more
         up, down = np.where(side < 0, move - s, move), np.where(side < 0, move, move - s)
         return up**n * down**m * np.exp(a * up + b * down)
 
@@ -123,7 +123,7 @@ primitive("beta_tail", "host", grad=_beta_grad, reference=lambda node, a, b, x: 
 
 
 def beta_slope(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
-    """How a quantile x of the beta distribution moves with each concentration."""
+    """The derivatives of a quantile x of the beta distribution by each concentration."""
     tail, both = _beta_integral(0, 0, a, b, x), digamma(a + b)
     by_a = _beta_integral(1, 0, a, b, x) + (log(x) - digamma(a) + both) * tail
     return by_a, _beta_integral(0, 1, a, b, x) + (log1p(-x) - digamma(b) + both) * tail
@@ -156,5 +156,5 @@ primitive("von_mises_tail", "host", grad=_von_mises_grad, reference=lambda node,
 
 
 def von_mises_slope(k: Value, x: Value) -> Value:
-    """How a quantile x of the von Mises distribution about 0 moves with its concentration."""
+    """The derivative of a quantile x of the von Mises distribution about 0 by its concentration."""
     return _von_mises_integral(1, k, x) + (cos(x) - i1e(k) / i0e(k)) * _von_mises_integral(0, k, x)

@@ -1,7 +1,7 @@
-"""Products of float32 rows with int8 weights of a scale for each output.
+"""Products of float32 rows with int8 weights that have one scale per output.
 
-Rows are quantised as they come: each by its own largest magnitude, to integers from -127 to 127, around 0. Sums of
-products of integers are exact, so a result does not depend on the order in which they are added.
+Each row is quantized dynamically, by its own largest magnitude, to integers from -127 to 127. Integer sums are exact, so a
+result does not depend on the order of addition.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from genesis.ops.registry import composite, primitive
 from genesis.ops.views import reshape_value
 
 LEVELS = 127
-LEAST = 2.0**-120  # a row whose magnitudes are all below counts as zeros: LEVELS over them may be infinite
-LONGEST = (2**31 - 1) // (LEVELS * 128)  # terms whose sum is an int32, whatever they are
+LEAST = 2.0**-120  # rows with smaller magnitudes count as zeros: LEVELS / magnitude could be infinite
+LONGEST = (2**31 - 1) // (LEVELS * 128)  # this many terms always fit an int32 sum
 
 
 def _reference(
     node: Node, rows: np.ndarray, weight: np.ndarray, scale: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """In the order in which kernels round."""
+    """Rounds in the same order as the kernels."""
     levels = np.float32(LEVELS)
     largest = np.abs(rows).max(-1, keepdims=True, initial=0)
     finite = largest < np.inf
@@ -39,9 +39,9 @@ primitive("linear_dynamic", "host", reference=_reference, contiguous=True, nativ
 
 @composite("linear_dynamic", (), method=False, public=False)
 def linear_dynamic(input: Value, weight: Value, scale: Value, bias: Value | None = None) -> Value:
-    """`input` (.., in) times `weight` (out, in) of int8 and `scale` (out,), plus `bias` (out,), over the quantised rows.
+    """`input` (.., in) times `weight` (out, in) of int8 and `scale` (out,), plus `bias` (out,), with quantized rows.
 
-    A row with NaN or an infinity gives NaN. Raises TypeError for other dtypes, ValueError for shapes that do not fit or
+    A row with NaN or an infinity gives NaN. Raises TypeError for other dtypes, ValueError for mismatched shapes or
     more than 132,104 terms.
     """
     if weight.dtype is not int8:

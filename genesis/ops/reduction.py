@@ -1,4 +1,4 @@
-"""Reductions: sum, prod, max, min, any, all, argmax, argmin over axes; mean, var and the like are made of them."""
+"""Reductions over axes: sum, prod, max, min, any, all, argmax, argmin; mean, var and others are composed of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Axes = int | Sequence[int] | None
 
 
 def reduce_value(op: str, x: Value, axes: tuple[int, ...], keepdim: bool = False, dtype: DType | None = None) -> Value:
-    """The node that reduces `x` over `axes`; with `keepdim` they stay, with extent 1."""
+    """The node that reduces `x` over `axes`; with `keepdim` they stay with extent 1."""
     if axes or op in ("argmax", "argmin"):
         y = x.graph.add(op, (x,), reduced_shape(x.shape, axes), dtype or x.dtype, {"axes": axes})
     else:
@@ -32,7 +32,7 @@ def reduce_value(op: str, x: Value, axes: tuple[int, ...], keepdim: bool = False
 
 
 def _spread_like(g: Value, y: Value, x: Value) -> Value:
-    """`g`, of the shape of the reduction `y`, back over the input's shape."""
+    """`g`, shaped like the reduction `y`, broadcast to the input's shape."""
     return expand(reshape_value(g, reduced_shape(x.shape, y.node.attrs["axes"], True)), x.shape)
 
 
@@ -45,7 +45,10 @@ def _row(name: str, ref: Reference, grad: Gradient | None = None) -> None:
 
 
 def _prod_grad(g: Value, y: Value, x: Value) -> Value:
-    """The product of the others: of those that are not zero, and of the zeros (at most two, for a second derivative)."""
+    """Each element's gradient is the product of the others: of the nonzero ones times that of the zeros.
+
+    At most two zeros matter, the second one only for a second derivative.
+    """
     axes, zero = y.node.attrs["axes"], x == 0
 
     def over(op: str, values: Value) -> Value:
@@ -57,7 +60,7 @@ def _prod_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def _extremum_grad(g: Value, y: Value, x: Value) -> Value:
-    """Shared equally among the elements that attain it."""
+    """The gradient is shared equally among the elements that attain the extremum."""
     at = x == _spread_like(y, y, x)
     count = reduce_value("sum", cast(at, g.dtype), y.node.attrs["axes"])
     return where(at, _spread_like(g / count, y, x), 0)
@@ -80,8 +83,8 @@ primitive("argmin", "reduce", reference=lambda node, x: np.argmin(x, axis=node.a
 def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` (all axes, if None). Integers and bools sum to int64.
 
-    `dim` is an axis or several; with `keepdim` they stay, with extent 1; `input` is converted to `dtype`, if given. The sum of
-    nothing is 0. Raises IndexError for an axis that is not there.
+    `dim` is an axis or several; with `keepdim` they stay with extent 1. `input` is converted to `dtype`, if given. An empty
+    sum is 0. Raises IndexError for an axis out of range.
 
     >>> genesis.sum(genesis.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([4, 6])
@@ -102,7 +105,7 @@ def sum_to_size(input: Value, *size: int | Sequence[int]) -> Value:
     lead = input.ndim - len(shape)
     if lead < 0 or False in [e in (1, full) for e, full in zip(shape, input.shape[lead:], strict=True)]:
         raise ValueError(f"sum_to_size: shape {input.shape} cannot be summed to {shape}, which does not broadcast to it")
-    if not input.ndim and input.dtype.category < 2:  # as PyTorch, which sums over no axes
+    if not input.ndim and input.dtype.category < 2:  # as in PyTorch, which sums over no axes
         return cast(input, int64)
     axes = [axis for axis, extent in enumerate(input.shape) if axis < lead or shape[axis - lead] != extent]
     return reshape_value(sum.define(input, tuple(axes)), shape) if axes else input
@@ -112,7 +115,7 @@ def sum_to_size(input: Value, *size: int | Sequence[int]) -> Value:
 def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The product over `dim` (all axes, if None). Integers and bools multiply to int64.
 
-    Arguments and errors as those of `sum`; the product of nothing is 1.
+    Arguments and errors as in `sum`; an empty product is 1.
 
     >>> genesis.prod(genesis.tensor([[1, 2], [3, 4]]), dim=1)
     tensor([ 2, 12])
@@ -125,7 +128,7 @@ def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType 
 def mean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The mean over `dim` (all axes, if None) of a floating tensor.
 
-    Axes and `dtype` as in `sum`; the mean of nothing is NaN. Raises TypeError for integers without a `dtype`.
+    Axes and `dtype` as in `sum`; the mean of no elements is NaN. Raises TypeError for integers without a `dtype`.
 
     >>> genesis.mean(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1, keepdim=True)
     tensor([[1.5000],
@@ -232,7 +235,7 @@ all = _truth("all", np.all, "all elements over `dim` are", "[[1, 2], [3, 0]]")
 
 
 def corrected(name: str, dim: Axes, unbiased: bool | None, correction: float | None) -> tuple[Axes, float]:
-    """The axes and the correction of a variance. Raises TypeError where the correction is said twice."""
+    """The axes and the correction of a variance. Raises TypeError if the correction is given twice."""
     if isinstance(dim, bool):
         if unbiased is not None:
             raise TypeError(f"{name}: got dim={dim} and unbiased={unbiased}; want axes for dim")
@@ -247,11 +250,11 @@ def corrected(name: str, dim: Axes, unbiased: bool | None, correction: float | N
 def var(
     input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
 ) -> Value:
-    """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares).
+    """The variance over `dim`: squares over n - `correction` (two passes: mean, then squares).
 
-    `dim` and `keepdim` as in `sum`. That of complex numbers is real, of squared moduli. `unbiased` is PyTorch's older word
-    for a correction of 1, which is the default, or 0;
-    it may be passed as `dim`. With no freedom left it is NaN. Raises TypeError unless `input` is floating, and for
+    `dim` and `keepdim` as in `sum`. Complex numbers have a real variance, of squared moduli. `unbiased` is PyTorch's older
+    form of a correction of 1, which is the default, or 0;
+    it may be passed as `dim`. If n <= `correction` the variance is NaN. Raises TypeError unless `input` is floating, and for
     both a correction and `unbiased`.
 
     >>> x = genesis.tensor([1.0, 2.0, 3.0, 4.0])
@@ -265,7 +268,7 @@ def var(
     centred = x - mean(x, axes, True) if axes else x * 0
     freedom = numel(input.shape[a] for a in axes) - correction
     squares = squared_modulus(centred) if numel(x.shape) else real_value(x)
-    total = reduce_value("sum", squares, axes, keepdim)  # of nothing, no mean either
+    total = reduce_value("sum", squares, axes, keepdim)  # of no elements, there is no mean either
     if freedom <= 0 and not numel(x.shape):
         return cast(total + float("nan"), input.dtype.real)
     return cast(total / freedom if freedom > 0 else total * float("nan"), input.dtype.real)

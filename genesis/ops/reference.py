@@ -1,4 +1,4 @@
-"""Running a graph with NumPy, node by node: the meaning of every operation, and the oracle of the compiler's tests."""
+"""Evaluates a graph with NumPy, node by node. This defines every operation and is the oracle of the compiler's tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from genesis.ops.registry import PRIMITIVES
 
 
 def widened_arrays(arrays: Iterable[np.ndarray]) -> list[np.ndarray]:
-    """Arrays as references take them: complex32, whose parts NumPy's functions do not see, as complex64."""
+    """Arrays as references take them: complex32, which NumPy lacks, becomes complex64."""
     return [a.astype(np.complex64) if a.dtype == complex32.numpy else a for a in arrays]
 
 
@@ -29,7 +29,7 @@ class RefusedError(Exception):
 def evaluate(
     nodes: Sequence[Node], outputs: Sequence[int], given: Mapping[int, np.ndarray], scalars: Sequence[float] = ()
 ) -> list[np.ndarray]:
-    """The arrays at `outputs`, from those `given` at the positions of inputs and the values of scalar slots."""
+    """The arrays at `outputs`; `given` are those of the inputs, by position, and the values of scalar slots."""
     arrays = evaluate_all(nodes, outputs, given, scalars)
     return [arrays[i] for i in outputs]
 
@@ -37,7 +37,7 @@ def evaluate(
 def evaluate_all(
     nodes: Sequence[Node], outputs: Iterable[int], given: Mapping[int, np.ndarray], scalars: Sequence[float] = ()
 ) -> dict[int, np.ndarray]:
-    """As `evaluate`: the arrays at every position that the `outputs` are computed from. Raises RefusedError."""
+    """As `evaluate`, but returns the arrays at every position that `outputs` depend on. Raises RefusedError."""
     needed = set(outputs)
     for index in range(len(nodes) - 1, -1, -1):
         if index in needed and index not in given:
@@ -47,7 +47,7 @@ def evaluate_all(
         for index in sorted(needed - set(given)):
             node = nodes[index]
             if node.op == "scalar":
-                # Converted afterwards: a number out of an integral dtype's range wraps round, as in kernels.
+                # Converted afterwards, so that numbers out of an integer dtype's range wrap, as in kernels.
                 arrays[index] = np.asarray(scalars[node.attrs["slot"]]).astype(node.dtype.numpy)
                 continue
             rule = PRIMITIVES[node.op].reference

@@ -1,6 +1,6 @@
 """Products of Householder reflections I - tau v v.H, as LAPACK's geqrf stores them: v below the diagonal, under a 1.
 
-They are applied all at once: H1 H2 .. Hk = I - V T V.H, with the upper triangle T = (I + diag(tau) striu(V.H V))^-1 diag(tau)
+They are applied as one block: H1 H2 .. Hk = I - V T V.H, with the upper triangle T = (I + diag(tau) striu(V.H V))^-1 diag(tau)
 (R. Schreiber, C. Van Loan, "A Storage-Efficient WY Representation for Products of Householder Transformations", 1989).
 """
 
@@ -21,7 +21,7 @@ from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
 
-# ---- the reflections that make a matrix a triangle ----
+# ---- the reflections that reduce a matrix to a triangle ----
 def _shapes(a: Value) -> list[Shape]:
     return [a.shape[-2:], (min(a.shape[-2:]),)]
 
@@ -38,8 +38,8 @@ primitive("geqrf", "host", reference=_reference, contiguous=True)
 
 @composite("geqrf", takes_complex=True)
 def geqrf(input: Value) -> Reflected:
-    """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections that make Q
-    below it, and their min(m, n) factors; `linalg.householder_product` gives Q. Without gradient, as in PyTorch.
+    """(a, tau) of matrices (.., m, n): R of the QR decomposition is on and above the diagonal of `a`, the reflections of Q
+    below it; `tau` has their min(m, n) factors. `linalg.householder_product` gives Q. No gradient, as in PyTorch.
 
     >>> a, tau = genesis.geqrf(genesis.tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> genesis.linalg.householder_product(a, tau) @ a.triu()
@@ -53,7 +53,7 @@ def geqrf(input: Value) -> Reflected:
 
 # ---- their product ----
 def _vectors(name: str, a: Value, tau: Value) -> tuple[Value, Value]:
-    """V, (.., m, k), with its ones and zeros, and T."""
+    """V (.., m, k) with its implied ones and zeros, and T."""
     x, k = matrices(name, a), tau.shape[-1] if tau.ndim else -1
     tall = name == "ormqr" or x.shape[-1] <= x.shape[-2]
     if tau.shape[:-1] != x.shape[:-2] or not 0 <= k <= min(x.shape[-2:]) or not tall:

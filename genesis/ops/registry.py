@@ -1,9 +1,8 @@
 """The operation table: primitives and operations.
 
-Two tables. A `Primitive` is what graphs are made of: derive reads its gradient, lowering its kind, code generation its
-`emit`, tests its reference. An `Operation` is what a user calls: its `define` builds primitives out of Values, after
-promoting, broadcasting and checking. An elementwise row makes both at once; a composite is an Operation alone, and its
-gradient follows from its parts.
+Two tables. Graphs consist of `Primitive`s: derive reads a primitive's gradient, lowering its kind, code generation its
+`emit`, tests its reference. Users call `Operation`s: `define` checks, promotes and broadcasts, then adds primitives to the
+graph. An elementwise row makes both at once; a composite is an Operation alone, and its gradient follows from its parts.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 Gradient = Callable[..., Value | tuple[Value | None, ...]]
 Reference = Callable[..., np.ndarray | np.generic]
-Emitter = Callable[..., object]  # of a `Kernel`, and values: registers on the CPU, text on a GPU
+Emitter = Callable[..., object]  # (Kernel, *values) -> value; values are registers on the CPU, text on a GPU
 Policy = Literal["low", "float32", "widest"]
 
 
 class Kernel(Protocol):
-    """The arithmetic of a kernel that is being written, which is the same on all devices: a method for each primitive."""
+    """The arithmetic of the kernel being generated, the same on all devices: a method per primitive."""
 
     def __getattr__(self, name: str) -> Emitter: ...
 
@@ -38,14 +37,14 @@ class Primitive:
     """A node kind.
 
     `grad(g, y, *inputs)` returns the inputs' cotangents (one, or a tuple with None where none flows), written with
-    Values; shapes may still be broadcast, derive sums them back. `reference(node, *arrays)` computes it in NumPy; a host
-    operation may have `into(node, out, *arrays)` too, which writes the result to `out`, apart from the operands, and read
-    `contiguous` operands alone; a `native` one has a kernel on the CPU that takes every call and never fails. One that is
-    `part_of` another, of the same inputs and attributes, is what a function makes of that one's value. The last fields tell
-    code generation what an elementwise one is: `emit(k, *values)` in terms of others; or on the CPU the function of its name
-    in the file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
-    One that refuses some operands, which the data decide, says with `fault(node, value, extent)` what is raised.
-    One that `draws` random numbers takes the seed and the counter's start last.
+    Values; shapes may still be broadcast, derive sums them back. `reference(node, *arrays)` computes it in NumPy. A host
+    operation may also have `into(node, out, *arrays)`, which writes to an `out` that does not overlap the operands, and may
+    require `contiguous` operands; a `native` one has a CPU kernel that handles every call and never fails. One that is
+    `part_of` another, with the same inputs and attributes, is a function of that one's value. The last fields give code
+    generation the elementwise body: `emit(k, *values)` in terms of others; or on the CPU the function of this name in the
+    file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
+    One that rejects some data raises the exception `fault(node, value, extent)`.
+    One that `draws` random numbers takes the seed and the counter's start as its last inputs.
     """
 
     name: str
@@ -57,22 +56,22 @@ class Primitive:
     native: bool = False
     part_of: tuple[str, Callable[[Value], Value]] | None = None
     emit: Emitter | None = None
-    cost: int = 1  # in operations: what lowering weighs computing it again against storing it with
-    exact: bool = False  # it rounds nothing: 16-bit floats stay what they are
+    cost: int = 1  # in operations: lowering weighs recomputing it against storing it
+    exact: bool = False  # it never rounds: 16-bit floats need no widening
     vector: str | None = None
     cuda: str | None = None
     fault: Callable[[Node, int, int], Exception] | None = None
     draws: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: operations are part of every step's key
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: operations are part of every trace key
 class Operation:
     """A function of tensors.
 
-    Parameters at the positions `operands` may be Python scalars in place of tensors: these
-    become arguments of the compiled program (static with `static_scalars`). With `variadic`, the first parameter is a
-    sequence of tensors. Whatever else is not a tensor is static. `autocast` says what becomes of its arguments under
-    `genesis.autocast`; see `genesis.ops.autocast`. The fields from `method` on say where users find it, as `Names` explains.
+    Parameters at the positions `operands` may be Python scalars instead of tensors: these become arguments of the compiled
+    program (static with `static_scalars`). With `variadic`, the first parameter is a sequence of tensors. All other
+    non-tensor arguments are static. `autocast` is its policy; see `genesis.ops.autocast`. The fields from `method` on are its
+    public names, see `Names`.
     """
 
     name: str
@@ -99,18 +98,18 @@ class Operation:
 
 
 class Names(TypedDict, total=False):
-    """Where users find a row: `genesis.NAME` and the method `x.NAME()`, unless its fields say otherwise; and what it takes."""
+    """A row's public names, by default `genesis.NAME` and the method `x.NAME()`, and what it accepts."""
 
     method: bool  # whether Tensor has it, under its name and its aliases
     in_place: bool  # whether there is `x.NAME_()`, or `inplace=True` of the function in nn.functional
-    operator: str  # the operator that it is: "add" of `x + y`
+    operator: str  # its operator: "add" for `x + y`
     aliases: tuple[str, ...]  # further names; "special.expit" is one in that module
-    namespace: str | tuple[str, ...]  # the modules that show it under its name: "special", "nn.functional"
-    public: bool  # False: `genesis` has no function of that name, or has another one
+    namespace: str | tuple[str, ...]  # the modules that export it: "special", "nn.functional"
+    public: bool  # False: `genesis` has no function of this name, or a different one
     keywords: dict[str, str]  # further names of arguments: {"axes": "dims"}
-    takes_complex: bool  # False: complex numbers are refused, at the user's line
-    numbers_between: tuple[str, ...]  # arguments that code for old versions of PyTorch puts between the tensors
-    elements: tuple[str, ...]  # arguments whose numbers become elements: one that the result's integer dtype lacks is refused
+    takes_complex: bool  # False: complex numbers raise TypeError at the user's line
+    numbers_between: tuple[str, ...]  # numbers that old PyTorch signatures put between the tensors
+    elements: tuple[str, ...]  # arguments that become elements: out of an integer dtype's range raises
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -128,9 +127,9 @@ def composite(
     static_scalars: bool = False, is_view: bool = False, doc: str | None = None, autocast: Policy | None = None,
     **names: Unpack[Names],
 ) -> Callable[[AnyFunction], Operation]:
-    """Decorator: a function of Values becomes the operation `name`, which users find where `names` say.
+    """Decorator: a function of Values becomes the operation `name` with the public names `names`.
 
-    It is documented by its docstring, by `doc`, or as the NumPy function that is its reference.
+    Its documentation is its docstring, `doc`, or that of the NumPy function that is its reference.
     """
 
     namespace = names.get("namespace", ())
@@ -159,7 +158,7 @@ _NUMBERS = {
 
 @cache
 def signature_of(operation: Operation) -> Signature:
-    """The signature of a row's definition, read when first asked for: most processes use few rows."""
+    """The signature of a row's definition, computed lazily: most processes use few rows."""
     return signature(operation.define)
 
 
@@ -171,14 +170,14 @@ def operand_names(operation: Operation) -> frozenset[str]:
 
 @cache
 def numbers_of(operation: Operation) -> frozenset[str]:
-    """The parameters that take numbers, names, or lists of them, and no tensor."""
+    """The parameters that take numbers, names, or lists of them, but no tensor."""
     parameters, tensors = signature_of(operation).parameters.items(), operand_names(operation)
     return frozenset(name for name, parameter in parameters
                      if name not in tensors and {*str(parameter.annotation).split(" | ")} <= _NUMBERS)
 
 
 def row_at(path: str) -> Operation | None:
-    """The row that users find at a path below `genesis`, "exp" or "special.expit"; None if there is none."""
+    """The row at a public path below `genesis`, such as "exp" or "special.expit"; None if there is none."""
     home, _, name = path.rpartition(".")
     row = OPERATIONS.get(name)
     if row is not None and (home in row.namespaces if home else row.public):
@@ -187,7 +186,7 @@ def row_at(path: str) -> Operation | None:
 
 
 def names_in(namespace: str) -> set[str]:
-    """The names of rows that a module shows; those of "" are functions of `genesis` itself."""
+    """The row names that a module exports; "" means `genesis` itself."""
     shown = {row.name for row in OPERATIONS.values() if (namespace in row.namespaces if namespace else row.public)}
     paths = [alias.rpartition(".") for row in OPERATIONS.values() for alias in row.aliases]
     return shown | {name for home, _, name in paths if home == namespace}
@@ -199,7 +198,7 @@ def as_values(*operands: Value | complex) -> list[Value]:
     graph = next((o.graph for o in operands if isinstance(o, Value)), None)
     for o in operands:
         if not isinstance(o, Value | bool | int | float | complex):
-            shown = f" {o!r:.40}" if isinstance(o, str) else ""  # the text of others may compute what is in them
+            shown = f" {o!r:.40}" if isinstance(o, str) else ""  # only strings: another object's text may compute its value
             raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__}{shown}")
     assert graph is not None, "one operand at least is a Value"
     return [o if isinstance(o, Value) else graph.constant(o, dtype_of_scalar(o), weak=True) for o in operands]
@@ -214,13 +213,13 @@ def cast(x: Value, dtype: DType) -> Value:
         if x.is_scalar:
             refuse_complex_number("cast", value, dtype)
         return x.graph.constant(_number(value, dtype), dtype)
-    if x.node.op == "scalar":  # a Python number is rounded once, to the type that it is used in
+    if x.node.op == "scalar":  # a Python number is rounded once, to the dtype it is used in
         return x.graph.add("scalar", (), (), dtype, {"slot": x.node.attrs["slot"]})
     return x.graph.add("cast", (x,), x.shape, dtype, {"dtype": dtype.name})
 
 
 def _number(value: complex, dtype: DType) -> complex:
-    """A Python number as one of `dtype`; of a complex one, a real dtype takes the real part."""
+    """A Python number converted to `dtype`; a real dtype takes a complex number's real part."""
     if dtype is bool_:
         return bool(value)
     if dtype.category == 3:
@@ -230,12 +229,12 @@ def _number(value: complex, dtype: DType) -> complex:
 
 
 def widened(x: Value) -> Value:
-    """`x` in the dtype that arithmetic runs in: what definitions of several steps compute with and round at their end."""
+    """`x` in its compute dtype: definitions of several steps compute in it and round at the end."""
     return cast(x, x.dtype.compute)
 
 
 def rounded_once(define: Callable[..., Value]) -> Callable[..., Value]:
-    """Decorator: a definition of one value runs in the dtype that arithmetic runs in, and is rounded at its end.
+    """Decorator: a definition with one result runs in the compute dtype and rounds at the end.
 
     Integers become the default float first.
     """
@@ -272,7 +271,7 @@ def promoted(*operands: Value | complex, floating: bool = False) -> list[Value]:
 
 
 def expand(x: Value, shape: Shape) -> Value:
-    """`x` broadcast to `shape` (which it is known to fit), as a view with strides 0."""
+    """`x` broadcast to `shape`, as a view with strides 0; the caller has checked that it fits."""
     if x.shape == shape:
         return x
     attrs = {"shape": shape, "strides": _spread(x.shape, shape), "offset": 0, "label": "expand"}
@@ -281,7 +280,7 @@ def expand(x: Value, shape: Shape) -> Value:
 
 @lru_cache(1 << 12)
 def _spread(shape: Shape, wanted: Shape) -> Shape:
-    """The strides with which a value of `shape` is read as one of the shape `wanted`."""
+    """The strides that read a value of `shape` as one of the shape `wanted`."""
     strides = contiguous_strides(shape)
     lead = len(wanted) - len(shape)
     return tuple(

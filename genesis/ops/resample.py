@@ -1,4 +1,4 @@
-"""Images (or signals, or volumes) at another size, or at positions that are data: sums of a few weighted neighbours."""
+"""Resampling of images, signals and volumes: to another size, or at given positions, by weighted sums of neighbours."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
-Tap = tuple[Value, Value | None]  # where along an axis each result takes a neighbour, and with what weight (1, if None)
-AXES = {  # how many axes a mode resamples
+Tap = tuple[Value, Value | None]  # (each result's index of a neighbour along an axis, its weight or None for 1)
+AXES = {  # mode -> number of axes that it resamples
     "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,),
     "area": (1, 2, 3),
 }
-_STEEPNESS, _STEEPNESS_OF_MEANS = -0.75, -0.5  # of Keys' cubic, as PyTorch takes it, and with `antialias`
+_STEEPNESS, _STEEPNESS_OF_MEANS = -0.75, -0.5  # of Keys' cubic, PyTorch's values without and with `antialias`
 
 
 # ---- the positions and weights of neighbours ----
 def _positions(x: Value, count: int, scale: float, dtype: DType, half: bool) -> Value:
-    """The source positions of results 0 to `count` - 1 along an axis; with `half`, of pixel centres."""
+    """The source positions of results 0 to `count` - 1 along an axis; with `half`, relative to pixel centres."""
     at = cast(iota(x.graph, count), dtype)
     return (at + 0.5) * scale - 0.5 if half else at * scale
 
@@ -60,7 +60,7 @@ def _cubic(x: Value, extent: int, count: int, scale: float, corners: bool) -> li
 
 
 def cubic_weights(t: Value) -> tuple[Value, ...]:
-    """The weights of the four neighbours of a position that is `t` behind the second of them."""
+    """The weights of the four neighbours of a position that is `t` after the second of them."""
     a = _STEEPNESS
     return _far(t + 1, a), _near(t, a), _near(1 - t, a), _far(2 - t, a)
 
@@ -87,12 +87,12 @@ def _resampled(x: Value, axis: int, taps: Sequence[Tap]) -> Value:
 
 
 def _averaged(x: Value, axis: int, count: int, step: float, mode: str) -> Value:
-    """Weighted means of the elements near each result; the reach widens when downsampling."""
+    """Weighted means of the elements near each result; the support widens when downsampling."""
     return _weighted(x, axis, _mean_weights(x, axis, count, step, mode))
 
 
 def _weighted(x: Value, axis: int, weights: Value) -> Value:
-    """Sums along one of the last two axes by weights (results, elements)."""
+    """Weighted sums along one of the last two axes; weights are (results, elements)."""
     return matmul(x, swapped(weights)) if axis == x.ndim - 1 else matmul(weights, x)
 
 
@@ -108,7 +108,7 @@ def _mean_weights(x: Value, axis: int, count: int, step: float, mode: str) -> Va
 
 
 def _repeated(x: Value, axis: int, times: int) -> Value:
-    """Each element so many times: a view, whose gradient is a sum."""
+    """Each element repeated `times` times: a view, whose gradient is a sum."""
     shape = (*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
     spread = expand(reshape_value(x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])), shape)
     return reshape_value(spread, (*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1 :]))
@@ -117,7 +117,7 @@ def _repeated(x: Value, axis: int, times: int) -> Value:
 def _sizes(
     input: Value, size: Any, scale_factor: Any, recompute: bool | None
 ) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
-    """The extents of the result, and the scales that were given and count."""
+    """The result's extents, and the given scales that are used."""
     extents = input.shape[2:]
     if (size is None) == (scale_factor is None):
         raise ValueError(f"interpolate: size is {size} and scale_factor {scale_factor}; want one of them")
@@ -142,14 +142,14 @@ def interpolate(
     Args:
         mode: "nearest", "nearest-exact" (of 1 to 3 axes), "linear" (1), "bilinear", "bicubic" (2), "trilinear" (3), "area"
             (means of parts; 1 to 3).
-        align_corners: the corners' elements are the corners' results, in modes that weigh neighbours; by default, elements
-            have an extent, and it is the corners of these that meet.
-        recompute_scale_factor: go by the extents, and not by the `scale_factor` that they were rounded from.
-        antialias: in modes "bilinear" and "bicubic", results that are farther apart than elements are means of all between.
+        align_corners: in linear and cubic modes, corner elements map to corner results; by default the outer edges of
+            elements and results coincide.
+        recompute_scale_factor: use the ratio of the rounded extents instead of `scale_factor`.
+        antialias: in modes "bilinear" and "bicubic", downsampling averages over all elements between results.
 
-    Raises ValueError for another mode or one that does not fit the axes, unless one of `size` and `scale_factor` is given,
-    and for `antialias` in other modes; TypeError for integers, unless the mode takes the nearest or they
-    are the uint8 of images, which are rounded.
+    Raises ValueError for another mode or one that does not fit the axes, unless exactly one of `size` and `scale_factor` is
+    given, and for `antialias` in other modes; TypeError for integers, except in nearest modes and for uint8 images, which are
+    rounded.
 
     >>> x = genesis.tensor([[[1.0, 3.0]]])
     >>> interpolate = genesis.nn.functional.interpolate
@@ -184,7 +184,7 @@ def interpolate(
 def _rounded(
     image: Value, sizes: Sequence[int], scales: Sequence[float | None], mode: str, corners: bool, antialias: bool
 ) -> Value:
-    """Of uint8: rows first, and each axis' results are uint8 again, as PyTorch's; weights are integers below 2^15."""
+    """uint8 images, as in PyTorch: rows first, rounding to uint8 after each axis; weights are integers below 2^15."""
     for axis in (3, 2):
         extent, count = image.shape[axis], sizes[axis - 2]
         step = _step(extent, count, scales[axis - 2], corners)
@@ -204,7 +204,7 @@ def _rounded(
 
 
 def _merged(taps: Sequence[Tap]) -> list[tuple[Value, Value]]:
-    """Taps beyond the edge take the edge's element: the last of these has the sum of their weights."""
+    """Taps beyond the edge use the edge element: the last of them gets the sum of their weights."""
     positions, weights = zip(*taps, strict=True)
     merged = list(weights)
     for k in range(len(taps) - 1):
@@ -215,18 +215,18 @@ def _merged(taps: Sequence[Tap]) -> list[tuple[Value, Value]]:
 
 
 def _units(weights: Value) -> Value:
-    """How many make 1: a power of two, as large as leaves the largest of the weights below 2^15."""
+    """The fixed-point scale of 1: the largest power of two that keeps the weights below 2^15."""
     largest = amax(weights)
     return exp2(ceil(log2((2**15 - 0.5) / largest)) - 1)
 
 
 def _whole(x: Value) -> Value:
-    """The nearest whole number, that farther from 0 of two."""
+    """Rounds to the nearest integer, ties away from 0."""
     return where(x < 0, -floor(0.5 - x), floor(x + 0.5))
 
 
 def _step(extent: int, count: int, scale: float | None, corners: bool) -> float:
-    """How far apart results are, in elements."""
+    """The distance between results, in elements."""
     if corners:
         return (extent - 1) / (count - 1) if count > 1 else 0.0
     return extent / count if scale is None else 1 / scale
@@ -247,9 +247,9 @@ def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corn
     return _resampled(x, axis, taps(x, extent, count, step, corners))
 
 
-# ---- at positions that are data: a flow field tells where each result comes from ----
+# ---- at given positions (a flow field) ----
 def _reflected(at: Value, low: float, high: float) -> Value:
-    """`at` between two mirrors."""
+    """`at` reflected between two mirrors."""
     span = high - low
     if span <= 0:
         return at * 0
@@ -260,7 +260,7 @@ def _reflected(at: Value, low: float, high: float) -> Value:
 
 
 def _looked_up(at: Value, extent: int, padding: str, corners: bool) -> Value:
-    """Where `at` is looked up; for zeros, where it is."""
+    """The position to read for `at` under the padding mode; unchanged for "zeros"."""
     if padding == "zeros":
         return at
     if padding == "reflection":
@@ -281,7 +281,7 @@ def _taps(at: Value, extent: int, mode: str, padding: str, corners: bool) -> lis
 
 
 def _checked(input: Value, grid: Value, mode: str, padding_mode: str) -> int:
-    """The number of axes that are sampled."""
+    """The number of sampled axes, after checks."""
     axes = input.ndim - 2
     if axes not in (2, 3) or grid.ndim != input.ndim or grid.shape[0] != input.shape[0] or grid.shape[-1] != axes:
         raise ValueError(f"grid_sample: input {input.shape}, grid {grid.shape}; want (n, c, h, w) and (n, .., .., 2), or "
@@ -300,13 +300,13 @@ def _checked(input: Value, grid: Value, mode: str, padding_mode: str) -> int:
 def grid_sample(
     input: Value, grid: Value, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Value:
-    """What `input` (n, c, h, w) has at the positions `grid` (n, i, j, 2): (n, c, i, j); or volumes, with three numbers each.
+    """`input` (n, c, h, w) sampled at the positions `grid` (n, i, j, 2): (n, c, i, j); for volumes, positions are triples.
 
     Args:
         grid: positions as (x, y) or (x, y, z), from -1 to 1 along w, h and d.
         mode: "bilinear" (of the 4 or 8 neighbours), "nearest", or "bicubic" (of images).
-        padding_mode: what is beyond the ends: "zeros", the "border", or the "reflection" of what is there.
-        align_corners: -1 and 1 are the middles of the corners' elements; otherwise their outer edges.
+        padding_mode: values beyond the edges: "zeros", the "border", or a "reflection".
+        align_corners: -1 and 1 are the centres of the corner elements; otherwise their outer edges.
 
     Raises ValueError for other shapes, dtypes, modes and paddings.
 
@@ -330,7 +330,7 @@ def grid_sample(
 
 
 def _corner(flat: Value, chosen: tuple[Tap, ...], extents: tuple[int, ...]) -> Value:
-    """The elements at one neighbour of each position, times its weight; zeros where there is none."""
+    """One neighbour of each position times its weight; zero where it is outside."""
     index, inside, weight = None, None, None
     for (at, share), extent in zip(chosen, extents, strict=True):
         here = (at >= 0) & (at <= extent - 1)

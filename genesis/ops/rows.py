@@ -1,8 +1,8 @@
 """Functions that write an elementwise row: each makes a primitive, and the operation that builds it.
 
-They have an in-place form unless `in_place=False`, or their result has another dtype.
+They have an in-place form unless `in_place=False` or the result has another dtype.
 
-The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of the row's own name.
+The kernel body is `emit(k, *values)`; without one it is the method of `k` with the row's name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from genesis.ops.registry import (
 
 
 def from_scipy(name: str) -> AnyFunction:
-    """A reference in scipy.special, which is imported when it is first called."""
+    """A reference in scipy.special, imported at the first call."""
     return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
 
 
@@ -59,20 +59,20 @@ primitive("check_divisor", "elementwise", reference=_divisor_reference, fault=_r
 
 
 def nonzero_divisor(name: str, y: Value) -> Value:
-    """`y`; if it is of integers that may be 0, a program that divides by 0 raises DivisorError, a RuntimeError too."""
+    """`y`; if it is an integer that may be 0, the program raises DivisorError (a RuntimeError) when it is."""
     if y.dtype.category != 1:
         return y
     source = y.node
     while source.op == "view":
         source = y.graph.nodes[source.inputs[0]]
-    # A replay may put 0 into the slot of a number: that is looked at once, before the loop.
+    # A replay may put 0 into a scalar slot: checked once, before the loop.
     if source.op == "check_divisor" or (source.op == "constant" and source.attrs["value"] != 0):
         return y
     return y.graph.add("check_divisor", (y,), y.shape, y.dtype, {"name": name})
 
 
 def _with_whole_numbers(given: list[Value], *operands: Value) -> tuple[Value, ...]:
-    """The operands, which are of 16 bits; in the dtype of arithmetic if one of them was a number that 16 bits round."""
+    """The 16-bit operands; widened if one of them is a number that 16 bits would round."""
     wide = operands[0].dtype.compute
     if not any(was.shape == () and _is_rounded(was, wide, now.dtype) for was, now in zip(given, operands, strict=True)):
         return operands
@@ -95,10 +95,10 @@ def _elementwise(
 ) -> Operation:
     """A row of one input or of two, promoted to one dtype and broadcast.
 
-    `floating`: integers become the default float first. `result`: the dtype, if not the input's. `bools`: where these make no
-    sense, what to do instead. `divides`: the second is a divisor, which must not be the integer 0. `whole_numbers`: a number
-    beside 16-bit operands keeps the digits of float32. A `vector` function is one of `math` on a GPU, unless `cuda` says what
-    it is there.
+    `floating`: integers become the default float first. `result`: the dtype, if not the input's. `bools`: what to use instead
+    for bools, if they are not supported. `divides`: the second operand is a divisor, which must not be the integer 0.
+    `whole_numbers`: a number combined with 16-bit operands keeps the digits of float32. A `vector` function is the `math`
+    function of that name on a GPU, unless `cuda` is given.
     """
     cuda = cuda or (f"math.{name}({', '.join(['{0}', '{1}'][:operands])})" if vector else None)
     primitive(name, "elementwise", grad=grad, reference=lambda node, *arrays: ref(*arrays), emit=emit, cost=cost, exact=exact,
@@ -133,9 +133,9 @@ def formula(
     name: str, expression: AnyFunction, doc: str | None = None, operands: int = 1, *, wide: bool = False,
     ref: Reference | None = None, static_scalars: bool = False, autocast: Policy | None = None, **names: Unpack[Names],
 ) -> Operation:
-    """A composite that is one expression, a lambda. With `wide` it runs in the dtype of arithmetic and is rounded at its end.
+    """A composite that is one expression, a lambda. With `wide` it runs in the compute dtype and rounds at the end.
 
-    Its parameters are operands, and settings with a default, of whose type they are.
+    Parameters without a default are operands; those with one are settings of its type.
     """
     parameters = expression.__code__.co_varnames[: expression.__code__.co_argcount]
     defaults = expression.__defaults__ or ()
@@ -146,7 +146,7 @@ def formula(
 
 
 def compare(name: str, ref: Reference, **names: Unpack[Names]) -> Operation:
-    """A row of two inputs that answers with a bool and has no gradient."""
+    """A row of two inputs with a bool result and no gradient."""
     return binary(name, ref=ref, result=bool_, **Names(operator=name) | names)
 
 
@@ -165,7 +165,7 @@ def logical(name: str, ref: Reference, emit: Emitter, **names: Unpack[Names]) ->
 def integral(
     name: str, ref: Reference, doc: str | None = None, *, bools: str = "", kind: str = "elementwise", **names: Unpack[Names]
 ) -> Operation:
-    """A row of two integers (or bools, unless there is something to do instead)."""
+    """A row of two integers (or bools, unless there is an alternative for them)."""
     primitive(name, kind, reference=lambda node, x, y: ref(x, y))
 
     @composite(name, 2, ref=ref, doc=doc, **Names(in_place=True) | names)

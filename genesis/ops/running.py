@@ -1,4 +1,4 @@
-"""Cumulative extremes and cumulative logsumexp. The primitives are host operations."""
+"""Cumulative maxima, minima and logsumexp. The primitives are host operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from genesis.ops.views import flip_value, slice_value
 
 def _indices_of(extremes: np.ufunc) -> Reference:
     def reference(node: Node, x: np.ndarray) -> np.ndarray:
-        """Where the extreme so far is, the last of equal ones; a NaN stays one."""
+        """The index of the extreme so far, the last of equal ones; once NaN, always NaN."""
         axis = node.attrs["dim"]
         positions = np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
         reached = (x == extremes.accumulate(x, axis)) | (x != x)
@@ -57,7 +57,7 @@ def _sums(x: Value, dim: int) -> Value:
 
 
 def _sums_grad(g: Value, y: Value, x: Value) -> Value:
-    """sum over j >= i of g_j exp(x_i - y_j): a sum from the end that shrinks by exp(y_i - y_{i+1}), which is 1 at most."""
+    """sum over j >= i of g_j exp(x_i - y_j): a sum from the end; each step multiplies by exp(y_i - y_{i+1}) <= 1."""
     dim = y.node.attrs["dim"]
     following = _following(y, dim)
     kept = where(y == following, 1, exp(y - following))
@@ -66,7 +66,7 @@ def _sums_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def _following(x: Value, dim: int) -> Value:
-    """For each element the next one along `dim`; the last stays."""
+    """Each element's successor along `dim`; the last is kept."""
     extent = x.shape[dim]
     if not extent:
         return x

@@ -1,8 +1,8 @@
-"""Random numbers of distributions that are drawn by rejection: the host draws them, with NumPy's generators.
+"""Random numbers of distributions that need rejection sampling: host operations with NumPy's generators.
 
-The stream of a draw is Philox' (Salmon, Moraes, Dror and Shaw, 2011) of the key `seed` from the counter `start` on, so a
-draw is the same each time it is computed. A `seed` of floats holds numbers that were drawn already. Gradients by the
-parameters are those of the quantile at a fixed probability: see `quantiles`.
+A draw uses the Philox stream (Salmon, Moraes, Dror and Shaw, 2011) with key `seed` and counter `start`, so recomputing it gives
+the same numbers. A floating `seed` holds numbers already drawn. Gradients by the parameters are those of the quantile at a
+fixed probability: see `quantiles`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Draw = Callable[..., np.ndarray]
 
 
 def generator_at(seed: np.ndarray, start: np.ndarray) -> np.random.Generator:
-    """The generator of a draw."""
+    """A draw's generator."""
     key, offset = (int(word) & (1 << 64) - 1 for word in (seed, start))
     return np.random.Generator(np.random.Philox(key=key, counter=[0, offset, 0, 0]))
 
@@ -29,7 +29,7 @@ def generator_at(seed: np.ndarray, start: np.ndarray) -> np.random.Generator:
 def _reference(draw: Draw) -> Draw:
     """`draw(random, *parameters)` in float64, as the reference of a primitive of (*parameters, seed, start).
 
-    Examples that were batched with a seed each share the numbers of one draw.
+    Batched examples (vmap) with a seed each share one draw's numbers.
     """
 
     def drawn(node: Node, *arrays: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def _reference(draw: Draw) -> Draw:
 
 
 def _row(name: str, draw: Draw, grad: Callable[..., tuple[Value | None, ...]] | None, doc: str, count: int) -> None:
-    """A primitive of `count` parameters, a seed and an offset, and the operation that promotes and broadcasts them."""
+    """A primitive with `count` parameters, a seed and a counter start, and the operation that promotes and broadcasts them."""
     primitive(name, "host", grad=grad, reference=_reference(draw), draws=True)
 
     def drawn(*operands: Value) -> Value:
@@ -67,19 +67,19 @@ def _row(name: str, draw: Draw, grad: Callable[..., tuple[Value | None, ...]] | 
 
 
 def _positive(draw: Draw) -> Draw:
-    """Never 0, where densities and their gradients have no value."""
+    """Avoids 0, where densities and their gradients are undefined."""
     tiny = float(np.finfo(np.float32).tiny)
     return lambda *arguments: np.maximum(draw(*arguments), tiny)
 
 
 def _inside(draw: Draw) -> Draw:
-    """Neither 0 nor 1, also not when rounded to float32."""
+    """Avoids 0 and 1, also after rounding to float32."""
     tiny, near = float(np.finfo(np.float32).tiny), 1 - 2.0**-24
     return lambda *arguments: np.clip(draw(*arguments), tiny, near)
 
 
 def _of_parameters(name: str, draw: Draw) -> Draw:
-    """Raises ArgumentError where a parameter is none."""
+    """Raises ArgumentError for an invalid parameter."""
 
     def drawn(random: np.random.Generator, *parameters: np.ndarray) -> np.ndarray:
         if any([not np.isfinite(p).all() or (p < 0).any() for p in parameters]):
@@ -90,14 +90,14 @@ def _of_parameters(name: str, draw: Draw) -> Draw:
 
 
 def _dirichlet(random: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
-    """Gamma numbers over their sum; of those of a + 1 times u^(1/a), by logarithms, for small ones underflow."""
+    """Gamma numbers over their sum. Each is gamma(a + 1) * u^(1/a), in logarithms, because small ones underflow."""
     logs = np.log(random.standard_gamma(concentration + 1)) + np.log1p(-random.random(concentration.shape)) / concentration
     shares = np.exp(logs - logs.max(-1, keepdims=True, initial=-np.inf))
     return shares / shares.sum(-1, keepdims=True)
 
 
 def _dirichlet_grad(g: Value, y: Value, concentration: Value, seed: Value, start: Value) -> tuple[Value | None, ...]:
-    """A share moves as a beta number does; the others move in proportion."""
+    """A share's derivative is a beta number's; the other shares change in proportion."""
     rest = sum(concentration, -1, True) - concentration
     slope, _ = beta_slope(concentration, rest, y)
     return slope / (1 - y) * (g - sum(g * y, -1, True)), None, None

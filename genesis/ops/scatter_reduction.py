@@ -1,4 +1,4 @@
-"""Scattering with a reduction: means from sums and counts, others by the primitive that folds two elements."""
+"""Scatter with a reduction: means from sums and counts, others fold with a two-element primitive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from genesis.ops.indexing import along, gather_value, scatter_value, scattered
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import reshape_value
 
-_FOLDS = {"prod": "mul", "amax": "maximum", "amin": "minimum"}  # by the primitive of two elements
+_FOLDS = {"prod": "mul", "amax": "maximum", "amin": "minimum"}  # -> the primitive that folds two elements
 _REFERENCES = {"mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 
 
@@ -25,7 +25,7 @@ def _fold_reference(node: Node, base: np.ndarray, index: np.ndarray, source: np.
 
 
 def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> tuple[Value | None, ...]:
-    """Extremes share what comes among those that attain them; of a product, the product of the others."""
+    """Extremes share the gradient among the elements that attain them; a product's gradient is the product of the others."""
     dim, mode = y.node.attrs["dim"], y.node.attrs["mode"]
 
     def there(x: Value) -> Value:
@@ -41,7 +41,7 @@ def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> 
     vanishing = scatter_value(where(zero_base, base, 0), index, where(zero, source, 0), dim, "add")
 
     def others(x: Value, is_zero: Value, of: Callable[[Value], Value]) -> Value:
-        # Of two zeros each is the other's slope: a sum that is 0 and moves with it.
+        # With two zeros, each one's derivative is the other: add a sum that is 0 but has that derivative.
         count, rest = of(zeros), of(whole)
         beside = where(count == 1, rest, where(count == 2, rest * (of(vanishing) - x), 0))
         return where(is_zero, beside, of(y) / where(is_zero, 1, x))
@@ -57,7 +57,7 @@ def _fold(base: Value, index: Value, source: Value, dim: int, mode: str) -> Valu
 
 
 def _neutral(reduce: str, dtype: DType) -> float:
-    """What a fold begins with, where it begins with nothing."""
+    """The fold's neutral element."""
     if reduce in ("sum", "mean", "prod"):
         return reduce == "prod" if dtype is bool_ else int(reduce == "prod")
     if dtype.is_floating_point:
@@ -93,7 +93,7 @@ def _reduced(name: str, input: Value, axis: int, index: Value, src: Value, reduc
 def scatter_reduce(input: Value, dim: int, index: Value, src: Value, reduce: str, *, include_self: bool = True) -> Value:
     """`input` with `src[i]` folded into it at `index[i]` along `dim`, by "sum", "prod", "mean", "amax" or "amin".
 
-    Without `include_self` what is there before does not count. Other arguments and errors as those of `scatter_add`.
+    Without `include_self` the elements of `input` are replaced. Other arguments and errors as in `scatter_add`.
 
     >>> x, at = genesis.tensor([1.0, 5.0]), genesis.tensor([0, 0, 1])
     >>> genesis.scatter_reduce(x, 0, at, genesis.tensor([3.0, 2.0, 4.0]), "amax")

@@ -26,8 +26,8 @@ def scaled_dot_product_attention(
 ) -> Value:
     """softmax(query @ key.T * scale) @ value (Vaswani et al., 2017).
 
-    Arguments as those of `nn.functional.scaled_dot_product_attention`, which draws the numbers: what dropout zeroes is
-    decided by those from `start` of `seed` on, or by `factors` of the weights, if given.
+    Arguments as in `nn.functional.scaled_dot_product_attention`. Dropout uses the random numbers of `seed` from `start` on, or
+    the `factors` of the weights, if given.
     """
     name = "scaled_dot_product_attention"
     if min(query.ndim, key.ndim, value.ndim) < 2 or query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
@@ -39,12 +39,12 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = (_shared(name, query, v) for v in (key, value))
     below = ("n<=m", "k<=m") if is_causal else ("", "")
-    # Of 16 bits, only what enters a product is rounded.
+    # With 16-bit inputs, only the operands of products are rounded.
     scores = multiplied(query, swapped(key), below[0], wide=True)
     scores = scores * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
     if is_causal:
         queries, keys = scores.shape[-2:]
-        rows = reshape_value(iota(scores.graph, queries, int32), (queries, 1))  # of a score's size: as many in a vector
+        rows = reshape_value(iota(scores.graph, queries, int32), (queries, 1))  # int32: the size of a score
         scores = where(iota(scores.graph, keys, int32) <= rows, scores, float("-inf"))
     weights = cast(softmax(scores, -1) if attn_mask is None else _masked_softmax(scores, attn_mask), query.dtype)
     if factors is not None:
@@ -55,7 +55,7 @@ def scaled_dot_product_attention(
 
 
 def _masked_softmax(scores: Value, mask: Value) -> Value:
-    """softmax along the last axis; zeros where the mask leaves nothing."""
+    """softmax along the last axis; zeros for fully masked rows."""
     if not scores.shape[-1]:
         return scores
     masked = where(mask, scores, float("-inf")) if mask.dtype is bool_ else scores + cast(mask, scores.dtype)
@@ -67,7 +67,7 @@ def _masked_softmax(scores: Value, mask: Value) -> Value:
 
 
 def _shared(name: str, query: Value, x: Value) -> Value:
-    """Each head of `x` as often as `query` has heads for it."""
+    """Repeats each head of `x` for the heads of `query` that share it (grouped-query attention)."""
     if query.ndim < 3 or x.ndim < 3 or query.shape[-3] % x.shape[-3]:
         raise ValueError(f"{name}: enable_gqa wants heads that divide the query's, got shapes {query.shape} and {x.shape}")
     times = query.shape[-3] // x.shape[-3]
@@ -76,13 +76,13 @@ def _shared(name: str, query: Value, x: Value) -> Value:
     return reshape_value(spread, (*x.shape[:-3], x.shape[-3] * times, *x.shape[-2:]))
 
 
-State = tuple[Value, ...]  # what a cell hands on; the first is what it shows
-Weights = Sequence[Value | None]  # weight_ih, weight_hh, bias_ih, bias_hh; and weight_hr, which projects what is shown
+State = tuple[Value, ...]  # a cell's state; its first tensor is the output
+Weights = Sequence[Value | None]  # weight_ih, weight_hh, bias_ih, bias_hh; weight_hr projects the output
 
 
-# ---- what becomes of the state, from the gates' parts of the input and of what was shown ----
+# ---- the new state, from the gates' input and hidden products ----
 def _parts(x: Value, count: int) -> list[Value]:
-    """The last axis in equal parts, wide."""
+    """The last axis in equal parts, widened."""
     size, axis = x.shape[-1] // count, x.ndim - 1
     at = contiguous_layout(x.shape)
     return [widened(view_value(x, slice_layout(at, axis, k * size, (k + 1) * size), "slice")) for k in range(count)]
@@ -149,10 +149,10 @@ rnn_relu_cell = _gated("rnn_relu_cell", "RNN_RELU", "relu(w_ih @ input + b_ih + 
 def recurrent(
     input: Value, state: State, weights: Weights, mode: str, reverse: bool = False, lengths: Value | None = None
 ) -> State:
-    """What a layer shows at each step of `input` (l, n, in), (l, n, out), and its state after the last.
+    """A layer's outputs (l, n, out) for `input` (l, n, in), and its state after the last step.
 
-    `reverse` goes from the last step to the first. Of a sequence shorter than l, `lengths` (n,) says where it ends: beyond,
-    zeros are shown and the state stays. The whole input meets its weights in one product; only the state goes step by step.
+    `reverse` goes from the last step to the first. `lengths` (n,) are those of shorter sequences: beyond its end a sequence
+    outputs zeros and keeps its state. One product multiplies the whole input by its weights; only the state goes step by step.
     """
     weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = weights
     given = linear(input, weight_ih, bias_ih)

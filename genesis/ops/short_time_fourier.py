@@ -1,4 +1,4 @@
-"""The short-time Fourier transform, of windows along a signal, and its inverse by overlapping sums (Griffin and Lim, 1984)."""
+"""The short-time Fourier transform and its inverse by overlap-add (Griffin and Lim, 1984)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from genesis.ops.window import pad_value
 def _settings(
     name: str, x: Value, n_fft: int, hop_length: int | None, win_length: int | None, window: Value | None
 ) -> tuple[int, Value]:
-    """The hop, and the window with zeros around it."""
+    """The hop, and the window padded with zeros."""
     hop, length = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     if n_fft < 1 or hop < 1 or not 0 < length <= n_fft:
         raise ArgumentError(
@@ -44,14 +44,14 @@ def stft(
         input: a signal (time,) or several (batch, time), real or complex.
         n_fft: the samples of a transform.
         hop_length: the samples from one window to the next, by default n_fft / 4.
-        win_length: the samples of `window`, by default n_fft; zeros are around it.
-        window: what the samples are multiplied by, by default ones.
-        center: whether window t is centred at sample t * hop_length of the signal, which is padded by `pad_mode` for that.
+        win_length: the samples of `window`, by default n_fft; it is padded with zeros to n_fft.
+        window: multiplies the samples, by default ones.
+        center: whether window t is centred at sample t * hop_length; the signal is then padded by `pad_mode`.
         normalized: whether transforms are divided by sqrt(n_fft).
-        onesided: whether the first half is given alone, by default for real numbers.
-        return_complex: where it is False, parts lie along a last axis; a real signal wants it to be given.
+        onesided: whether to return only the first half, by default for real signals.
+        return_complex: if False, real and imaginary parts are a last axis; required for a real signal.
 
-    Raises ValueError for a signal of more axes or too short, or settings that do not fit.
+    Raises ValueError for a signal of more axes or too short, or mismatched settings.
 
     >>> genesis.stft(genesis.ones(8), 4, return_complex=True).shape
     (3, 9)
@@ -84,7 +84,7 @@ def stft(
 
 
 def _reached(node: Node, share: np.ndarray) -> np.ndarray:
-    """What the squares of windows sum up to, if that is more than 0 at each sample."""
+    """The sum of the squared windows; raises if it is 0 at a sample."""
     if share.size and np.abs(share).min() < 1e-11:
         sample = int(np.abs(share).argmin()) % share.shape[-1]
         raise ArgumentError(f"istft: window overlap add min is 0 at sample {sample} of {share.shape[-1]}; want windows that "
@@ -101,10 +101,10 @@ def istft(
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
     return_complex: bool = False,
 ) -> Value:
-    """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of squares.
+    """The signal whose `stft`, with the same settings, is closest to `input`: summed windows over summed squared windows.
 
-    `length` cuts it, or fills it with zeros. Raises ValueError for other shapes, settings that do not fit and, when it is
-    computed, samples that no window reaches; TypeError for a real `input`.
+    `length` cuts it, or pads it with zeros. Raises ValueError for other shapes, mismatched settings and, when evaluated,
+    samples that no window covers; TypeError for a real `input`.
 
     >>> x = genesis.arange(8.0)
     >>> genesis.istft(genesis.stft(x, 4, return_complex=True), 4)
@@ -130,7 +130,7 @@ def istft(
     scale = 1 if normalized else 2
     if return_complex:
         pieces = transformed(rows, (-1,), False, scale)
-    else:  # a whole spectrum is taken for that of a real signal
+    else:  # a full spectrum counts as that of a real signal
         pieces = from_spectrum(slice_value(rows, 2, 0, n_fft // 2 + 1), (-1,), n_fft, False, scale)
     samples = n_fft + hop * (count - 1)
     at = Layout((batch, count, n_fft), (samples, hop, 1), 0)

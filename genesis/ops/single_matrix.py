@@ -1,4 +1,4 @@
-"""LAPACK on a single matrix, by SciPy's bindings for Python."""
+"""LAPACK on a single matrix, through SciPy's bindings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 def routine(name: str, array: np.ndarray) -> AnyFunction:
-    """The routine of BLAS or LAPACK, by its name without the letter of a dtype, for the dtype of `array`."""
+    """The BLAS or LAPACK routine for the dtype of `array`; `name` lacks the dtype's letter."""
     return _routine(_LETTERS[array.dtype.char] + name)
 
 
@@ -25,7 +25,7 @@ def _routine(name: str) -> AnyFunction:
 
 
 def factored(a: np.ndarray, complete: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Q and R; with `complete`, of as many columns and rows as `a` has rows."""
+    """Q and R; with `complete`, Q is square."""
     m, n = a.shape
     columns = m if complete else min(m, n)
     data, scale, _, _ = routine("geqrf", a)(a, lwork=BLOCK * n)
@@ -38,5 +38,5 @@ def factored(a: np.ndarray, complete: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def triangular_solution(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """T^-1 b for a triangle T of `a`: the transpose of b^T times the inverse of T^T."""
+    """T^-1 b for a triangle T of `a`, computed as (b^T T^-T)^T."""
     return routine("trsm", b)(1.0, a.T, b.T, side=1, lower=upper, diag=unit).T  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""`size_average` and `reduce`, which code for old versions of PyTorch gives to losses instead of `reduction`."""
+"""`size_average` and `reduce`: old PyTorch's arguments of losses, replaced by `reduction`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OLD = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotatio
 
 
 def takes_size_average(before: str = "reduction") -> Callable[[AnyFunction], AnyFunction]:
-    """Decorator: a function with a `reduction` takes the old parameters too, at PyTorch's parameters, and warns of them.
+    """Decorator: a function with `reduction` also takes the old parameters, at PyTorch's positions, with a warning.
 
     `size_average` precedes the parameter `before`, `reduce` precedes `reduction`.
 
@@ -41,7 +41,7 @@ def takes_size_average(before: str = "reduction") -> Callable[[AnyFunction], Any
                 return function(*args, **kwargs)
             bound = dict(zip(names, args, strict=False))
             if len(args) > len(names) or bound.keys() & kwargs.keys():
-                signature(called).bind(*args, **kwargs)  # raises what Python would
+                signature(called).bind(*args, **kwargs)  # raises the TypeError that Python would
             given = bound | kwargs
             old = [given.pop(name, None) for name in ("size_average", "reduce")]
             if old != [None, None]:

@@ -1,8 +1,8 @@
-"""Systems of equations, inverses and determinants, by LAPACK; gradients are products of the same.
+"""Linear systems, inverses and determinants, by LAPACK; their gradients use the same.
 
-The primitives are host operations; their attribute `dim` is the number of leading axes. Decompositions are one such node:
-the factors lie one after the other along its last axis, and are views. Small ints among them (pivots, positions) are exact in
-any floating dtype.
+The primitives are host operations; their attribute `dim` is the number of leading axes. A decomposition is one node: its
+factors are packed along the last axis and read as views. Small ints among them (pivots, positions) are exact in any floating
+dtype.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from genesis.ops.views import reshape_value, slice_value
 
 # ---- what decompositions share ----
 def matrices(name: str, x: Value, square: bool = False) -> Value:
-    """`x`, matrices on its last two axes, in the dtype that LAPACK computes in."""
+    """`x`, matrices on its last two axes, in a dtype that LAPACK supports."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         raise ValueError(f"{name}: shape {x.shape}; want {'(.., n, n)' if square else '(.., m, n)'}")
     if x.dtype.category < 2:
@@ -42,13 +42,13 @@ def matrices(name: str, x: Value, square: bool = False) -> Value:
 
 
 def identity(like: Value) -> Value:
-    """The identity of as many columns as the matrices `like` have, in their dtype."""
+    """The identity with as many columns as the matrices `like`, in their dtype."""
     positions = iota(like.graph, like.shape[-1])
     return cast(reshape_value(positions, (like.shape[-1], 1)) == positions, like.dtype)
 
 
 def packed(parts: Sequence[np.ndarray], lead: int) -> np.ndarray:
-    """The factors one after the other, behind `lead` axes."""
+    """The factors packed along one axis, after `lead` leading axes."""
     return np.concatenate([f.reshape(*f.shape[:lead], numel(f.shape[lead:])) for f in parts], axis=-1)
 
 
@@ -60,7 +60,7 @@ def factor_node(name: str, x: Value, shapes: Sequence[Shape], **attrs: Any) -> V
 
 
 def factors(node: Value, shapes: Sequence[Shape]) -> list[Value]:
-    """The factors of the given shapes behind the leading axes."""
+    """Views of the packed factors, given their shapes."""
     lead = node.shape[:-1]
     ends = [*accumulate(map(numel, shapes), initial=0)]
     return [
@@ -75,7 +75,7 @@ def _node(name: str, x: Value, shape: tuple[int, ...] | None = None, *others: Va
 
 # ---- equations ----
 def solve_value(a: Value, b: Value) -> Value:
-    """a^-1 b, of matrices with equal leading extents."""
+    """a^-1 b for matrices with equal leading extents."""
     return a.graph.add("solve", (a, b), b.shape, b.dtype, {"dim": a.ndim - 2})
 
 
@@ -92,7 +92,7 @@ primitive("solve", "host", grad=_solve_grad, reference=lambda node, a, b: lapack
 def solve(A: Value, B: Value, *, left: bool = True) -> Value:
     """The X with `A` @ X = `B`: `A` (.., n, n), `B` (.., n, k) or vectors (.., n); without `left`, X @ `A` = `B`.
 
-    Raises LinAlgError, when it is computed, for a singular matrix.
+    Raises LinAlgError, when evaluated, for a singular matrix.
 
     >>> genesis.linalg.solve(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]), genesis.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
@@ -114,7 +114,7 @@ def _solved(a: Value, b: Value) -> Value:
 
 
 def aligned(name: str, a: Value, b: Value) -> tuple[Value, Value]:
-    """Square matrices and right sides for them, their leading axes broadcast."""
+    """Square matrices and their right-hand sides with leading axes broadcast."""
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise ValueError(f"{name}: shapes {a.shape} and {b.shape}; want (.., n, n) and (.., n, k)")
     lead = broadcast_shapes(name, a.shape[:-2], b.shape[:-2])
@@ -130,7 +130,7 @@ primitive(
 
 @composite("inv", namespace="linalg", aliases=("inverse",), takes_complex=True)
 def inv(A: Value) -> Value:
-    """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one.
+    """The inverses of matrices (.., n, n). Raises LinAlgError, when evaluated, for a singular one.
 
     >>> genesis.linalg.inv(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
@@ -159,7 +159,7 @@ primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference)
 
 
 def _tolerances(x: Value, atol: Value | float | None, rtol: Value | float | None) -> list[Value]:
-    """(atol, rtol), one for each of the matrices `x`. A positive `atol` stands alone, unless `rtol` is given."""
+    """(atol, rtol), one for each of the matrices `x`. With a positive `atol`, `rtol` is 0 unless given."""
     share = max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
     given: list[Value] = []
     for bound in (atol, rtol):
@@ -178,8 +178,8 @@ def pinv(
 ) -> Value:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955).
 
-    Singular values up to max(`atol`, `rtol` times the greatest) count as zeros, either a number or one for each matrix; `rtol`
-    is max(m, n) times the dtype's eps, unless it or a positive `atol` is given. With `hermitian`, only the lower triangle of a
+    Singular values up to max(`atol`, `rtol` times the greatest) count as zeros. Both are numbers, or one per matrix; `rtol`
+    defaults to max(m, n) times the dtype's eps, or 0 with a positive `atol`. With `hermitian`, only the lower triangle of a
     symmetric matrix is read.
     """
     x = matrices("pinv", A, square=hermitian)
@@ -190,7 +190,7 @@ def pinv(
 
 # ---- determinants ----
 def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
-    """By singular values, so that a singular matrix has them too."""
+    """By singular values, so that singular matrices have cofactors too."""
     u, s, vh = np.linalg.svd(a)
     n = a.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
@@ -208,7 +208,7 @@ def _det_grad(g: Value, y: Value, a: Value) -> Value:
 
 
 def _slogdet_grad(g: Value, y: Value, a: Value) -> Value:
-    """Of d log det = tr(A^-1 dA) the real part moves the logarithm, and the imaginary part turns a complex sign."""
+    """d log det = tr(A^-1 dA): its real part changes the logarithm, its imaginary part rotates a complex sign."""
     to_sign, to_log = (slice_value(g, g.ndim - 1, i, i + 1) for i in (0, 1))
     if a.dtype.is_complex:
         turn = -imag_value(conjugate(to_sign) * slice_value(y, g.ndim - 1, 0, 1))
@@ -268,7 +268,7 @@ def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
 def _exponential_grad(g: Value, y: Value, a: Value) -> Value:
     """The upper right block of the exponential of [[A.T, g], [0, A.T]] (N. Higham, "Functions of Matrices", 2008, 3.6).
 
-    It is linear in g, which is scaled to 1: a greater one decides how often the exponential is squared, and its digits go.
+    It is linear in g, which is scaled to 1: a larger g would cause more squarings and lose digits.
     """
     n, axis = a.shape[-1], a.ndim - 2
     t = swapped(a)

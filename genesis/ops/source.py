@@ -1,4 +1,4 @@
-"""Where values come from: inputs, Python scalars, literals, ranges and random numbers.
+"""Sources of values: inputs, Python scalars, literals, ranges and random numbers.
 
 Random numbers are counter-based: element i of a draw is Threefry2x32-20 (Salmon, Moraes, Dror and Shaw, "Parallel
 random numbers: as easy as 1, 2, 3", 2011) of the key `seed` and the counter `start + i`. A draw is therefore an
@@ -46,7 +46,7 @@ def threefry2x32(key: tuple[int, int], counter: np.ndarray) -> tuple[np.ndarray,
 
 
 def _bits(node: Node, seed: np.ndarray, start: np.ndarray, half: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Two uint32 of random bits per element; the upper `half` of the counters serves who needs four."""
+    """Two uint32 of random bits per element; draws that need four use the upper `half` of the counters too."""
     counter = np.arange(node.numel, dtype=np.uint64) + np.uint64(int(start) & (1 << 64) - 1)
     key = int(seed) & (1 << 64) - 1
     x, y = threefry2x32((key & 0xFFFFFFFF, key >> 32), counter ^ np.uint64(half << 63))
@@ -54,7 +54,7 @@ def _bits(node: Node, seed: np.ndarray, start: np.ndarray, half: int = 0) -> tup
 
 
 def _unit(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """[0, 1) with 24 bits of `x`, or with 27 of `x` and 26 of `y` in float64."""
+    """Uniform in [0, 1): 24 bits of `x`; in float64, 27 bits of `x` and 26 of `y`."""
     if node.dtype is float32:
         return (x >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
     return ((x >> np.uint32(5)) * 2.0**26 + (y >> np.uint32(6))) * 2.0**-53
@@ -108,7 +108,7 @@ def randint(seed: Value, start: Value, shape: Shape, dtype: DType, low: int, hig
 def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
     """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p).
 
-    `genesis.nn.functional.dropout` draws the numbers: element i is decided by the i-th from `start` of `seed`.
+    `genesis.nn.functional.dropout` draws `seed` and `start`: element i uses the number `start` + i of `seed`.
     """
     input, seed, start = as_values(input, seed, start)
     kept = _draw("uniform", seed, start, input.shape, float32) >= p
@@ -120,7 +120,7 @@ def full(value: Value, shape: Shape, dtype: DType) -> Value:
     """`value` everywhere."""
     check_size("full", shape, dtype)
     value = cast(value, dtype)
-    if value.is_scalar:  # a tensor from here on, which widens what it meets
+    if value.is_scalar:  # a tensor from here on, so it takes part in promotion
         attrs = {k: v for k, v in value.node.attrs.items() if k != "weak"}
         value = value.graph.add(value.node.op, (), (), dtype, attrs)
     return expand(value, shape)
@@ -128,7 +128,7 @@ def full(value: Value, shape: Shape, dtype: DType) -> Value:
 
 @composite("fill", 2, method=False, takes_complex=True)
 def fill(input: Value, value: Value | float) -> Value:
-    """`value`, a number or a 0-d tensor, everywhere, in the shape and dtype of `input`, which gets zeros for a gradient.
+    """`value`, a number or a 0-d tensor, everywhere, with the shape and dtype of `input`, whose gradient is zeros.
 
     >>> genesis.fill(genesis.zeros(2), 3)
     tensor([3., 3.])

@@ -1,4 +1,4 @@
-"""The product of a sparse matrix, compressed by rows, with a dense one: a row primitive of its own, one row after the other."""
+"""The product of a sparse matrix in CSR form with a dense one: a primitive whose kernel goes row by row."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def _reference(
 
     if dense.ndim == 2:
         return product(pointers, columns, values, dense)
-    return np.stack([product(*parts) for parts in zip(pointers, columns, values, dense, strict=True)])  # of a mapped function
+    return np.stack([product(*parts) for parts in zip(pointers, columns, values, dense, strict=True)])  # under vmap
 
 
 def _grad(
     g: Value, y: Value, pointers: Value, rows: Value, columns: Value, values: Value, dense: Value
 ) -> tuple[Value | None, ...]:
-    """The transpose's product with `g`, added up where it belongs; and rows of `g` times rows of the dense factor."""
+    """By the dense factor: the transpose's product with `g`. By the values: rows of `g` dot rows of the dense factor."""
     shape = (columns.shape[0], dense.shape[1])
-    rows = check_index("matmul", rows, y.shape[0], wrap=False)  # the product itself goes by the pointers
+    rows = check_index("matmul", rows, y.shape[0], wrap=False)  # the product itself uses only the pointers
     taken = gather_value(g, _spread(rows, shape[1]), 0)
     to_values = sum(taken * gather_value(dense, _spread(columns, shape[1]), 0), 1)
     to_dense = scatter_value(zeros_like(dense), _spread(columns, shape[1]), taken * _spread(values, shape[1]), 0, "add")
@@ -46,7 +46,7 @@ primitive("csr_matmul", "host", grad=_grad, reference=_reference)
 
 @composite("csr_matmul", (), method=False, public=False)
 def csr_matmul(pointers: Value, rows: Value, columns: Value, values: Value, dense: Value) -> Value:
-    """The matrix with `values` at `rows` and `columns` (n,), which begin at `pointers` in each row, times `dense`."""
+    """The CSR matrix (`values`, `rows` and `columns` (n,); row i starts at `pointers[i]`) times `dense`."""
     extent = pointers.shape[0] - 1
     columns = check_index("matmul", columns, dense.shape[0], wrap=False)
     return values.graph.add(

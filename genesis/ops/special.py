@@ -1,4 +1,5 @@
-"""Special functions, a row each. The host computes most, by SciPy; short expressions of other rows are composites elsewhere."""
+"""Special functions, a row each. Most are host operations by SciPy; those that are short expressions are composites
+elsewhere."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ from genesis.ops.rows import formula, from_scipy, unary
 def _one(
     name: str, scipy: str | Reference, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any
 ) -> Operation:
-    """A row of one input; integers become the default float. Methods have an in-place form. With a `vector` and a `cuda`
-    function, kernels compute it.
+    """A row of one input; integers become the default float. Methods have an in-place form. Kernels compute rows with
+    a `vector` and a `cuda` function.
     """
     reference = from_scipy(scipy) if isinstance(scipy, str) else scipy
     kernels = {key: names.pop(key) for key in ("vector", "cuda", "cost") if key in names}
@@ -60,15 +61,15 @@ def two(name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, *
 
 
 def _fixed(name: str, x: Value) -> Value | None:
-    """The cotangent of an input that must not want one."""
+    """The cotangent of an input without a gradient: raises if it needs one."""
     if x.node.differentiable:
         raise NotImplementedError(f"{name}: has no gradient by its first input; detach that one")
     return None
 
 
-# ---- the gamma function and its kin ----
+# ---- the gamma function family ----
 def _log_gamma(x: np.ndarray) -> np.ndarray:
-    """SciPy's; infinite at -inf, as at the poles on the way there."""
+    """SciPy's gammaln, but infinite at -inf, as at the poles."""
     return np.where(np.isneginf(x), np.inf, from_scipy("gammaln")(x))
 
 
@@ -119,7 +120,7 @@ zeta: Operation = two(
     lambda g, y, x, q: (_fixed("zeta", x), -g * x * zeta(x + 1, q)),
 )
 
-# ---- of the normal distribution ----
+# ---- the normal distribution ----
 erfinv = _one(
     "erfinv", "erfinv", "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (pi**0.5 / 2), method=True,
     autocast="float32",
@@ -152,7 +153,7 @@ def _airy(x: Value, slope: bool) -> Value:
 
 
 def _airy_values(x: np.ndarray, slope: bool) -> np.ndarray:
-    """Ai or its slope: SciPy's; beyond 10^6, where that is NaN, two terms of the expansion (DLMF 9.7.9, 9.7.10), and 0."""
+    """Ai or its derivative by SciPy. Beyond |x| = 10^6, where SciPy has NaN: two terms of DLMF 9.7.9 and 9.7.10, or 0."""
     far = (abs(x) > 1e6) & np.isfinite(x)
     found = np.asarray(from_scipy("airy")(np.where(far, 0, x))[int(slope)])
     if not far.any():
@@ -231,11 +232,11 @@ def spherical_bessel_j0(input: Value) -> Value:
 # ---- orthogonal polynomials ----
 # All are one recurrence, p_(k+1) = (a_k x + b_k) p_k - c_k p_(k-1), from p_0 = 1 (M. Abramowitz, I. Stegun, "Handbook of
 # Mathematical Functions" (1964), 22.7). Degrees are a tensor, so the host runs it, in float64, up to the highest. Its m-th
-# derivative is a recurrence as well (by the product rule, m a_k times the derivative before): the same primitive.
+# derivative follows the same recurrence plus m a_k times the previous derivative (product rule): the same primitive.
 
 Coefficients = Callable[[int], tuple[float, float, float]]
 
-FAMILIES: dict[str, tuple[str, Coefficients]] = {  # name -> (who or what it is named for, (a_k, b_k, c_k))
+FAMILIES: dict[str, tuple[str, Coefficients]] = {  # name -> (the family's name, (a_k, b_k, c_k))
     "chebyshev_polynomial_t": ("Chebyshev's T", lambda k: (2 if k else 1, 0, 1)),
     "chebyshev_polynomial_u": ("Chebyshev's U", lambda k: (2, 0, 1)),
     "chebyshev_polynomial_v": ("Chebyshev's V", lambda k: (2, 0 if k else -1, 1)),
@@ -249,7 +250,7 @@ HIGHEST = 1 << 20
 
 
 def _values(coefficients: Coefficients, order: int, x: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """The derivatives of an order, each element of its own degree; 0 of degrees that are negative, or NaN."""
+    """The derivatives of one order; each element has its own degree. 0 for negative degrees, NaN for NaN."""
     whole = np.where(degrees > -1, np.trunc(degrees), -1)
     highest = int(whole.max(initial=-1))
     if highest > HIGHEST:

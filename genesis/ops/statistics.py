@@ -45,11 +45,11 @@ std_mean, var_mean = _with_mean(std, "standard deviation"), _with_mean(var, "var
 
 @composite("count_nonzero", takes_complex=True)
 def count_nonzero(input: Value, dim: Axes = None) -> Value:
-    """How many elements over `dim` are not zero."""
+    """The number of nonzero elements over `dim`."""
     return sum(cast(input != 0, int64), dim)
 
 
-# ---- past NaN ----
+# ---- ignoring NaN ----
 @composite("nansum", takes_complex=True)
 def nansum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` where NaN counts as 0.
@@ -75,7 +75,7 @@ _BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _quantile(name: str, input: Value, q: Value | float, dim: int | None, keepdim: bool, interpolation: str) -> Value:
-    """The quantiles of sorted rows, at q of the way from the first position to the last that counts."""
+    """The quantiles of sorted rows: at q of the way from the first index to the last valid one."""
     if interpolation not in _BETWEEN:
         raise ValueError(f"{name}: interpolation {interpolation!r}; want one of {', '.join(_BETWEEN)}")
     if not input.dtype.is_floating_point:
@@ -125,9 +125,9 @@ def _between(rows: Value, position: Value, extent: int, interpolation: str) -> V
 
 @composite("quantile", 2)
 def quantile(input: Value, q: Value, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Value:
-    """The `q`-th quantiles, a number of [0, 1] or several, over `dim` (all elements, if None); NaN of NaN.
+    """The `q`-th quantiles, a number in [0, 1] or a vector, over `dim` (all elements, if None); NaN propagates.
 
-    Several come first, as an axis of their own. `interpolation` between neighbours is linear, lower, higher, midpoint or
+    A vector `q` adds a first axis. `interpolation` between neighbours is linear, lower, higher, midpoint or
     nearest.
 
     >>> genesis.quantile(genesis.tensor([4.0, 1.0, 2.0, 3.0]), genesis.tensor([0.0, 0.5]))
@@ -140,7 +140,7 @@ def quantile(input: Value, q: Value, dim: int | None = None, keepdim: bool = Fal
 def nanquantile(
     input: Value, q: Value, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Value:
-    """As `quantile`, of what is not NaN."""
+    """As `quantile`, ignoring NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 
@@ -166,7 +166,7 @@ msort = formula("msort", lambda input: sort(input, 0).values, "The elements in o
 def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, aweights: Value | None = None) -> Value:
     """The covariances of the rows of `input` (variables, observations), or the variance of a vector.
 
-    `fweights` (ints) say how often each observation counts, `aweights` how much.
+    `fweights` (ints) are the observations' counts, `aweights` their weights.
 
     >>> genesis.cov(genesis.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([[ 2.0000, -1.0000],
@@ -191,7 +191,7 @@ def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, awe
         products = matmul(centred, swapped(conjugate(centred)))
     else:
         weight = weights[0] if len(weights) == 1 else weights[0] * weights[1]
-        total = sum(weight)  # in the dtype of the weights, as PyTorch's
+        total = sum(weight)  # in the weights' dtype, as in PyTorch
         centred = rows - sum(rows * weight, 1, True) / total
         freedom = total - (correction if aweights is None else correction * sum(weight * aweights) / total)
         freedom = where(freedom < 0, 0, freedom)
@@ -216,7 +216,7 @@ def corrcoef(input: Value) -> Value:
 
 # ---- integrals ----
 def _pieces(y: Value, x: Value | None, dx: float, dim: int) -> tuple[Value, int]:
-    """The areas under the lines between neighbours along an axis."""
+    """The trapezoids between neighbours along an axis, and the axis."""
     y = cast(y, floating_dtype(y.dtype)) if x is None else y
     axis = normalize_axis("trapezoid", dim, y.ndim)
     heights = slice_value(y, axis, 1, None) + slice_value(y, axis, 0, -1)

@@ -19,7 +19,7 @@ from genesis.ops.views import reshape_value, slice_value
 def one_hot(input: Value, num_classes: int) -> Value:
     """A row of `num_classes` for each element of `input`, int64: 1 at its position, 0 elsewhere.
 
-    Raises TypeError unless `input` has integers and, when it is computed, IndexError for one out of range.
+    Raises TypeError unless `input` has integers and, when evaluated, IndexError for one out of range.
 
     >>> genesis.nn.functional.one_hot(genesis.tensor([2, 0]), 3)
     tensor([[0, 0, 1],
@@ -31,7 +31,7 @@ def one_hot(input: Value, num_classes: int) -> Value:
 
 # ---- bags ----
 def _bags(count: int, offsets: Value) -> Value:
-    """The bag of each of `count` elements: as many as begin at it or before, less one."""
+    """The bag of each of `count` elements: the number of offsets at or before it, minus one."""
     starts = check_index("embedding_bag", offsets, count + 1, wrap=False)
     begin = expand(offsets.graph.constant(0, int64), (count + 1,))
     begins = scatter_value(begin, starts, expand(offsets.graph.constant(1, int64), offsets.shape), 0, "add")
@@ -43,7 +43,7 @@ def embedding_bag(
     input: Value, weight: Value, offsets: Value | None = None, per_sample_weights: Value | None = None,
     scale_grad_by_freq: bool = False, mode: str = "mean", include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Value:
-    """The sums, means or greatest elements of bags of rows of `weight`; see `nn.functional.embedding_bag`."""
+    """The sums, means or maxima of bags of rows of `weight`; see `nn.functional.embedding_bag`."""
     if scale_grad_by_freq and mode == "max":
         raise ValueError("embedding_bag: scale_grad_by_freq in mode 'max'; want 'sum' or 'mean'")
     if mode not in ("sum", "mean", "max"):
@@ -73,7 +73,7 @@ def embedding_bag(
 
 
 def _shared_gradient(rows: Value, at: Value, entries: int) -> Value:
-    """`rows`, with each one's gradient divided by the number of times that its index `at` (n, 1) occurs."""
+    """`rows` with each one's gradient divided by the number of occurrences of its index in `at` (n, 1)."""
     one = rows.graph.constant(1, rows.dtype)
     often = scatter_value(expand(rows.graph.constant(0, rows.dtype), (entries, 1)), at, expand(one, at.shape), 0, "add")
     share = 1 / gather_value(often, at, 0)
@@ -81,7 +81,7 @@ def _shared_gradient(rows: Value, at: Value, entries: int) -> Value:
 
 
 def _rows_reduced(rows: Value, bags: Shape, mode: str, counted: Value | None) -> Value:
-    """Bags of equally many rows, (count, size): reductions along an axis."""
+    """Bags of one size, (count, size): reductions along an axis."""
     (count, size), width = bags, rows.shape[1]
     rows = reshape_value(rows, (count, size, width))
     counted = None if counted is None else reshape_value(counted, (count, size, 1))
@@ -96,7 +96,7 @@ def _rows_reduced(rows: Value, bags: Shape, mode: str, counted: Value | None) ->
 
 
 def _reduced(rows: Value, bag: Value, count: int, mode: str, counted: Value | None) -> Value:
-    if mode == "max":  # every bag looks at every row
+    if mode == "max":  # a (bags, rows) mask
         within = reshape_value(bag, (1, rows.shape[0], 1)) == reshape_value(iota(rows.graph, count), (count, 1, 1))
         within = within if counted is None else within & counted
         if not rows.shape[0]:

@@ -1,4 +1,4 @@
-"""The primitives `view` and `put`, and their gradients: where a view reads an element several times, cotangents are summed."""
+"""The primitives `view` and `put`, and their gradients: a view that reads an element several times sums its cotangents."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from genesis.ops.views import (
     view_value,
 )
 
-_COUNTED = 1 << 22  # elements whose offsets are compared one by one where strides are inconclusive
+_COUNTED = 1 << 22  # up to this many elements, offsets are compared one by one if strides are inconclusive
 
 
-# ---- layouts with several indices for one element of memory, as overlapping windows ----
+# ---- layouts where several indices share an element of memory, such as overlapping windows ----
 def colliding_axes(at: Layout) -> tuple[int, int] | None:
-    """Two axes along which steps of different numbers meet, the longer one first. Strides are positive.
+    """Two axes where different numbers of steps reach the same element, the longer one first. Strides are positive.
 
     >>> colliding_axes(Layout((3, 2), (1, 1), 0)), colliding_axes(Layout((2, 3), (3, 1), 0))
     ((0, 1), None)
@@ -45,7 +45,7 @@ def colliding_axes(at: Layout) -> tuple[int, int] | None:
 
 
 def is_injective(at: Layout) -> bool:
-    """Whether each element of memory is reached once at most. Where that would take long to find out, False.
+    """Whether each element of memory is reached at most once. False if that would take long to decide.
 
     >>> is_injective(Layout((2, 2), (2, 1), 0)), is_injective(Layout((2, 2), (1, 1), 0))
     (True, False)
@@ -54,7 +54,7 @@ def is_injective(at: Layout) -> bool:
     reach, unclear = 1, 0
     for number, (stride, extent) in enumerate(axes, 1):
         if stride < reach:
-            unclear = number  # of the axes from here outwards, each steps over all that lies within
+            unclear = number  # from this axis outwards, each stride exceeds the span of the inner axes
         reach += stride * (extent - 1)
     inner = axes[:unclear]
     if not inner or 0 in at.shape:
@@ -75,7 +75,7 @@ def _view_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
-    """A value of `shape` where each element is the sum of the elements of `x` that the layout `at` maps to it, or zero."""
+    """A value of `shape`: each element sums the elements of `x` that the layout `at` maps to it; zero if there are none."""
     if at.is_contiguous and numel(at.shape) == numel(shape):
         return reshape_value(x, shape)
     convolved = windows_convolved(x, at, shape)
@@ -93,10 +93,10 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
         hops, rest = divmod(at.shape[near], hop)
         if odd or 2 * (hops + (rest > 0)) >= at.shape[near]:
             x, at = _windows_joined(x, at, *pair)
-        elif rest:  # what a window has beyond whole hops overlaps no other
+        elif rest:  # a window's part beyond whole hops overlaps no other window
             cuts = (0, hops * hop), (hops * hop, at.shape[near])
             return reduce(add, [put_sums(slice_value(x, near, *cut), slice_layout(at, near, *cut), shape) for cut in cuts])
-        else:  # a sum over hops, of many elements each
+        else:  # a sum over hops of many elements each
             split = unflatten_layout(at, near, (hops, hop))
             assert split is not None
             x, at = reshape_value(x, split.shape), split
@@ -114,7 +114,7 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
 def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, Layout]:
     """Overlapping windows summed: position p of the new `axis` is the sum over `taps` of the elements that map to p.
 
-    The windows, spread to their distance with zeros around them, are read along a slant, which one sum goes over.
+    The windows, padded with zeros, are read along diagonals, so that one reduction sums them.
     """
     unit = gcd(at.strides[axis], at.strides[taps])
     apart, hop = at.strides[axis] // unit, at.strides[taps] // unit
@@ -154,4 +154,4 @@ def _zeros(x: Value, shape: Shape) -> Value:
 
 primitive("view", "view", grad=_view_grad, reference=view_reference)
 primitive("put", "put", grad=_put_grad, reference=put_reference)
-primitive("put_sum", "put", grad=_put_sum_grad, reference=_put_sum_reference)  # never computed: what `rewritten` is derived as
+primitive("put_sum", "put", grad=_put_sum_grad, reference=_put_sum_reference)  # never computed: `rewritten` takes its gradient

@@ -1,8 +1,8 @@
 """Views: one primitive, `view`, whose attributes are a shape, strides and an offset into its input's row-major elements.
 
-Reshape, permute, slice, flip and expand are all that primitive with other numbers, so composing them, undoing them in
-backward (`genesis.ops.view_gradient`) and folding them into a kernel's index maps are each written once. `put` is a view
-written to.
+Reshape, permute, slice, flip and expand are all this primitive with other numbers, so composing them, inverting them in
+backward (`genesis.ops.view_gradient`) and folding them into a kernel's index maps are each written once. `put` writes to a
+view.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from genesis.ops.registry import expand as expand_value
 
 # ---- the primitive ----
 def view_node(x: Value, to: Layout, label: str) -> Value:
-    """The node that reads `x` at `to`, also where it changes nothing: a user's result has a gradient of its own."""
+    """The node that reads `x` at `to`, even if that is the identity: a user's result needs its own gradient."""
     attrs = {"shape": to.shape, "strides": to.strides, "offset": to.offset, "label": label}
     return x.graph.add("view", (x,), to.shape, x.dtype, attrs)
 
 
 def view_value(x: Value, to: Layout, label: str) -> Value:
-    """`x` read at `to`: a node, or `x` itself where that changes nothing."""
+    """`x` read at `to`: a node, or `x` itself if that is the identity."""
     return x if to == contiguous_layout(x.shape) else view_node(x, to, label)
 
 
@@ -70,7 +70,7 @@ def view_reference(node: Node, x: np.ndarray) -> np.ndarray:
 
 
 def forwards(x: Value, at: Layout) -> tuple[Value, Layout]:
-    """The same positions with positive strides."""
+    """The same elements, addressed with positive strides."""
     backwards = [a for a, s in enumerate(at.strides) if s < 0]
     if not backwards:
         return x, at
@@ -99,7 +99,7 @@ def put_reference(node: Node, base: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 # ---- the operations ----
 def view_operation(name: str, rule: Callable[..., Layout | None], is_view: bool = True, **names: Unpack[Names]) -> None:
-    """Make a layout rule an operation, and a view of tensors, unless `is_view` says that it copies."""
+    """Make a layout rule an operation and a view of tensors; without `is_view` it copies."""
     LAYOUT_RULES[name] = rule
 
     def define(input: Value, *args: Any, **attrs: Any) -> Value:
@@ -122,7 +122,7 @@ def view_at(input: Value, at: Layout) -> Value:
 
 @composite("optimization_barrier", 1, method=False, public=False, takes_complex=True)
 def optimization_barrier(input: Value) -> Value:
-    """`input`, such that what is computed from it is computed anew, even where the same was computed before."""
+    """`input`, but common subexpressions are not merged across it: what follows is computed again."""
     to = contiguous_layout(input.shape)
     at = {"shape": to.shape, "strides": to.strides, "offset": 0}
     attrs = {**at, "barrier": len(input.graph), "label": "optimization_barrier"}

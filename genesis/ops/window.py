@@ -22,7 +22,7 @@ PerAxis = int | Sequence[int]
 
 
 def per_axis(name: str, setting: str, value: PerAxis, count: int, least: int = 1) -> tuple[int, ...]:
-    """A setting for each of `count` axes, given once for all or one by one."""
+    """A setting for each of `count` axes, from one value or one per axis."""
     values = (value,) * count if isinstance(value, int) else tuple(value)
     if len(values) == 1:
         values *= count
@@ -48,7 +48,7 @@ def windows(name: str, x: Value, sizes: Shape, strides: Shape, dilations: Shape)
 
 
 def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
-    """`x` within `value`, which takes so many elements before and after it along each of the last axes; negative ones cut."""
+    """`x` padded with `value` before and after along each of the last axes; negative widths cut."""
     lead = x.ndim - len(before)
     for axis, (first, last) in enumerate(zip(before, after, strict=True), lead):
         x = slice_value(x, axis, max(-first, 0), x.shape[axis] - max(-last, 0))
@@ -77,8 +77,8 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
         input: of any shape.
         pad: how many elements before and after along the last axis, then along the one before it, and so on; negative
             ones are cut off instead.
-        mode: "constant" for `value` there, "reflect" for what lies across the edge without the edge itself, "replicate"
-            for the edge, "circular" for the other end.
+        mode: "constant" pads with `value`, "reflect" mirrors at the edge without repeating it, "replicate" repeats the edge,
+            "circular" continues at the other end.
         value: 0 if None.
 
     Raises ValueError for other modes, an odd number of paddings, and more elements than the mode has values for.
@@ -104,7 +104,7 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 
 
 def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
-    if mode == "replicate" and min(front, back) < 0 < max(front, back):  # what the cut takes away is repeated before
+    if mode == "replicate" and min(front, back) < 0 < max(front, back):  # the edge is repeated before it is cut
         whole = _mirrored(x, axis, max(front, 0), max(back, 0), mode)
         return slice_value(whole, axis, max(-front, 0), whole.shape[axis] - max(-back, 0))
     x = slice_value(x, axis, max(-front, 0), x.shape[axis] - max(-back, 0))
@@ -151,7 +151,7 @@ def im2col(input: Value, kernel_size: PerAxis, dilation: PerAxis = 1, padding: P
 def fold(
     input: Value, output_size: PerAxis, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1
 ) -> Value:
-    """Columns laid back as windows of images, where they meet summed: the transpose of `unfold`.
+    """Sums columns back into images at their windows' positions: the transpose of `unfold`.
 
     `input` is (n, c * kernel elements, windows), or that without n. Raises ValueError unless these fit `output_size`.
 
@@ -182,9 +182,9 @@ def _settings(name: str, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, pa
     )
 
 
-# ---- channels become elements, and back ----
+# ---- channels to pixels, and back ----
 def _image(name: str, input: Value, channels: int, rows: int, columns: int) -> tuple[int, int, int]:
-    """The channels, rows and columns of images (.., c, h, w), which the numbers must divide."""
+    """The channels, rows and columns of images (.., c, h, w), which the arguments must divide."""
     wants = f"want (.., c, h, w) that {channels}, {rows} and {columns} divide"
     if input.ndim < 3 or min(channels, rows, columns) < 1:
         raise ValueError(f"{name}: input has shape {input.shape}; {wants}")
@@ -196,7 +196,7 @@ def _image(name: str, input: Value, channels: int, rows: int, columns: int) -> t
 
 @composite("pixel_shuffle", method=False, namespace="nn.functional", takes_complex=True)
 def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
-    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of elements (Shi et al., 2016).
+    """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels become r x r pixels (Shi et al., 2016).
 
     Raises ValueError unless r^2 divides the channels.
 
@@ -215,7 +215,7 @@ def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
 
 @composite("pixel_unshuffle", method=False, namespace="nn.functional", takes_complex=True)
 def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
-    """(.., c, h * r, w * r) -> (.., c * r^2, h, w): what `pixel_shuffle` does, undone."""
+    """(.., c, h * r, w * r) -> (.., c * r^2, h, w): the inverse of `pixel_shuffle`."""
     r = downscale_factor
     c, h, w = _image("pixel_unshuffle", input, 1, r, r)
     lead = input.shape[:-3]
@@ -227,7 +227,7 @@ def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
 
 @composite("channel_shuffle", method=False, namespace="nn.functional", takes_complex=True)
 def channel_shuffle(input: Value, groups: int) -> Value:
-    """The channels (axis 1) of all groups in turn: the first of each, then the second of each (Zhang et al., 2018).
+    """Interleaves the channels (axis 1) of the groups: the first of each, then the second of each (Zhang et al., 2018).
 
     >>> genesis.nn.functional.channel_shuffle(genesis.arange(4).reshape(1, 4, 1), 2).tolist()
     [[[0], [2], [1], [3]]]

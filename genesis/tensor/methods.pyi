@@ -265,7 +265,7 @@ class Methods:
     def addbmm_(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
         """`addbmm`, in place."""
     def addcdiv(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
-        """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
+        """`input + value * tensor1 / tensor2`. Raises TypeError for integers."""
     def addcdiv_(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Self:
         """`addcdiv`, in place."""
     def addcmul(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
@@ -297,7 +297,7 @@ class Methods:
     def aminmax(self, *, dim: Int | None = None, keepdim: Bool = False) -> Extrema:
         """(min, max) over `dim`, or all elements; NaN wins."""
     def angle(self) -> Tensor:
-        """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
+        """The angle of complex numbers, in [-pi, pi]; for real ones 0, pi where x is negative, NaN for NaN."""
     def any(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
         """Whether any element over `dim` is true."""
     def apply_(self, callable: Callable[[Bool | Int | Float], Bool | Int | Float]) -> Tensor:
@@ -335,7 +335,7 @@ class Methods:
     def argmin(self, dim: Int | None = None, keepdim: Bool = False) -> Tensor:
         """The position of the first least element along `dim`, int64; NaN wins."""
     def argsort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Tensor:
-        """The positions of the elements in order along `dim`; equal ones keep theirs, NaN counts as the greatest."""
+        """The indices that sort along `dim`. Equal elements keep their order; NaN is the greatest."""
     def argwhere(self) -> Tensor:
         """The positions of the elements that are not zero, a row each."""
     def as_strided(self, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None) -> Tensor:
@@ -416,7 +416,7 @@ class Methods:
     def broadcast_to(self, *shape: Extents, size: Int | Sequence[Int] | None = None) -> Tensor:
         """The tensor expanded to `shape`, or `size`."""
     def bucketize(self, boundaries: Operand, *, out_int32: Bool = False, right: Bool = False) -> Tensor:
-        """Which of the buckets between ascending `boundaries` (n,) each element is in; with `right`, these begin a bucket."""
+        """The bucket between ascending `boundaries` (n,) of each element; with `right`, boundaries belong to the next .."""
     def byte(self, memory_format: object = None) -> Tensor:
         """The tensor as uint8."""
     def cauchy_(self, median: Float = 0.0, sigma: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -448,7 +448,7 @@ class Methods:
     def chunk(self, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` views of equal extent along `dim` (the last may be smaller)."""
     def clamp(self, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-        """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+        """`input` clamped to [min, max]; the gradient passes inside, bounds included."""
     def clamp_(self, min: Operand | None = None, max: Operand | None = None) -> Self:
         """`clamp`, in place."""
     def clamp_max(self, max: Operand) -> Tensor:
@@ -460,7 +460,7 @@ class Methods:
     def clamp_min_(self, min: Operand) -> Self:
         """`clamp_min`, in place."""
     def clip(self, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-        """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+        """`input` clamped to [min, max]; the gradient passes inside, bounds included."""
     def clip_(self, min: Operand | None = None, max: Operand | None = None) -> Self:
         """`clamp`, in place."""
     def clone(self, *, memory_format: object = None) -> Tensor:
@@ -498,7 +498,7 @@ class Methods:
     def cosh_(self) -> Self:
         """`cosh`, in place."""
     def count_nonzero(self, dim: Int | Sequence[Int] | None = None) -> Tensor:
-        """How many elements over `dim` are not zero."""
+        """The number of nonzero elements over `dim`."""
     def cov(self, *, correction: Int = 1, fweights: Operand | None = None, aweights: Operand | None = None) -> Tensor:
         """The covariances of the rows of `input` (variables, observations), or the variance of a vector."""
     def cpu(self) -> Tensor:
@@ -554,7 +554,7 @@ class Methods:
     def diagonal_scatter(self, src: Operand, offset: Int = 0, dim1: Int = 0, dim2: Int = 1) -> Tensor:
         """`input` with `src` on a diagonal, as `diagonal` takes it."""
     def diff(self, n: Int = 1, dim: Int = -1, prepend: Operand | None = None, append: Operand | None = None) -> Tensor:
-        """The differences of neighbours along `dim`, `n` times over, of `input` with what stands before and behind it."""
+        """The differences of neighbours along `dim`, taken `n` times; `prepend` and `append` are joined to `input` first."""
     def digamma(self) -> Tensor:
         """The derivative of `lgamma`."""
     def digamma_(self) -> Self:
@@ -566,11 +566,11 @@ class Methods:
     def dist(self, other: Operand, p: Float = 2) -> Tensor:
         """The p-norm of input - other, taken as one vector."""
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-        """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" .."""
+        """`input / other`, also for integers. `rounding_mode` "trunc" rounds towards zero, as C does, "floor" down, as .."""
     def div_(self, other: Operand, *, rounding_mode: str | None = None) -> Self:
         """`div`, in place."""
     def divide(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-        """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" .."""
+        """`input / other`, also for integers. `rounding_mode` "trunc" rounds towards zero, as C does, "floor" down, as .."""
     def divide_(self, other: Operand, *, rounding_mode: str | None = None) -> Self:
         """`div`, in place."""
     def dot(self, tensor: Operand) -> Tensor:
@@ -662,7 +662,7 @@ class Methods:
     def frac_(self) -> Self:
         """`frac`, in place."""
     def frexp(self) -> Parts:
-        """(mantissa, exponent), int32, of numbers mantissa * 2^exponent, with mantissas in [0.5, 1) or 0, and their sign."""
+        """(mantissa, exponent), int32, with input = mantissa * 2^exponent; |mantissa| is in [0.5, 1) or 0."""
     def gather(self, dim: Int, index: Operand) -> Tensor:
         """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others."""
     def gcd(self, other: Operand) -> Tensor:
@@ -678,7 +678,7 @@ class Methods:
     def geometric_(self, p: Float, *, generator: Generator | None = None) -> Tensor:
         """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
     def geqrf(self) -> Reflected:
-        """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections .."""
+        """(a, tau) of matrices (.., m, n): R of the QR decomposition is on and above the diagonal of `a`, the .."""
     def ger(self, vec2: Operand) -> Tensor:
         """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
     def get_device(self) -> Int:
@@ -770,9 +770,9 @@ class Methods:
     def int(self, memory_format: object = None) -> Tensor:
         """The tensor as int32."""
     def inv(self) -> Tensor:
-        """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
+        """The inverses of matrices (.., n, n). Raises LinAlgError, when evaluated, for a singular one."""
     def inverse(self) -> Tensor:
-        """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
+        """The inverses of matrices (.., n, n). Raises LinAlgError, when evaluated, for a singular one."""
     def is_coalesced(self) -> Any:
         """Whether positions are known to be in order and different. Raises ValueError for other tensors."""
     def is_complex(self) -> Bool:
@@ -848,7 +848,7 @@ class Methods:
     def is_xpu(self) -> Bool:
         """Always False: genesis has no devices of type 'xpu'."""
     def isclose(self, other: Operand, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Tensor:
-        """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`."""
+        """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN only with `equal_nan`."""
     def isfinite(self) -> Tensor:
         """As `numpy.isfinite`."""
     def isinf(self) -> Tensor:
@@ -866,7 +866,7 @@ class Methods:
         center: Bool = True, normalized: Bool = False, onesided: Bool | None = None, length: Int | None = None,
         return_complex: Bool = False,
     ) -> Tensor:
-        """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of .."""
+        """The signal whose `stft`, with the same settings, is closest to `input`: summed windows over summed squared .."""
     def item(self) -> Bool | Int | Float:
         """The one element, as a Python number. Raises ValueError unless there is exactly one."""
     @property
@@ -889,7 +889,7 @@ class Methods:
     def le_(self, other: Operand) -> Self:
         """`le`, in place."""
     def lerp(self, end: Operand, weight: Operand) -> Tensor:
-        """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`."""
+        """`input + weight * (end - input)`, computed from the nearer end: at weight 1 it is exactly `end`."""
     def lerp_(self, end: Operand, weight: Operand) -> Self:
         """`lerp`, in place."""
     def less(self, other: Operand) -> Tensor:
@@ -949,11 +949,11 @@ class Methods:
     def logical_xor_(self, other: Operand) -> Self:
         """`logical_xor`, in place."""
     def logit(self, eps: Float | None = None) -> Tensor:
-        """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
+        """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, x is clamped to [eps, 1 - eps]."""
     def logit_(self, eps: Float | None = None) -> Self:
         """`logit`, in place."""
     def logsumexp(self, dim: Int | tuple[Int, ...], keepdim: Bool = False) -> Tensor:
-        """log(sum(exp(x))) over `dim`, without overflow; -inf of no elements."""
+        """log(sum(exp(x))) over `dim`, without overflow; -inf for no elements."""
     def long(self, memory_format: object = None) -> Tensor:
         """The tensor as int64."""
     def lstsq(self, *args: object, **kwargs: object) -> None:
@@ -968,7 +968,7 @@ class Methods:
     def lu(self, pivot: Bool = True, *, get_infos: Literal[True]) -> FactoredInfo:
         """As `lu_factor`, or as `lu_factor_ex` with `get_infos`."""
     def lu_solve(self, LU_data: Operand, LU_pivots: Tensor) -> Tensor:
-        """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
+        """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` factored into `LU_data` and `LU_pivots`."""
     @property
     def mH(self) -> Tensor:
         """The last two axes exchanged, and the elements conjugated."""
@@ -1053,7 +1053,7 @@ class Methods:
     def name(self) -> None:
         """None: tensors have no names."""
     def nan_to_num(self, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None) -> Tensor:
-        """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities."""
+        """`input` with `nan` (0 if None) for NaN, and `posinf` and `neginf` (the dtype's limits if None) for the .."""
     def nan_to_num_(self, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None) -> Self:
         """`nan_to_num`, in place."""
     def nanmean(
@@ -1064,11 +1064,11 @@ class Methods:
     def nanmedian(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
     @overload
     def nanmedian(self, dim: Int, keepdim: Bool = False) -> Sorted:
-        """`median` of the elements that are not NaN; NaN where all are."""
+        """`median` of the elements that are not NaN; NaN if all are."""
     def nanquantile(
         self, q: Operand, dim: Int | None = None, keepdim: Bool = False, *, interpolation: str = 'linear',
     ) -> Tensor:
-        """As `quantile`, of what is not NaN."""
+        """As `quantile`, ignoring NaN."""
     def nansum(
         self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
     ) -> Tensor:
@@ -1193,7 +1193,7 @@ class Methods:
     def quantile(
         self, q: Operand, dim: Int | None = None, keepdim: Bool = False, *, interpolation: str = 'linear',
     ) -> Tensor:
-        """The `q`-th quantiles, a number of [0, 1] or several, over `dim` (all elements, if None); NaN of NaN."""
+        """The `q`-th quantiles, a number in [0, 1] or a vector, over `dim` (all elements, if None); NaN propagates."""
     def rad2deg(self) -> Tensor:
         """As `numpy.rad2deg`."""
     def rad2deg_(self) -> Self:
@@ -1228,7 +1228,7 @@ class Methods:
     def remainder_(self, other: Operand) -> Self:
         """`remainder`, in place."""
     def renorm(self, p: Float, dim: Int, maxnorm: Float) -> Tensor:
-        """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater."""
+        """`input` with its slices along `dim` scaled down to the p-norm `maxnorm` if theirs is greater."""
     def renorm_(self, p: Float, dim: Int, maxnorm: Float) -> Self:
         """`renorm`, in place."""
     def repeat(self, *repeats: Extents) -> Tensor:
@@ -1240,7 +1240,7 @@ class Methods:
     def requires_grad_(self, requires_grad: Bool = True) -> Tensor:
         """Set `requires_grad`, and return the tensor."""
     def reshape(self, *shape: Extents) -> Tensor:
-        """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
+        """The same elements in another shape, in row-major order; one extent may be -1 and follows from the others."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """The tensor in the shape of `other`."""
     def resize(self, *sizes: Extents) -> Tensor:
@@ -1263,11 +1263,11 @@ class Methods:
     def retains_grad(self) -> Bool:
         """Whether `retain_grad` was called on this result."""
     def roll(self, shifts: Extents, dims: Int | Sequence[Int] | None = None) -> Tensor:
-        """The elements moved by `shifts` along `dims`, those that leave at one end entering at the other."""
+        """The elements shifted by `shifts` along `dims`; those that leave at one end enter at the other."""
     def rot90(self, k: Int = 1, dims: Sequence[Int] = (0, 1)) -> Tensor:
-        """`input` turned by `k` quarters from the first of two axes towards the second."""
+        """`input` rotated by `k` quarter turns, from the first of two axes towards the second."""
     def round(self, *, decimals: Int = 0) -> Tensor:
-        """`input` rounded to so many `decimals`, ties to even; negative ones round to tens, hundreds, and so on."""
+        """`input` rounded to `decimals` digits, ties to even; negative ones round to tens, hundreds, and so on."""
     def round_(self, *, decimals: Int = 0) -> Self:
         """`round`, in place."""
     def row_indices(self) -> Any:
@@ -1289,7 +1289,7 @@ class Methods:
     def scatter_reduce_(self, dim: Int, index: Operand, src: Operand, reduce: str, *, include_self: Bool = True) -> Self:
         """`scatter_reduce`, in place."""
     def select(self, dim: Int, index: Int) -> Tensor:
-        """Position `index` along `dim`, which goes."""
+        """Position `index` along `dim`, which is removed."""
     def select_scatter(self, src: Operand, dim: Int, index: Int) -> Tensor:
         """`input` with `src` at position `index` along `dim`."""
     def selu(self) -> Tensor:
@@ -1304,7 +1304,7 @@ class Methods:
     def set_creator(self, ctx: Any, backward: Callable[..., Any]) -> Tensor:
         """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor."""
     def sgn(self) -> Tensor:
-        """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
+        """`sign`, also for complex numbers: modulus 1 and the same angle, and 0 for 0."""
     def sgn_(self) -> Self:
         """`sgn`, in place."""
     def share_memory_(self) -> Tensor:
@@ -1357,7 +1357,7 @@ class Methods:
     def solve(self, *args: object, **kwargs: object) -> None:
         """Raises RuntimeError, as PyTorch's: it was removed for linalg.solve."""
     def sort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Sorted:
-        """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
+        """(values, indices) sorted along `dim`. Equal elements keep their order; NaN is the greatest."""
     def sparse_dim(self) -> Int:
         """The number of axes that are sparse."""
     def sparse_mask(self, mask: Tensor) -> SparseTensor:
@@ -1442,7 +1442,7 @@ class Methods:
     def take(self, index: Tensor) -> Tensor:
         """The elements at positions in the flattened tensor."""
     def take_along_dim(self, indices: Operand, dim: Int | None = None) -> Tensor:
-        """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row."""
+        """The elements at `indices` along `dim`; the two broadcast along other axes. Without `dim`, `input` is flattened."""
     def tan(self) -> Tensor:
         """As `numpy.tan`."""
     def tan_(self) -> Self:
@@ -1454,7 +1454,7 @@ class Methods:
     def tensor_split(self, indices_or_sections: Int | Sequence[Int] | Tensor, dim: Int = 0) -> tuple[Tensor, ...]:
         """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list."""
     def tile(self, *dims: Int) -> Tensor:
-        """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer."""
+        """Copies of `input` end to end, `dims` along each axis; fewer `dims` apply to the last axes."""
     def to(
         self, *targets: DType | str | Device | None | Tensor, dtype: DType | None = None, device: DeviceLike = None,
         copy: Bool = False, non_blocking: Bool = False, memory_format: object = None,
@@ -1486,7 +1486,7 @@ class Methods:
     def topk(self, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool = True) -> Sorted:
         """(values, indices) of the `k` greatest (least, without `largest`) elements along `dim`, in order."""
     def trace(self) -> Tensor:
-        """The sum of a matrix' diagonal."""
+        """The sum of a matrix's diagonal."""
     def transpose(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
         """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
     def transpose_(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Self:
@@ -1504,7 +1504,7 @@ class Methods:
     def triu_(self, diagonal: Int = 0) -> Self:
         """`triu`, in place."""
     def true_divide(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-        """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" .."""
+        """`input / other`, also for integers. `rounding_mode` "trunc" rounds towards zero, as C does, "floor" down, as .."""
     def true_divide_(self, other: Operand, *, rounding_mode: str | None = None) -> Self:
         """`div`, in place."""
     def trunc(self) -> Tensor:
@@ -1550,7 +1550,7 @@ class Methods:
         self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
         correction: Float | None = None,
     ) -> Tensor:
-        """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
+        """The variance over `dim`: squares over n - `correction` (two passes: mean, then squares)."""
     def var_mean(
         self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
         correction: Float | None = None,
@@ -1559,7 +1559,7 @@ class Methods:
     def vdot(self, other: Operand) -> Tensor:
         """As `dot`, with the conjugate of `input`."""
     def view(self, *shape: Extents) -> Tensor:
-        """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
+        """The same elements in another shape, in row-major order; one extent may be -1 and follows from the others."""
     def view_as(self, other: Tensor) -> Tensor:
         """A view with the shape of `other`."""
     @property
