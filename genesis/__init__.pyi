@@ -344,7 +344,7 @@ newaxis: None
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-    """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis."""
+    """The indices of the nonzero elements, one row each; with `as_tuple`, a tensor per axis."""
 not_equal = ne
 def not_equal_(input: Tensor, other: Operand) -> Tensor:
     """`ne`, in place."""

@@ -1,1 +1,1 @@
-"""Public functions and methods of tensors that are more than a row of the operation table."""
+"""Public functions and tensor methods that are not just a row of the operation table."""

@@ -31,7 +31,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @overridable_method
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all elements are close, as `isclose` has it.
+    """Whether all elements are close in the sense of `isclose`.
 
     >>> genesis.allclose(genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 2.0 + 1e-6]))
     True
@@ -44,7 +44,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 @method
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is not zero. Raises ValueError for another number of elements.
+    """Whether the only element is nonzero. Raises ValueError for another number of elements.
 
     >>> genesis.is_nonzero(genesis.tensor([2]))
     True
@@ -55,7 +55,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether it is a Tensor.
+    """Whether `obj` is a Tensor.
 
     >>> genesis.is_tensor(genesis.ones(2)), genesis.is_tensor([1.0, 1.0])
     (True, False)
@@ -63,11 +63,11 @@ def is_tensor(obj: object) -> bool:
     return isinstance(obj, Tensor)
 
 
-# ---- of shapes and dtypes ----
+# ---- shapes and dtypes ----
 
 
 def broadcast_shapes(*shapes_: Extents) -> Size:
-    """The shape that all broadcast to.
+    """The shape to which all broadcast.
 
     >>> genesis.broadcast_shapes((2, 1), (3,))
     genesis.Size([2, 3])
@@ -76,7 +76,7 @@ def broadcast_shapes(*shapes_: Extents) -> Size:
 
 
 def result_type(tensor1: Tensor | Scalar, tensor2: Tensor | Scalar) -> DType:
-    """The dtype that arithmetic on the two, tensors or numbers, has.
+    """The result dtype of arithmetic on two tensors or numbers.
 
     >>> genesis.result_type(genesis.tensor([1, 2]), 1.0)
     genesis.float32
@@ -106,9 +106,9 @@ class _Limits:
 
 
 class finfo(_Limits):
-    """The limits of a floating dtype (the default one, if none is given): min, max, eps, tiny, resolution and bits.
+    """The limits of a floating dtype (the default one if None): min, max, eps, tiny, resolution and bits.
 
-    Those of a complex dtype are its parts'.
+    A complex dtype has the limits of its parts.
 
     >>> genesis.finfo(genesis.float16).max
     65504.0

@@ -1,4 +1,4 @@
-"""`NAME_copy`: what a view shows, in memory of its own; and storage of a given layout or of another size."""
+"""`NAME_copy`: copies of views; and tensors of a given layout or size."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def empty_strided(
     size: Sequence[int], stride: Sequence[int], *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor to be written, whose elements lie as `stride` says. Raises ValueError unless there is one for each axis.
+    """An uninitialized tensor with the given strides. Raises ValueError unless there is one per axis.
 
     >>> genesis.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
@@ -77,7 +77,7 @@ def empty_permuted(
     size: Sequence[int], physical_layout: Sequence[int], *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor to be written, whose axes lie in memory in the order `physical_layout`, the outermost first.
+    """An uninitialized tensor whose axes are in memory in the order `physical_layout`, the outermost first.
 
     Raises ValueError unless that names each axis once.
 
@@ -97,13 +97,14 @@ def new_empty_strided(
     self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`empty_strided` of the tensor's dtype, on its device."""
+    """`empty_strided` with the tensor's dtype, on its device."""
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 @method
 def resize_(self: Tensor, *sizes: Extents) -> Tensor:
-    """The tensor in another shape, in place: its first elements row by row, and zeros where there are not as many.
+    """Changes the tensor's shape in place: it keeps its first elements, in row-major order, and adds zeros if there are too
+    few.
 
     Raises RuntimeError for a tensor that requires a gradient, ValueError for a negative extent.
 
@@ -134,9 +135,9 @@ def resize_as_(self: Tensor, template: Tensor) -> Tensor:
 
 
 def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
-    """The indices along each axis of `shape` of elements given by their flat, row-major `indices`.
+    """Converts flat, row-major `indices` to indices along each axis of `shape`.
 
-    An index out of range wraps around. Raises TypeError for other than integers.
+    An index out of range wraps around. Raises TypeError for other dtypes than integers.
 
     >>> genesis.unravel_index(genesis.tensor([4, 0]), (2, 3))
     (tensor([1, 0]), tensor([1, 0]))

@@ -1,4 +1,4 @@
-"""Counts of values, which the host computes; where the shapes of results depend on them, at once."""
+"""Counting, on the host. It is immediate where result shapes depend on the data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from genesis.tracing.recording_hooks import is_recording
 
 @overridable_method
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, .. is among the ints of `input` (n,); with `weights` (n,), their sums (in float64).
+    """The number of occurrences of 0, 1, .. among the ints `input` (n,); with `weights` (n,), their sums in float64.
 
     >>> genesis.bincount(genesis.tensor([0, 2, 2]))
     tensor([1, 0, 2])
@@ -50,7 +50,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def _counted(input: Tensor, weights: Tensor | None, minlength: int, kind: DType) -> Tensor:
-    """`bincount` as programs: what is looked at is whether an int is negative, and the greatest one."""
+    """`bincount` as programs; the host reads only whether an int is negative, and the greatest one."""
     greatest, negative = input.amax(), (input < 0).any()
     if negative:
         raise ArgumentError("bincount: wants ints of 0 or more, got a negative one")
@@ -90,7 +90,7 @@ def _in_even_bins(input: Tensor, bins: int, low: float, high: float) -> Tensor:
 
 
 class Histogram(NamedTuple):
-    """What `histogram` gives."""
+    """The result of `histogram`."""
 
     hist: Tensor
     bin_edges: Tensor
@@ -103,7 +103,7 @@ def histogram(
 ) -> Histogram:
     """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor.
 
-    The arguments are those of `histogramdd`, for one axis.
+    Arguments as in `histogramdd`, for one axis.
 
     >>> genesis.histogram(genesis.tensor([1.0, 2.0, 2.5]), bins=2)
     genesis.return_types.histogram(
@@ -120,7 +120,7 @@ def histogram(
 def _in_cells(
     name: str, input: Tensor, bins: Sequence[int | Tensor], range: Sequence[float] | None, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The counts in the cells of a grid, and the edges of each axis. Raises for what is neither numbers of bins nor edges."""
+    """The counts in the cells of a grid, and the edges of each axis. Raises unless `bins` are counts or edges."""
     given = [b for b in bins if isinstance(b, Tensor)]
     counts = [b.numel() - 1 if isinstance(b, Tensor) else b for b in bins]
     if len(given) not in (0, len(counts)) or min(counts, default=0) < 1:
@@ -136,7 +136,7 @@ def _in_cells(
 
 
 class HistogramDD(NamedTuple):
-    """What `histogramdd` gives."""
+    """The result of `histogramdd`."""
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
@@ -150,13 +150,13 @@ def histogramdd(
     """(hist, bin_edges): the counts, or weights, of points `input` (.., d) in the cells of a grid of d axes.
 
     Args:
-        input: (.., d) floats, a point each.
+        input: (.., d) floats, one point per row.
         bins: the number of bins of all axes, or of each; or the edges of each, as tensors.
-        range: the least and the greatest edge of each axis, 2 d numbers one after the other; those of the data, if None.
-        weight: (..), what each point counts; 1, if None.
-        density: divide by the whole weight and by the cells' volumes.
+        range: the least and the greatest edge of each axis, 2 d numbers; the data's extremes if None.
+        weight: (..), the weight of each point; 1 if None.
+        density: divide by the total weight and by the cells' volumes.
 
-    Edges that are in no order are searched as PyTorch does, by halves. Raises ValueError for other shapes.
+    Unsorted edges are searched by bisection, as in PyTorch. Raises ValueError for other shapes.
 
     >>> points = genesis.tensor([[0.0, 0.0], [1.0, 0.25], [0.9, 1.0]])
     >>> genesis.histogramdd(points, [2, 2]).hist
@@ -176,7 +176,7 @@ def histogramdd(
 
 
 class Mode(NamedTuple):
-    """What `mode` gives."""
+    """The result of `mode`."""
 
     values: Tensor
     indices: Tensor
@@ -200,7 +200,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
 
 
 def runs(values: Tensor, return_inverse: bool, return_counts: bool) -> list[Tensor]:
-    """The first of each run of equal elements of `values` (n, ..); on request, which run each is in, and how long they are."""
+    """The first of each run of equal elements of `values` (n, ..); on request, each element's run and the runs' lengths."""
     n = values.shape[0]
     end = full((min(n, 1),), n, dtype=int64, device=values.device)
     differs = values[1:] != values[:-1]
@@ -217,7 +217,7 @@ def runs(values: Tensor, return_inverse: bool, return_counts: bool) -> list[Tens
 
 @overridable_method
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The elements (slices along `dim`) without those equal to the one before; on request, where each went, and how many.
+    """The elements (slices along `dim`) without consecutive duplicates; on request, the inverse indices and the counts.
 
     >>> genesis.unique_consecutive(genesis.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
@@ -232,7 +232,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
-    """Each index as often as `repeats` (n,) says."""
+    """Each index repeated `repeats` (n,) times."""
     if not is_recording() or not repeats.numel() or repeats.dtype.category != 1:
         return from_data(np.repeat(np.arange(repeats.numel()), values_of(repeats)), device=like.device)
     ends, total, negative = repeats.cumsum(0), repeats.sum(), (repeats < 0).any()
@@ -246,7 +246,7 @@ def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element (slice along `dim`) repeated; of `repeats` alone, each index of its counts.
+    """Each element (slice along `dim`) repeated; with `repeats` alone, each index repeated by its count.
 
     `repeats` is a count, or a tensor with one for each.
 
@@ -266,7 +266,7 @@ def repeat_interleave(
         raise ArgumentError(f"repeat_interleave: repeats is {count}; want 0 or more")
     spread = x.unsqueeze(axis + 1).expand(*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
     result = spread.reshape(*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
-    return result.clone() if count == 1 else result  # a result of its own, not a view
+    return result.clone() if count == 1 else result  # a copy, not a view
 
 
 replayable_module(__name__)

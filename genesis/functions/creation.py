@@ -1,4 +1,4 @@
-"""New tensors of a shape: filled with a number, or like another one."""
+"""New tensors: filled with a number, or like another tensor."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from genesis.tensor.out import takes_out
 
 
 def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
-    """The shape that `f(2, 3)` or `f((2, 3))` names; raises for extents that are no counts."""
+    """The shape given as `f(2, 3)` or `f((2, 3))`; raises for extents that are not nonnegative ints."""
     extents: Sequence[Any] = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
     try:
-        shape = tuple([extent.__index__() for extent in extents])  # a traced number has it, and `operator.index` asks its class
+        shape = tuple([extent.__index__() for extent in extents])  # on traced numbers, `operator.index` fails
     except AttributeError:
         raise TypeError(f"{name}: extents must be ints, got {tuple(extents)}") from None
     if builtins.any(extent < 0 for extent in shape):
@@ -40,7 +40,7 @@ class LayoutOptions(TypedDict, total=False):
 
 
 def check_layout_options(name: str, options: Options) -> None:
-    """Raise TypeError for an option that is none of these."""
+    """Raise TypeError for an unknown option."""
     if isinstance(layout := options.get("layout"), SparseLayout):
         raise ArgumentError(f"{name}: makes dense tensors, got layout {layout!r}; sparse_coo_tensor(size) has zeros alone")
     unknown = options.keys() - LayoutOptions.__annotations__.keys()
@@ -53,7 +53,7 @@ def full(
     size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """`fill_value` everywhere, in the dtype that it suggests.
+    """`fill_value` everywhere; the dtype defaults to that of the value.
 
     >>> genesis.full((2, 2), 7)
     tensor([[7, 7],
@@ -74,7 +74,7 @@ def zeros(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """Zeros, of the default float if no `dtype` is given.
+    """Zeros, by default in the default float dtype.
 
     >>> genesis.zeros(2, 3)
     tensor([[0., 0., 0.],
@@ -89,7 +89,7 @@ def ones(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """Ones, of the default float if no `dtype` is given.
+    """Ones, by default in the default float dtype.
 
     >>> genesis.ones(2)
     tensor([1., 1.])
@@ -103,7 +103,7 @@ def empty(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """A tensor to be written; it happens to hold zeros.
+    """An uninitialized tensor; it happens to contain zeros.
 
     >>> genesis.empty(2, 3).shape
     (2, 3)
@@ -116,7 +116,7 @@ def full_like(
     input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """`full` of the shape and dtype, and on the device, of `input`.
+    """`full` with the shape, dtype and device of `input`.
 
     >>> genesis.full_like(genesis.zeros(2), 7.0)
     tensor([7., 7.])
@@ -132,7 +132,7 @@ def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """`zeros` of the shape and dtype, and on the device, of `input`.
+    """`zeros` with the shape, dtype and device of `input`.
 
     >>> genesis.zeros_like(genesis.ones(2))
     tensor([0., 0.])
@@ -144,7 +144,7 @@ def ones_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """`ones` of the shape and dtype, and on the device, of `input`.
+    """`ones` with the shape, dtype and device of `input`.
 
     >>> genesis.ones_like(genesis.zeros(2))
     tensor([1., 1.])

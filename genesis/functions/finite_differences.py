@@ -24,9 +24,9 @@ def gradient(
 
     Args:
         spacing: the distance of neighbours, a number or one for each axis; or the coordinates, a vector for each axis.
-        edge_order: 1, the slope of a line at the ends, or 2, of a parabola.
+        edge_order: at the ends, 1 uses the slope of a line, 2 of a parabola.
 
-    Raises ValueError for another order, for axes that are too short, and for a spacing that is not one for each axis.
+    Raises ValueError for another order, for axes that are too short, and unless there is one spacing per axis.
 
     >>> genesis.gradient(genesis.tensor([1.0, 4.0, 9.0]))
     (tensor([3., 4., 5.]),)

@@ -1,4 +1,4 @@
-"""New tensors from data: of Python, NumPy, and what shares its memory."""
+"""New tensors from data: Python's, NumPy's and other libraries' arrays."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares the memory of another library's array, on the CPU or on a GPU.
 
-    `ext_tensor` has DLPack's methods, or is a capsule of theirs. With `copy` the tensor has memory of its own; where `copy`
-    is False, a `device` other than the array's raises ValueError. Raises TypeError for what has no such methods, BufferError
-    for what is on another kind of device or has another dtype.
+    `ext_tensor` has DLPack's methods, or is a DLPack capsule. With `copy` the data is copied; with `copy=False`, a
+    `device` other than the array's raises ValueError. Raises TypeError for objects without these methods, BufferError for
+    other kinds of devices and other dtypes.
 
     >>> import genesis, numpy
     >>> a = numpy.zeros(2); x = genesis.from_dlpack(a); a[0] = 7; x
@@ -73,24 +73,24 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: bool | None
 
 
 def _capsule_of(array: Any) -> object:
-    """An array's capsule, of the newest version that both sides know."""
+    """An array's capsule, in the newest version that both sides support."""
     kind, index = array.__dlpack_device__()
     options: dict[str, Any] = {}
     if kind == CUDA:
         gpu = device_of(f"cuda:{index}").memory.gpu
-        options["stream"] = gpu.stream or 1  # 0 is no stream's name: 1 is the default one's
+        options["stream"] = gpu.stream or 1  # DLPack calls the default stream 1, not 0
     try:
         return array.__dlpack__(max_version=VERSION, **options)
-    except TypeError:  # a library from before DLPack 1.0
+    except TypeError:  # a library older than DLPack 1.0
         return array.__dlpack__(**options)
 
 
 def _from_cuda(data: Any) -> Tensor:
-    """A tensor that shares the memory of what has __cuda_array_interface__."""
+    """A tensor that shares the memory of an object with __cuda_array_interface__."""
     about = data.__cuda_array_interface__
     dtype = np.dtype(about["typestr"])
     strides = about.get("strides")
-    told = getattr(data, "device", None)  # the interface itself does not tell; CuPy calls the number id, PyTorch index
+    told = getattr(data, "device", None)  # not in the interface itself; CuPy's device has `id`, PyTorch's `index`
     number = getattr(told, "id", getattr(told, "index", None))
     if number is None:
         number = device_of("cuda").memory.gpu.owner_of(about["data"][0])
@@ -102,7 +102,7 @@ def _from_cuda(data: Any) -> Tensor:
 
 
 def as_tensor(data: ArrayLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """`data` as a tensor, sharing its memory if it is a tensor or an array of NumPy or of a GPU with that dtype and device.
+    """`data` as a tensor. It shares memory with a tensor, NumPy array or GPU array of that dtype and device.
 
     >>> genesis.as_tensor([1.0, 2.0])
     tensor([1., 2.])
@@ -120,10 +120,10 @@ def asarray(
     obj: Any, *, dtype: DType | None = None, device: DeviceLike = None, copy: bool | None = None,
     requires_grad: bool | None = None,
 ) -> Tensor:
-    """`obj` as a tensor: a number, nested lists, another array, or what has a buffer, which is read as `dtype`.
+    """`obj` as a tensor: a number, nested lists, another array, or a buffer, whose bytes are read as `dtype`.
 
-    It shares memory where it can, unless `copy` is true; tensors stay in their graph, unless `requires_grad` is False.
-    Raises ValueError where `copy` is False and a copy cannot be avoided.
+    It shares memory if possible, unless `copy` is true. Gradients flow to a tensor unless `requires_grad` is False.
+    Raises ValueError if `copy` is False and a copy is needed.
 
     >>> import genesis, numpy
     >>> a = numpy.zeros(2); x = genesis.asarray(a, copy=False); a[0] = 7; x

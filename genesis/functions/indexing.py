@@ -1,7 +1,7 @@
 """`x[...]` and `x[...] = y`.
 
-Ints, slices, new axes and the ellipsis make one view. Integer tensors (and lists and arrays) then gather from that view
-as in NumPy; a boolean mask stands for the positions where it holds. As in PyTorch, ints are taken before tensors.
+Ints, slices, new axes and the ellipsis make one view. Integer tensors (and lists and arrays) then gather from that view as in
+NumPy; a boolean mask means the indices where it is true. As in PyTorch, ints are applied before tensors.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from genesis.tensor.in_place import write
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import is_recording
 
-Part = Any  # one of these below, or a mistake
+Part = Any  # one of the types below, or an invalid object
 Position = int | slice | EllipsisType | None | Tensor | np.ndarray | np.generic | range | list[Any]
 Index = Position | tuple[Position, ...]
 
 
-# Measured, 100 elements: nonzero 15 us for 49, unique 28 for 229.
-FEW = 4096  # elements that NumPy has looked through by the time a program for them is found
+# Measured at 100 elements: nonzero takes 15 us instead of 49, unique 28 us instead of 229.
+FEW = 4096  # up to this many elements, NumPy is faster than finding and running a program
 
 
 class Subscript(NamedTuple):
-    """An index taken apart: the view to take, then tensors for axes of that view."""
+    """A parsed index: first a view, then tensors for axes of that view."""
 
     items: tuple[Item, ...]
     tensors: tuple[tuple[int, Tensor], ...]  # (axis of the view, integers or a mask from there on)
@@ -53,7 +53,7 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
     if not tensors:
         return viewed if items else view(self, "subscript", ())
     if len(tensors) == 1 and tensors[0][1].dtype is bool_ and tensors[0][1].ndim > 1:
-        axis, mask = tensors[0]  # its axes flattened: one index for each element, not one for each axis
+        axis, mask = tensors[0]  # flatten its axes: one index per element, not one per axis
         viewed = viewed.flatten(axis, axis + mask.ndim - 1)
         return call(OPERATIONS["index"], (viewed, (axis,), _beside(viewed, flat_nonzero_of(mask))))  # type: ignore[no-any-return]
     axes, positions = positions_of(viewed, tensors)
@@ -88,7 +88,7 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
 
 
 def _parsed(tensor: Tensor, index: Index) -> Subscript:
-    """The parts of an index, the ellipsis and missing axes filled in; raises IndexError where it does not fit."""
+    """The index with ellipsis and missing axes filled in; raises IndexError if it does not fit."""
     parts = [_as_int(part) for part in _by_axis(index)]
     literal = [isinstance(part, list | tuple | range | np.ndarray | bool | np.bool_) for part in parts]
     parts = [_as_tensor(part) if known else part for part, known in zip(parts, literal, strict=True)]
@@ -113,7 +113,7 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
             elif known:
                 _check_range(part, axis, tensor.shape[axis])
             new: list[Item] = [(None, None, None)] * count
-            if not count:  # a single truth value: a new axis of extent 1 or 0
+            if not count:  # a single bool: a new axis of extent 1 or 0
                 part, new = part.reshape(1), [None]
             tensors.append((position, part))
             items += new
@@ -131,11 +131,11 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
     return Subscript(() if trivial and tensors else tuple(items), tuple(tensors))
 
 
-_INDICES = (slice, EllipsisType, Tensor, list, tuple, np.ndarray)  # what a list of numbers has not
+_INDICES = (slice, EllipsisType, Tensor, list, tuple, np.ndarray)  # types that a list of plain numbers does not contain
 
 
 def _by_axis(index: Index) -> Sequence[Part]:
-    """An index for each axis. By PyTorch's rule a list stands for a tuple if it is short and has more than numbers."""
+    """An index per axis. By PyTorch's rule a short list that has more than numbers is a tuple."""
     if isinstance(index, tuple):
         return index
     if isinstance(index, list) and len(index) < 32 and any(part is None or isinstance(part, _INDICES) for part in index):
@@ -144,7 +144,7 @@ def _by_axis(index: Index) -> Sequence[Part]:
 
 
 def _as_int(part: Part) -> Part:
-    """A 0-d integer tensor or array as the int it holds, which is looked at: like an int it selects a view, not a copy."""
+    """Converts a 0-d integer tensor or array to an int, reading its value: like an int it selects a view, not a copy."""
     if isinstance(part, np.ndarray) and not part.shape and part.dtype.kind == "i":
         return int(part)
     is_int = isinstance(part, Tensor) and not part.shape and part.dtype.category == 1 and part.dtype is not uint8
@@ -160,7 +160,7 @@ def _as_tensor(part: Part) -> Tensor:
 
 
 def _axes_of(part: Part) -> int:
-    """How many axes of the tensor a part of an index uses up."""
+    """The number of the tensor's axes that one part of an index consumes."""
     if part is None or part is Ellipsis:
         return 0
     return part.ndim if isinstance(part, Tensor) and part.dtype is bool_ else 1
@@ -187,7 +187,7 @@ def _integer(part: Part, tensor: Tensor, axis: int) -> int:
 
 
 def _check_range(index: Tensor, axis: int, extent: int) -> None:
-    """What was written as a list is known now; what a tensor holds is checked when it is computed."""
+    """Checks a list's indices now; a tensor's are checked when evaluated."""
     positions = values_of(index)
     bad = positions[(positions < -extent) | (positions >= extent)]
     if bad.size:
@@ -195,7 +195,7 @@ def _check_range(index: Tensor, axis: int, extent: int) -> None:
 
 
 def _fitting(mask: Tensor, tensor: Tensor, axis: int) -> Tensor:
-    """A mask of the axes' extents. As in NumPy an extent of a mask may be 0 instead: the mask holds nowhere."""
+    """A mask with the axes' extents. As in NumPy an extent of the mask may be 0 instead: then it is false everywhere."""
     want = tensor.shape[axis : axis + mask.ndim]
     if mask.shape == want:
         return mask
@@ -205,7 +205,8 @@ def _fitting(mask: Tensor, tensor: Tensor, axis: int) -> Tensor:
 
 
 def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple[tuple[int, ...], list[Tensor]]:
-    """(axes, an integer tensor for each): masks become the positions where they hold, those on the CPU are sent."""
+    """(axes, an integer tensor for each): masks become the indices where they are true; CPU tensors move to the tensor's
+    device."""
     axes: list[int] = []
     positions: list[Tensor] = []
     for axis, part in tensors:
@@ -216,12 +217,12 @@ def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple
 
 
 def is_few(tensor: Tensor) -> bool:
-    """Whether NumPy should search the elements at once. A recorded call must consist of programs and numbers."""
+    """Whether NumPy should search the elements now. Not while a call is recorded: that must consist of programs."""
     return tensor.numel() <= FEW and not is_recording()
 
 
 def nonzero_of(tensor: Tensor) -> Tensor:
-    """(count, axes): the indices of the elements that are not zero. Reads how many there are."""
+    """(count, axes): the indices of the nonzero elements. Reads their number."""
     if is_few(tensor):
         return from_values(np.argwhere(values_of(tensor)), int64, tensor.device)
     count = int(values_of(call(OPERATIONS["count_nonzero"], (tensor.detach(),))))
@@ -229,14 +230,14 @@ def nonzero_of(tensor: Tensor) -> Tensor:
 
 
 def flat_nonzero_of(tensor: Tensor) -> Tensor:
-    """(count,): the indices, in the flattened tensor, of the elements that are not zero."""
+    """(count,): the flat indices of the nonzero elements."""
     if is_few(tensor):
         return from_values(np.flatnonzero(values_of(tensor)), int64, tensor.device)
     return nonzero_of(tensor.flatten()).reshape(-1)
 
 
 def _beside(tensor: Tensor, index: Tensor) -> Tensor:
-    """An index where the tensor is, if it comes from the CPU."""
+    """An index on the tensor's device, if it comes from the CPU."""
     return index.to(tensor.device) if index.device is CPU else index
 
 

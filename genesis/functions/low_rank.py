@@ -1,4 +1,4 @@
-"""Few singular vectors or eigenvectors of large matrices, by products with the matrices alone."""
+"""A few singular vectors or eigenvectors of large matrices, using only products with the matrices."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     """(U, S, V) of rank `q`, with U @ diag(S) @ V.T near `A` (.., m, n), or near `A` - `M`.
 
     By products with random vectors and `niter` rounds that refine them (N. Halko, P. Martinsson, J. Tropp, "Finding Structure
-    with Randomness", 2009, algorithms 4.4 and 5.1); singular values that are close to each other want more rounds, or a `q`
-    above the rank that counts. `genesis.manual_seed` decides on the vectors.
+    with Randomness", 2009, algorithms 4.4 and 5.1); close singular values need more rounds, or a `q` above
+    the numerical rank. `genesis.manual_seed` determines the vectors.
 
     >>> x = genesis.ones(4, 3)
     >>> U, S, V = genesis.svd_lowrank(x, q=1)
@@ -59,7 +59,7 @@ def _of_tall(A: Tensor, q: int, niter: int | None) -> tuple[Tensor, Tensor, Tens
 
 @function()
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> LowRank:
-    """`svd_lowrank` of `A` (.., m, n), less its mean over the m rows with `center`; `q` is 6, or as many as there are, if None.
+    """`svd_lowrank` of `A` (.., m, n), minus its mean over the m rows with `center`. `q` defaults to min(6, m, n).
 
     >>> genesis.pca_lowrank(genesis.tensor([[1.0, 2.0], [3.0, 6.0], [5.0, 10.0]]), q=1).V.abs()
     tensor([[0.4472],
@@ -81,9 +81,9 @@ def lobpcg(
     """(E, X): `k` eigenvalues, the largest first (or the smallest, without `largest`), and eigenvectors of `A` X = E `B` X.
 
     `A` (.., m, m) is symmetric, `B` symmetric and positive definite. Locally optimal block conjugate gradients (A. Knyazev,
-    "Toward the Optimal Preconditioned Eigensolver", 2001), in an orthonormal basis; `X` (.., m, n) is where they start, random
-    vectors if None, and `iK` is near the inverse of `A`. Up to `niter` rounds, until the residuals fall below `tol` times the
-    size of A. Without gradient. `tracker`, `method` and the `ortho` settings are PyTorch's, and change nothing.
+    "Toward the Optimal Preconditioned Eigensolver", 2001), in an orthonormal basis; `X` (.., m, n) is the start, random
+    vectors if None; `iK` is a preconditioner, near the inverse of `A`. It stops after `niter` rounds, or once the residuals are
+    below `tol` times the size of A. No gradient. `tracker`, `method` and the `ortho` settings are PyTorch's and have no effect.
 
     >>> generator = genesis.manual_seed(0)
     >>> E, X = genesis.lobpcg(genesis.diag(genesis.arange(1.0, 21.0)), k=1)
@@ -115,7 +115,7 @@ def lobpcg(
 
 
 def _orthonormal(X: Tensor, B: Tensor | None) -> Tensor:
-    """A basis of what the columns span, orthonormal in the product that `B` defines."""
+    """A basis of the columns' span, orthonormal in the inner product of `B`."""
     Q = _qr(X).Q
     if B is None:
         return Q

@@ -1,8 +1,7 @@
-"""The order in which PyTorch lays the elements of a result: its random numbers are drawn in that order.
+"""The memory order of PyTorch's tensors: PyTorch draws random numbers in that order.
 
-A tensor of genesis' own is row-major. PyTorch's keeps the order of its operands' axes through elementwise operations, and
-channels behind the extents that they have through convolutions, pooling and the like. What a result's strides would be
-follows from the calls that made it, which its trace lists.
+genesis' own tensors are row-major. In PyTorch, elementwise operations keep the order of their operands' axes, and convolutions,
+pooling and others keep channels last. A result's PyTorch strides follow from the calls that computed it, which its trace lists.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.token import argument_of, arguments_in, members_in
 from genesis.tracing.trace import ENTERED, Array, Trace
 
-_FOLLOWING = frozenset({  # their results have channels last where the input has
+_FOLLOWING = frozenset({  # results have channels last if the input has
     "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "avg_pool3d", "batch_norm", "conv2d", "conv3d",
     "conv_transpose2d", "conv_transpose3d", "group_norm", "interpolate", "max_pool2d", "max_pool3d", "pad", "pixel_shuffle",
     "pixel_unshuffle",
 })
 _KEEPING = frozenset({"flip", "glu", "sort"})  # they keep the order of axes, though they are not elementwise
-_DEPTH = 40  # traces, each of which reads the one before
+_DEPTH = 40  # traces in a chain, each reading the one before
 
 
 class _Strides:
-    """The strides of the results of a trace's calls, by the number of the call; those of row-major ones are not listed."""
+    """The strides of the results of a trace's calls, by call number; row-major results are not listed."""
 
     def __init__(self) -> None:
         self.of_calls: dict[int, Shape] = {}
-        self.seen = 0  # calls
+        self.seen = 0  # number of calls examined
 
 
 _known: WeakKeyDictionary[Trace, _Strides] = WeakKeyDictionary()
@@ -53,13 +52,13 @@ def strides_of(tensor: Tensor) -> Shape:
 
 
 def memory_axes(tensor: Tensor) -> list[int]:
-    """The axes of a tensor from the outermost in memory to the innermost, as PyTorch lays it."""
+    """A tensor's axes from the outermost in PyTorch's memory to the innermost."""
     strides = strides_of(tensor)
     return [*range(len(strides))] if 0 in strides else sorted(range(len(strides)), key=lambda axis: -strides[axis])
 
 
 def is_row_major(tensor: Tensor) -> bool:
-    """Whether PyTorch would lay the elements row by row, without gaps."""
+    """Whether PyTorch's tensor would be contiguous in row-major order."""
     return Layout(tensor.shape, strides_of(tensor), 0).is_contiguous
 
 
@@ -70,7 +69,7 @@ def _strides_of(array: Array, depth: int) -> Shape:
 
 
 def _at(trace: Trace, index: int, known: Mapping[int, Shape], depth: int) -> Shape:
-    """The strides of the value at `index`, of those `known` of calls."""
+    """The strides of the value at `index`, given those `known` of earlier calls."""
     node = trace.nodes[index]
     if node.op in ENTERED:
         array = trace.input_at.get(index)
@@ -83,7 +82,7 @@ def _at(trace: Trace, index: int, known: Mapping[int, Shape], depth: int) -> Sha
 
 
 def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
-    """What is known of a trace's calls, once those that are new have been looked at, each after those that it reads."""
+    """The known strides of a trace's calls, after examining new calls in order."""
     state = _known.get(trace)
     if state is None:
         state = _known[trace] = _Strides()
@@ -109,18 +108,18 @@ def _result(nodes: Sequence[Node], key: tuple[Any, ...], operands: Sequence[Layo
         return _of_attention(operands, tokens)
     if not operands or (not operation.is_view and all([at.is_contiguous for at in operands])):
         return None
-    if name == "reshape_copy" or key[-1] == "rows":  # of `clone`, for `contiguous`
+    if name == "reshape_copy" or key[-1] == "rows":  # `clone`, by `contiguous`
         return None
     if operation.is_view:
         return _of_view(name, operands[0], tokens, named)
     shape = next((node.shape for node in reversed(nodes) if node.op not in ENTERED), None)
-    if shape is None:  # the result is an operand
+    if shape is None:  # the result is an operand itself
         return None
     if name in _FOLLOWING:
         return _channels_last(shape) if _has_channels_last(operands[0]) else None
     if name == "cat":
         return _channels_last(shape) if all(map(_has_channels_last, operands)) else None
-    if name == "where" and not isinstance(tokens[1], int):  # `masked_fill`, which copies
+    if name == "where" and not isinstance(tokens[1], int):  # `masked_fill`, a copy
         return None
     return _elementwise(shape, operands) if name in _KEEPING or all(map(_is_elementwise, nodes)) else None
 
@@ -138,7 +137,8 @@ def _of_view(name: str, at: Layout, tokens: Sequence[Any], named: Mapping[str, A
 
 
 def _in_other_strides(view: Layout, at: Layout) -> Shape:
-    """The strides of a layout in a row-major tensor, where the tensor has the strides of `at`: each axis follows one of its."""
+    """Translates a view of a row-major tensor to one of a tensor with the strides of `at`: each axis maps to one of its
+    axes."""
     rows = contiguous_strides(at.shape)
     strides = []
     for stride in view.strides:
@@ -148,7 +148,7 @@ def _in_other_strides(view: Layout, at: Layout) -> Shape:
 
 
 def _of_attention(operands: Sequence[Layout], tokens: Sequence[Any]) -> Shape | None:
-    """The heads of each position lie together, where PyTorch computes attention block by block."""
+    """PyTorch's fused attention stores all heads of a position together."""
     query, key, value = operands[:3]
     dropout = argument_of(tokens[4], int) if len(tokens) > 4 else 0
     same = len({at.shape[-1] for at in (query, key, value)}) == 1 and len(query.shape) == 4
@@ -167,7 +167,7 @@ def _channels_last(shape: Shape) -> Shape | None:
 
 
 def _has_channels_last(at: Layout) -> bool:
-    """Whether PyTorch takes a tensor of this layout for one with its channels last."""
+    """Whether PyTorch treats this layout as channels last."""
     rank, least = len(at.shape), 0
     if rank not in (4, 5) or 0 in at.shape or at.strides[1] == 0:
         return False
@@ -179,7 +179,7 @@ def _has_channels_last(at: Layout) -> bool:
 
 
 def _elementwise(shape: Shape, operands: Sequence[Layout]) -> Shape:
-    """The strides of an elementwise result: axes by the operands' strides, those of the first that tells two apart."""
+    """The strides of an elementwise result: axes are ordered by the first operand whose strides differ."""
     spread = [_spread(at, shape) for at in operands]
     order = [*range(len(shape))][::-1]  # from the innermost
 

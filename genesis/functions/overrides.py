@@ -1,7 +1,7 @@
 """Operations overridden by users: after `register_function("add", f)`, `x + y` is `f(x, y)`.
 
-What a user calls (operators, methods, functions) asks here while anything is registered. What the library itself records
-by `call` does not, neither backward nor an optimizer. While a function runs, its own name means the operation to it.
+Users' calls (operators, methods, functions) check for overrides while anything is registered. The library's own calls, such as
+those of backward and optimizers, do not. While an override runs, its own name means the built-in operation.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from genesis.tensor.out import into
 from genesis.tracing.recording_hooks import refuse
 
 F = TypeVar("F", bound=AnyFunction)
-NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # of arguments of every function
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's argument names, accepted by every function
 OVERRIDABLE: set[str] = set()  # names of functions that users may override
 FUNCTIONS: dict[str, AnyFunction] = {}  # the public functions that are no rows of the operation table, by all their names
 
 
 def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
-    """Call what is registered under `name`; `builtin` if nothing is, or if this thread is inside of it.
+    """Call the override registered under `name`; `builtin` if there is none, or if this thread is inside of it.
 
     The innermost mode comes first, then the class of an argument.
     """
@@ -50,12 +50,12 @@ def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options
 
 
 def route(operation: Operation, args: Sequence[Any], kwargs: Options | None = None) -> Any:
-    """`call`, by way of what is registered under the operation's name."""
+    """`call`, through any override registered under the operation's name."""
     return routed(operation.name, lambda *args, **kwargs: call(operation, args, kwargs), args, kwargs or {})
 
 
 def keywords(**names: str) -> Callable[[F], F]:
-    """Decorator: further names of arguments, of what is overridable then."""
+    """Decorator: makes a function overridable and gives its arguments further names."""
 
     def note(builtin: F) -> F:
         vars(builtin)["keywords"] = names
@@ -65,7 +65,7 @@ def keywords(**names: str) -> Callable[[F], F]:
 
 
 def overridable(builtin: F) -> F:
-    """Decorator of a public function of Tensors that is no row: users may register another under its name."""
+    """Decorator: users may override this public function, which is not a row."""
     name, names = builtin.__name__, {**NUMPY_NAMES, **vars(builtin).get("keywords", {})}
     code = builtin.__code__
     if "axis" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
@@ -84,12 +84,12 @@ def overridable(builtin: F) -> F:
 
 
 def overridable_method(builtin: F) -> F:
-    """Decorator: what is overridable, as a method of Tensor too."""
+    """Decorator: an overridable function that is also a method of Tensor."""
     return method(overridable(builtin))
 
 
 def asked_method(builtin: F) -> F:
-    """Decorator: a method of Tensor that is no function, whose calls modes and classes see."""
+    """Decorator: a method of Tensor, not a public function, that modes and classes can override."""
     name = builtin.__name__
 
     @functools.wraps(builtin)
@@ -100,7 +100,7 @@ def asked_method(builtin: F) -> F:
 
 
 def seen(builtin: F) -> F:
-    """Decorator: what reads or writes a part of its first argument, which the modes and classes of users see."""
+    """Decorator: a function that reads or writes a part of its first argument; users' modes and classes can override it."""
     name = builtin.__name__
 
     @functools.wraps(builtin)
@@ -121,13 +121,13 @@ CONVERSIONS = (
     "bfloat16", "bool", "byte", "cdouble", "cfloat", "chalf", "char", "contiguous", "cpu", "cuda", "double", "expand_as",
     "float", "half", "int", "long", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "repeat", "reshape_as",
     "short", "squeeze_", "swapaxes_", "swapdims_", "t_", "to", "transpose_", "type", "type_as", "unsqueeze_", "view_as",
-)  # methods that ask from the first mode or class on: a tensor's conversion costs little more than to ask
+)  # methods that check for overrides only once a mode or class exists: the check would cost as much as the conversion
 
 
 INSPECTIONS = (
     "dim", "element_size", "is_complex", "is_contiguous", "is_floating_point", "nelement", "ndimension", "numel",
     "storage_offset", "stride",
-)  # which are seen from then on
+)  # these too, from then on
 
 
 def _all_ask() -> None:
@@ -141,7 +141,7 @@ AT_FIRST.append(_all_ask)
 
 
 def function(*aliases: str) -> Callable[[F], F]:
-    """Decorator: a method of Tensor, or what is overridable, is a function of `genesis` too. `aliases` name it in both."""
+    """Decorator: a method of Tensor, or an overridable function, is a function of `genesis` too. Both get the `aliases`."""
 
     def show(public: F) -> F:
         FUNCTIONS.update(dict.fromkeys((public.__name__, *aliases), public))

@@ -1,4 +1,4 @@
-"""Tensors as text, in the layout that PyTorch gives them."""
+"""Tensors as text, in PyTorch's layout."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _options = [PrintOptions()]
 
 
 def get_printoptions() -> PrintOptions:
-    """The options in force."""
+    """The current options."""
     return _options[0]
 
 
@@ -52,7 +52,7 @@ def set_printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print; what is left out stays. `profile` ("default", "short", "full") sets them all first.
+    """Set how tensors print; omitted settings stay. `profile` ("default", "short", "full") sets them all first.
 
     >>> genesis.set_printoptions(precision=2)
     >>> genesis.tensor(3.14159)
@@ -68,7 +68,7 @@ def set_printoptions(
 
 
 class _Format:
-    """How one element is written, chosen by looking at all that are shown."""
+    """The format of an element, chosen from all shown elements."""
 
     def __init__(self, values: np.ndarray, options: PrintOptions) -> None:
         self.precision = options.precision
@@ -102,7 +102,7 @@ class _Format:
 
 
 class _ComplexFormat:
-    """How one complex element is written: each part as all such parts are."""
+    """The format of a complex element: one format per part."""
 
     def __init__(self, values: np.ndarray, options: PrintOptions) -> None:
         self.real, self.imag = _Format(values.real, options), _Format(values.imag, options)
@@ -114,7 +114,7 @@ class _ComplexFormat:
 
 
 def _abridged(values: np.ndarray, edge: int) -> np.ndarray:
-    """The elements that an abridged print shows."""
+    """The elements shown in an abridged print."""
     for axis, extent in enumerate(values.shape):
         if extent > 2 * edge:
             values = np.take(values, [*range(edge), *range(extent - edge, extent)], axis)
@@ -132,7 +132,7 @@ def _vector(values: np.ndarray, indent: int, form: _Format | _ComplexFormat, opt
 
 
 def _nested(values: np.ndarray, indent: int, form: _Format | _ComplexFormat, options: PrintOptions, edge: int) -> str:
-    """Brackets within brackets, one pair per axis; `edge` is 0 where everything is shown."""
+    """Brackets within brackets, one pair per axis; `edge` is 0 if everything is shown."""
     if values.ndim == 0:
         return form(values.item())
     if values.ndim == 1:
@@ -144,7 +144,7 @@ def _nested(values: np.ndarray, indent: int, form: _Format | _ComplexFormat, opt
 
 
 def suffixes(tensor: Tensor) -> list[str]:
-    """What stands after the elements: size, dtype, where it came from."""
+    """The text after the elements: size, dtype, grad_fn."""
     found = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
     default = get_default_dtype()
     bare = tensor.device is META or tensor.numel() == 0
@@ -161,7 +161,7 @@ def suffixes(tensor: Tensor) -> list[str]:
 
 
 def elements_text(tensor: Tensor, indent: int) -> str:
-    """The elements within brackets, of which lines after the first are indented so far."""
+    """The elements within brackets; lines after the first are indented."""
     options = _options[0]
     values = values_of(tensor).astype(tensor.dtype.compute.numpy, copy=False)
     if values.size == 0:
@@ -173,7 +173,7 @@ def elements_text(tensor: Tensor, indent: int) -> str:
 
 
 def with_suffixes(text: str, suffixes: list[str], starts_line: bool = False, indent: int = len(PREFIX)) -> str:
-    """`text` and what stands after it, in lines that are not too long; on a line of its own, if it `starts_line`."""
+    """`text` and its suffixes, wrapped to the line width; on a new line if `starts_line`."""
     length = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if starts_line or length + len(suffix) + 2 > _options[0].linewidth:
@@ -196,7 +196,7 @@ def __repr__(self: Tensor) -> str:
 
 @method
 def _repr_html_(self: Tensor) -> str:
-    """What a notebook shows: dtype, shape and device, and the elements; those of a vector or a matrix as a table."""
+    """HTML for notebooks: dtype, shape and device, then the elements, as a table for vectors and matrices."""
     kind = [f"{self.dtype!r}{list(self.shape)}".removeprefix("genesis."), *suffixes(self)]
     head = escape(" · ".join(dict.fromkeys(kind)))
     if self.ndim not in (1, 2) or self.numel() == 0 or self.device is META:
@@ -212,5 +212,5 @@ def _repr_html_(self: Tensor) -> str:
 
 
 def _shown(extent: int, edge: int, abridge: bool) -> list[int | None]:
-    """The positions that are shown along an axis, None for those left out."""
+    """The shown indices along an axis; None for the omitted ones."""
     return [*range(edge), None, *range(extent - edge, extent)] if abridge and extent > 2 * edge else [*range(extent)]

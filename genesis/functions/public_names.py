@@ -16,13 +16,13 @@ from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
 from genesis.tensor.call_modes import replace, replace_no_more
 from genesis.tensor.handle import Tensor
 
-_registered: set[str] = set()  # operations of the user's
-_namespaces = [ops]  # modules that show every operation
+_registered: set[str] = set()  # names of users' operations
+_namespaces = [ops]  # modules that export every operation
 _later: list[Callable[[], object]] = []  # imports of modules that define further public functions
 
 
 def defined_later(load: Callable[[], object]) -> None:
-    """Have `load` import modules that define public functions, before a name is said to be none."""
+    """Call `load`, which imports modules with public functions, before an unknown name is reported."""
     _later.append(load)
 
 
@@ -32,19 +32,19 @@ def _load() -> None:
 
 
 def show_in(module: ModuleType) -> None:
-    """Have `module` show what users register as operations."""
+    """Make `module` export the operations that users register."""
     _namespaces.append(module)
 
 
 def function_named(name: str) -> AnyFunction | None:
-    """The public function of that name, made of its row if it has one; or None."""
+    """The public function of that name, made from its row if it has one; or None."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):  # relu_: what writes into its first argument
+    if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):  # relu_: writes to its first argument
         return getattr(Tensor, name)  # type: ignore[no-any-return]
     if (row := row_at(name)) is not None:
         return function_of(row)
-    if name.startswith("__") or not _later:  # those with two underscores are what Python asks of a module
+    if name.startswith("__") or not _later:  # dunder names are Python's own lookups on a module
         return None
     _load()
     return FUNCTIONS.get(name)
@@ -59,9 +59,9 @@ def function_names() -> set[str]:
 def rows_shown(
     module: str, own: list[str], made: Callable[[Operation], AnyFunction] = function_of  # type: ignore[has-type]
 ) -> tuple[Callable[[str], AnyFunction], Callable[[], list[str]]]:
-    """What a module below `genesis` has as `__getattr__` and `__dir__`, to show the rows that name it beside its `own` names.
+    """`__getattr__` and `__dir__` of a module below `genesis`, which exports its rows beside its `own` names.
 
-    `own`, which is its `__all__`, grows by their names. A function is `made` of its row when it is first asked for.
+    The rows' names are added to `own`, its `__all__`. `made` makes a function from its row at its first use.
     """
     path = f"genesis.{module}"
     own += sorted(names_in(module) - {*own})
@@ -80,10 +80,10 @@ def rows_shown(
 
 
 def register_function(name: str, function: AnyFunction) -> None:
-    """Have `function` compute the operation `name` wherever it is called: as an operator, a method or a function.
+    """Replace the operation `name` by `function` wherever it is called: as an operator, method or function.
 
-    While it runs, its thread finds the library's own operation under that name; so do backward and the optimizers
-    always. Raises ValueError for a name that is no operation, TypeError for what cannot be called.
+    While it runs, the name means the built-in operation in its thread; backward and optimizers always use the built-in one.
+    Raises ValueError for a name that is not an operation, TypeError for a `function` that is not callable.
 
     >>> genesis.ops.register_function("add", lambda a, b: genesis.ops.add(a, b) * 10)
     >>> genesis.tensor(1.0) + genesis.tensor(2.0)
@@ -106,9 +106,9 @@ def unregister_function(name: str) -> None:
 
 
 def register_operation(name: str, function: AnyFunction) -> None:
-    """Make `function` an operation of its own: `genesis.NAME` and `genesis.ops.NAME`. Again, it replaces the last one.
+    """Make `function` a new operation: `genesis.NAME` and `genesis.ops.NAME`. Registering it again replaces it.
 
-    Raises ValueError for a name that is taken or no identifier, TypeError for what cannot be called.
+    Raises ValueError for a name that is taken or not an identifier, TypeError for a `function` that is not callable.
 
     >>> genesis.ops.register_operation("twice", lambda x: x + x)
     >>> genesis.twice(genesis.tensor(2.0))

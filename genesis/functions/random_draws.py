@@ -1,4 +1,4 @@
-"""Random draws: positions reserved in the generator's stream, and tensors drawn from them."""
+"""Random draws: ranges reserved in the generator's stream, and tensors drawn from them."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from genesis.tracing.recording_hooks import numbers_drawn, refuse, unseen
 
 
 def stream(device: Device = CPU, generator: Generator | None = None) -> MersenneTwister | None:
-    """The stream that numbers come from in PyTorch's order; None where they are a function of seed and counter.
+    """The stream that draws in PyTorch's order; None if numbers are a function of seed and counter.
 
-    Those of compiled functions and transforms always are, for a replay draws without the host.
+    In compiled functions and transforms they always are, because a replay draws without the host.
     """
     if not Generator.in_pytorchs_order or device.type != "cpu" or unseen():
         return None
-    _of_all_examples(0)  # draws may be refused
+    _of_all_examples(0)  # raises if draws are forbidden
     return (generator or rng.default_generator).twister()
 
 
 class _Mapped(threading.local):
-    """The functions of one example that run now, outermost first: what each allows of random numbers, and of how many it is."""
+    """The vmapped functions that are running, outermost first: each one's randomness setting and number of examples."""
 
     levels: tuple[tuple[str, int], ...] = ()
 
@@ -50,7 +50,7 @@ _mapped = _Mapped()
 
 @contextlib.contextmanager
 def mapped(randomness: str, extent: int) -> Iterator[None]:
-    """While a function of one of `extent` examples runs: "error" refuses draws, "different" reserves those of all examples."""
+    """Context of a function vmapped over `extent` examples: "error" forbids draws, "different" reserves numbers for all."""
     before, _mapped.levels = _mapped.levels, (*_mapped.levels, (randomness, extent))
     try:
         yield
@@ -86,9 +86,9 @@ def alike(
     draw: AnyFunction, input: Tensor, options: LayoutOptions, dtype: DType | None, device: DeviceLike,
     scattered: AnyFunction | None = None, **settings: Any
 ) -> Tensor:
-    """What `draw` gives for the shape, dtype and device of `input`; of a sparse or nested one, new elements at its positions.
+    """`draw` with the shape, dtype and device of `input`; for a sparse or nested one, new elements at its positions.
 
-    `scattered` draws for axes that do not lie in their order, where that is done in another way.
+    `scattered` draws for tensors that PyTorch would not store in row-major order, if that differs.
     """
     settings |= {"dtype": dtype or input.dtype, "device": device_of(device or input.device)}
     kind = input.layout
@@ -106,7 +106,7 @@ def drawn(
     kind: str, shape: Sequence[int], dtype: DType | None, *parameters: float, device: Device = CPU,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fresh numbers of the operation `kind`: uniform, normal or randint; complex ones of random parts."""
+    """Random numbers of the operation `kind`: uniform, normal or randint; complex ones have random parts."""
     shape, dtype = tuple(shape), dtype or get_default_dtype()
     if dtype.is_complex:
         return _of_parts(kind, shape, dtype, *parameters, device=device, generator=generator)
@@ -122,7 +122,7 @@ def drawn(
 def integers(
     name: str, shape: Sequence[int], dtype: DType, low: int, high: int, device: Device = CPU, generator: Generator | None = None
 ) -> Tensor:
-    """Fresh integers of [low, high). Raises ValueError for bounds that `dtype` does not hold."""
+    """Random integers in [low, high). Raises ValueError for bounds outside the range of `dtype`."""
     kind = finfo if dtype.category > 1 else iinfo
     least, most = (0, 1) if dtype is bool_ else (kind(dtype).min, kind(dtype).max)
     if low < least or high - 1 > most:
@@ -133,7 +133,7 @@ def integers(
 def _of_parts(
     kind: str, shape: tuple[int, ...], dtype: DType, *parameters: float, device: Device, generator: Generator | None
 ) -> Tensor:
-    """Complex numbers whose parts are drawn; those of normal ones share the variance. A mean is that of both, as PyTorch's."""
+    """Complex numbers with random parts; normal parts have half the variance each. As in PyTorch, a mean applies to both."""
     if kind == "normal":
         mean, std = parameters or (0.0, 1.0)
         parameters = mean, std * 0.5**0.5
@@ -142,7 +142,7 @@ def _of_parts(
 
 
 def drawn_pairs(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None = None) -> Tensor:
-    """Normal numbers, in PyTorch's order those of float64 that come in pairs."""
+    """Normal numbers; in PyTorch's order, float64 ones drawn in pairs."""
     words = stream(device, generator)
     if words is None:
         return drawn("normal", shape, dtype, device=device, generator=generator)
@@ -160,7 +160,7 @@ def chosen(
 
 
 def kept_factors(shape: Sequence[int], p: float, dtype: DType, axes: Sequence[int] = ()) -> Tensor:
-    """What dropout multiplies with, of numbers drawn one after the other: 0 with the probability `p`, else 1 / (1 - p).
+    """Dropout's factors, drawn in sequence: 0 with the probability `p`, else 1 / (1 - p).
 
     They are drawn along these `axes`, from the outermost to the innermost: see `memory_order`.
     """
@@ -168,14 +168,14 @@ def kept_factors(shape: Sequence[int], p: float, dtype: DType, axes: Sequence[in
 
 
 def in_order(draw: AnyFunction, shape: Sequence[int], axes: Sequence[int]) -> Tensor:
-    """What `draw` gives for a shape, its numbers laid along `axes` from the outermost to the innermost; row by row without."""
+    """`draw` for a shape, numbers in the order of `axes` from the outermost to the innermost; row-major without them."""
     if not axes or [*axes] == [*range(len(shape))]:
         return draw(shape)  # type: ignore[no-any-return]
     return draw([shape[axis] for axis in axes]).permute([axes.index(axis) for axis in range(len(axes))])  # type: ignore[no-any-return]
 
 
 def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor, generator: Generator | None = None) -> Tensor:
-    """Fresh numbers of the row `name` in this shape, to which the parameters are expanded."""
+    """Random numbers of the row `name` in this shape, to which the parameters are expanded."""
     spread = [p.expand(tuple(shape)) for p in parameters]
     words = stream(spread[0].device, generator)
     if words is not None:

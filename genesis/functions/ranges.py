@@ -25,10 +25,10 @@ def arange(
     start: Operand, end: Operand | None = None, step: Operand = 1, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
+    """start, start+step, .. before `end`; `arange(end)` starts at 0.
 
-    Ints give int64, floats the default float. Of int64, the three are cut to whole numbers first. Raises ValueError for a step
-    that leads away from `end`, or 0.
+    Ints give int64, floats the default float. With int64, all three are truncated to integers first. Raises ValueError for a
+    step of 0 or away from `end`.
 
     >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
     (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
@@ -52,7 +52,7 @@ def arange(
 
 
 def _real_number(name: str, number: Operand) -> Any:
-    """The number, which may stand in a tensor; raises TypeError for a complex one."""
+    """The number, possibly from a tensor; raises TypeError for a complex one."""
     number = number.item() if isinstance(number, Tensor | np.generic) else number
     if isinstance(number, complex):
         raise ArgumentTypeError(f"{name}: wants real numbers, got {number}")
@@ -64,7 +64,7 @@ def linspace(
     start: complex, end: complex, steps: int, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included, at even distances; complex ones if an end or `dtype` is.
+    """`steps` evenly spaced numbers from `start` to `end`, both included; complex if an end or `dtype` is.
 
     >>> genesis.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
@@ -78,9 +78,9 @@ def linspace(
 
 
 def _spaced(name: str, start: complex, end: complex, steps: int, dtype: DType | None) -> np.ndarray:
-    """Numbers at even distances. Those of an integer dtype have ends of that dtype, and are counted from the nearer one.
+    """Evenly spaced numbers. With an integer dtype, the ends are of that dtype, and numbers are computed from the nearer one.
 
-    Raises ValueError for an end that an integer dtype does not hold.
+    Raises ValueError for an end outside an integer dtype's range.
     """
     dtype = None if dtype is None else as_dtype(name, dtype)
     if dtype is None or dtype.category != 1:
@@ -106,7 +106,7 @@ def _rounded(name: str, numbers: Tensor, dtype: DType | None, device: DeviceLike
 
 
 def _between(start: Tensor | complex, end: Tensor | complex, steps: int) -> Tensor:
-    """`linspace` of ends that are tensors of no axes, in float64 or complex128: they are not looked at."""
+    """`linspace` between 0-d tensors, in float64 or complex128, without reading them."""
     for x in (start, end):
         if isinstance(x, Tensor) and x.ndim:
             raise ArgumentError(f"linspace: an end has shape {x.shape}; want a number or a tensor of no axes")
@@ -168,7 +168,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
 
 
 def _constant(values: np.ndarray, dtype: DType, device: DeviceLike) -> Tensor:
-    """A tensor of values that depend on numbers alone: a compiled call that makes it may be replayed."""
+    """A tensor of values that depend only on numbers: a compiled call that makes it can be replayed."""
     return from_values(values, as_dtype("tensor", dtype), device_of(device))
 
 

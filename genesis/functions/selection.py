@@ -25,7 +25,7 @@ from genesis.tensor.views import view
 
 @overridable_method
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis.
+    """The indices of the nonzero elements, one row each; with `as_tuple`, a tensor per axis.
 
     >>> genesis.nonzero(genesis.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],
@@ -36,7 +36,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @overridable_method
 def argwhere(input: Tensor) -> Tensor:
-    """The positions of the elements that are not zero, a row each.
+    """The indices of the nonzero elements, one row each.
 
     >>> genesis.argwhere(genesis.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],
@@ -51,7 +51,7 @@ def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 @overridable
 def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Tensor | tuple[Tensor, ...]:
-    """`input` where `condition` holds and `other` elsewhere; with `condition` alone, the positions where it holds.
+    """`input` where `condition` holds and `other` elsewhere; with `condition` alone, the indices where it holds.
 
     >>> x = genesis.arange(4)
     >>> genesis.where(x > 1, x, -1), genesis.where(x > 1)
@@ -72,7 +72,7 @@ method(_where, "where")
 
 @overridable_method
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask` holds, both broadcast, in one axis.
+    """The elements where `mask` holds, as a vector; both broadcast.
 
     >>> x = genesis.arange(4)
     >>> genesis.masked_select(x, x > 1)
@@ -104,19 +104,19 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @overridable_method
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at positions in the flattened tensor.
+    """The elements at flat indices.
 
     >>> genesis.take(genesis.tensor([[1, 2], [3, 4]]), genesis.tensor([0, 3]))
     tensor([1, 4])
     """
-    return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)  # one of no axes is no number to look at
+    return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)  # flattened: a 0-d index would be read as a number
 
 
 @overridable_method
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """`input` with `source` written (added, with `accumulate`) at the positions `index` in the flattened tensor.
+    """`input` with `source` written (added, with `accumulate`) at the flat indices `index`.
 
-    Raises ValueError where `index` and `source` have not the same number of elements, TypeError for another dtype.
+    Raises ValueError unless `index` and `source` have the same number of elements, TypeError for another dtype.
 
     >>> genesis.put(genesis.zeros(2, 2), genesis.tensor([3, 0]), genesis.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -131,7 +131,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 @overridable_method
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer.
+    """The first `size` indices of `nonzero`, padded with rows of `fill_value`.
 
     >>> genesis.nonzero_static(genesis.tensor([0, 1, 0, 1]), size=3).tolist()
     [[1], [3], [-1]]
@@ -145,7 +145,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The distinct elements (slices along `dim`), sorted; on request the inverse positions and the counts.
+    """The distinct elements (slices along `dim`), sorted; on request the inverse indices and the counts.
 
     >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
@@ -156,7 +156,7 @@ def unique(
         if return_inverse:
             results[1] = results[1].scatter(0, order, results[1]).reshape(input.shape)
         return results[0] if len(results) == 1 else tuple(results)
-    unique_of: Callable[..., Any] = np.unique  # NumPy's overloads know no flag that is a variable
+    unique_of: Callable[..., Any] = np.unique  # NumPy's overloads need literal flags
     found = unique_of(
         values_of(input), return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False)
     values, *more = found if return_inverse or return_counts else (found,)
@@ -190,7 +190,7 @@ def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
 def _along(
     name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, wrap: bool = False
 ) -> Tensor:
-    """`input` with `source` written or added at the positions `index` along `dim`; `wrap` admits negative ones."""
+    """`input` with `source` written or added at the positions `index` along `dim`; `wrap` allows negative ones."""
     if not input.ndim:
         source = source.reshape(1) if source.numel() == 1 else source
         return _along(name, input.reshape(1), dim, index, source, accumulate, wrap).reshape(())
@@ -207,7 +207,7 @@ def _along(
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """`input` with `alpha * source` added at the positions `index` along `dim`.
 
-    Raises ValueError for other shapes and, when it is computed, IndexError for an index that is negative or too large.
+    Raises ValueError for other shapes and, when evaluated, IndexError for an index that is negative or too large.
 
     >>> genesis.index_add(genesis.zeros(3), 0, genesis.tensor([0, 0]), genesis.ones(2))
     tensor([2., 0., 0.])
@@ -235,7 +235,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     """
     if not isinstance(value, Tensor) or not value.requires_grad:
         return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False, True)
-    # Each element counts once in the gradient of `value`, also at a position that is there twice.
+    # Each element counts once in the gradient of `value`, even if its index occurs twice.
     axis = normalize_axis("index_fill", dim, input.ndim)
     hit = _along("index_fill", full((input.shape[axis] if input.ndim else 1,), False), 0, index, full((), True), False, True)
     mask = hit.reshape([-1 if a == axis else 1 for a in range(input.ndim)]).to(input.device)

@@ -1,7 +1,7 @@
-"""The random numbers that PyTorch draws on the CPU, one after the other, from a Mersenne Twister's words.
+"""PyTorch's random numbers on the CPU, drawn in sequence from a Mersenne Twister's words.
 
-Each function takes the words that PyTorch's takes, in its order, so that one seed gives the same numbers. Uniform numbers,
-and normal ones of float32 from 16 on, have the bits of PyTorch's code for AVX2.
+Each function consumes the same words in the same order as PyTorch's, so a seed gives the same numbers. Uniform numbers, and
+float32 normal ones from 16 elements on, equal those of PyTorch's AVX2 code bit for bit.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from genesis.ir.dtypes import DType, float64, int32
 from genesis.runtime.mersenne_twister import MersenneTwister, even_floats, normal_floats, shuffled, spread
 
-_BLOCK = 16  # normal numbers that PyTorch makes together of as many uniform ones
-_LONG = 1 << 28  # a range of integers from which on it takes 64 bits for each
+_BLOCK = 16  # PyTorch makes this many normal numbers at once, from as many uniform ones
+_LONG = 1 << 28  # from this range on, an integer takes 64 bits
 
 
 def uniform_doubles(stream: MersenneTwister, count: int) -> np.ndarray:
@@ -29,7 +29,7 @@ def _uniform_floats(stream: MersenneTwister, count: int) -> np.ndarray:
 
 
 def uniform(stream: MersenneTwister, count: int, dtype: DType, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Numbers in [low, high). One that is rounded up to `high` in a shorter dtype becomes `low`, as in PyTorch."""
+    """Numbers in [low, high). As in PyTorch, one that rounds up to `high` in a shorter dtype becomes `low`."""
     even = (uniform_doubles if dtype is float64 else _uniform_floats)(stream, count)
     if (low, high) != (0, 1):
         start, end = np.asarray([low, high], even.dtype)
@@ -43,7 +43,7 @@ def uniform(stream: MersenneTwister, count: int, dtype: DType, low: float = 0.0,
 
 
 def normal(stream: MersenneTwister, count: int, dtype: DType, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
-    """Normal numbers (Box and Muller, 1958): of 16 or more in blocks, which a last one overlaps; of fewer in pairs."""
+    """Normal numbers (Box and Muller, 1958): 16 or more in blocks, the last overlapping; fewer in pairs."""
     if count < _BLOCK:
         return (normal_pairs(stream, count) * std + mean).astype(dtype.numpy)
     whole = count - count % _BLOCK
@@ -80,7 +80,7 @@ def normal_pairs(stream: MersenneTwister, count: int) -> np.ndarray:
 def integers(stream: MersenneTwister, count: int, dtype: DType, low: int, high: int) -> np.ndarray:
     """Integers in [low, high), as int64."""
     extent = high - low
-    alone = dtype is int32 and (low, high) == (0, 1 << 31)  # as many bits as an element has
+    alone = dtype is int32 and (low, high) == (0, 1 << 31)  # all bits of an element
     words = stream.words(count).astype(np.uint64) if alone or extent < _LONG else stream.long_words(count)
     return (words % np.uint64(extent)).astype(np.int64) + low
 

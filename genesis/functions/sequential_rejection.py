@@ -1,4 +1,4 @@
-"""Random numbers by rejection that PyTorch draws on the CPU, element by element, from a Mersenne Twister's words."""
+"""PyTorch's rejection sampling on the CPU, element by element, from a Mersenne Twister's words."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _gamma(stream: MersenneTwister, concentration: np.floating) -> float:
 
 
 def _poisson(stream: MersenneTwister, rate: float) -> float:
-    """By products below 10; from 10 on by W. Hoermann, "The Transformed Rejection Method", 1993."""
+    """Products of uniform numbers below 10; from 10 on W. Hoermann, "The Transformed Rejection Method", 1993."""
     if rate < 10:
         count, product, end = 0, _even(stream) if rate else 0.0, math.exp(-rate)
         while product > end:
@@ -70,7 +70,7 @@ def _binomial(stream: MersenneTwister, count: float, p: float) -> float:
 
 
 def _by_waiting(stream: MersenneTwister, count: float, p: float) -> float:
-    """How many waiting times fit into `count` trials (L. Devroye, 1986)."""
+    """The number of waiting times that fit into `count` trials (L. Devroye, 1986)."""
     total, found, logarithm = 0.0, 0, math.log1p(-p)
     while True:
         total += math.ceil(math.log(_even(stream)) / logarithm)
@@ -80,7 +80,7 @@ def _by_waiting(stream: MersenneTwister, count: float, p: float) -> float:
 
 
 def _stirling(k: float) -> float:
-    """What Stirling's formula leaves over of log k!."""
+    """The error of Stirling's formula for log k!."""
     if k <= 9:
         return math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     square = (k + 1) ** 2
@@ -110,7 +110,7 @@ def _by_transformed_rejection(stream: MersenneTwister, count: float, p: float) -
 
 
 def _each(draw: Callable[..., float]) -> Callable[..., np.ndarray]:
-    """`draw` of each element of the parameters, in order."""
+    """`draw` for each element of the parameters, in order."""
     def draws(stream: MersenneTwister, *parameters: np.ndarray) -> np.ndarray:
         drawn = [draw(stream, *given) for given in zip(*[p.reshape(-1) for p in parameters], strict=True)]
         return np.array(drawn, np.float64).reshape(parameters[0].shape)

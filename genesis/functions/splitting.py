@@ -62,7 +62,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(
     input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
+    """Views along `dim`: a number of nearly equal ones, or cut before the indices in a list.
 
     >>> genesis.tensor_split(genesis.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
@@ -85,7 +85,7 @@ def tensor_split(
 
 @overridable_method
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The views at each position along `dim`.
+    """The slices along `dim`, as views.
 
     >>> genesis.unbind(genesis.eye(2))
     (tensor([1., 0.]), tensor([0., 1.]))
@@ -127,7 +127,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 
 
 def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, dim: int) -> tuple[Tensor, ...]:
-    """`tensor_split` along `dim` of what has `least` axes, into equal parts or at positions."""
+    """`tensor_split` along `dim` into equal parts or at indices; raises for fewer than `least` axes."""
     if input.ndim < least:
         raise ArgumentError(f"{name}: shape {input.shape} has {input.ndim} axes; want {least} at least")
     if isinstance(sections, int) and (sections <= 0 or input.shape[dim] % sections):
@@ -137,7 +137,7 @@ def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, d
 
 @overridable_method
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions.
+    """Views along axis 1 (0 for a vector): a number of equal ones, or cut before indices.
 
     >>> genesis.hsplit(genesis.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
@@ -147,7 +147,7 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 
 @overridable_method
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Views along axis 0 of at least two: so many equal ones, or cut before positions.
+    """Views along axis 0 of at least two: a number of equal ones, or cut before indices.
 
     >>> genesis.vsplit(genesis.tensor([[1, 2], [3, 4]]), 2)
     (tensor([[1, 2]]), tensor([[3, 4]]))
@@ -157,7 +157,7 @@ def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 
 @overridable_method
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Views along axis 2 of at least three: so many equal ones, or cut before positions.
+    """Views along axis 2 of at least three: a number of equal ones, or cut before indices.
 
     >>> [part.shape for part in genesis.dsplit(genesis.zeros(1, 2, 4), 2)]
     [(1, 2, 2), (1, 2, 2)]
@@ -176,7 +176,7 @@ def _with_axes(rank: int, tensors: Sequence[Tree]) -> Tree:
 
 @overridable
 def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
-    """The tensors with one axis at least.
+    """The tensors with at least one axis.
 
     >>> genesis.atleast_1d(genesis.tensor(2.0))
     tensor([2.])
@@ -186,7 +186,7 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
 
 @overridable
 def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
-    """The tensors with two axes at least: a vector is a row.
+    """The tensors with at least two axes: a vector is a row.
 
     >>> genesis.atleast_2d(genesis.tensor([1, 2])).shape
     (1, 2)
@@ -196,7 +196,7 @@ def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
 
 @overridable
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
-    """The tensors with three axes at least: a matrix gets one behind, a vector one on each side.
+    """The tensors with at least three axes: a matrix gets a last axis, a vector one on each side.
 
     >>> genesis.atleast_3d(genesis.tensor([1, 2])).shape
     (1, 2, 1)

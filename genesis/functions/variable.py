@@ -23,9 +23,9 @@ class Variable(Tensor):
 
     Args:
         array: nested lists, numbers, a NumPy array or a tensor, copied.
-        requires_grad: whether gradients flow to it; if left out, whether it is floating.
+        requires_grad: whether gradients flow to it; by default, whether it is floating.
 
-    `device` and `dtype` are as those of `genesis.Tensor`.
+    `device` and `dtype` as in `genesis.Tensor`.
 
     >>> x = genesis.Variable([1.0, 2.0])
     >>> y = x * x
@@ -35,7 +35,7 @@ class Variable(Tensor):
     (tensor([2., 4.]), tensor([2., 4.]))
     """
 
-    _gradients: Gradients = None  # what `grad()` returned
+    _gradients: Gradients = None  # the result of `grad()`
 
     def __new__(cls, *args: object, **kwargs: object) -> Variable:
         spreads(Variable)
@@ -51,11 +51,11 @@ class Variable(Tensor):
 
     @property
     def grad(self) -> Any:
-        """A leaf's accumulated gradient, or None. Of a result, the function that runs backward from it.
+        """A leaf's accumulated gradient, or None. For a result, a function that runs backward from it.
 
-        That one, `grad(retain_graph=None, create_graph=False)`, seeds backward with ones, adds to the leaves' gradients,
-        and returns the gradient by the leaf that the result depends on: one tensor, or a tuple in the order of the leaves'
-        first use. It does so once; called again, it returns the same.
+        `grad(retain_graph=None, create_graph=False)` starts backward with ones, adds to the leaves' gradients, and returns
+        the gradient by the leaves that the result depends on: one tensor, or a tuple in the order of first use. It runs once;
+        further calls return the same.
         """
         if self._grad is None:
             return None if self.is_leaf else self._run_backward
@@ -73,7 +73,7 @@ class Variable(Tensor):
         leaves = leaves_of(self)
         before = [leaf._grad for leaf in leaves]
         for leaf in leaves:
-            leaf._grad = None  # so that what this backward brings is seen apart
+            leaf._grad = None  # so that this backward's gradient is seen separately
         try:
             self.backward(ones_like(self), retain_graph, create_graph)
             found = [None if leaf._grad is None else _callable(tensor_of(array_of(leaf._grad))) for leaf in leaves]

@@ -1052,7 +1052,7 @@ def nll_loss(
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-    """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis."""
+    """The indices of the nonzero elements, one row each; with `as_tuple`, a tensor per axis."""
 def norm(
     input: Tensor, p: Float | str | None = 'fro', dim: Int | Sequence[Int] | None = None, keepdim: Bool = False,
     dtype: DType | None = None,
@@ -1128,9 +1128,9 @@ def reciprocal(input: Tensor) -> Tensor:
 def reciprocal_(input: Tensor) -> Tensor:
     """`reciprocal`, in place."""
 def register_function(name: str, function: Callable[..., Any]) -> None:
-    """Have `function` compute the operation `name` wherever it is called: as an operator, a method or a function."""
+    """Replace the operation `name` by `function` wherever it is called: as an operator, method or function."""
 def register_operation(name: str, function: Callable[..., Any]) -> None:
-    """Make `function` an operation of its own: `genesis.NAME` and `genesis.ops.NAME`. Again, it replaces the last one."""
+    """Make `function` a new operation: `genesis.NAME` and `genesis.ops.NAME`. Registering it again replaces it."""
 def relu(input: Tensor) -> Tensor:
     """x where positive, else 0; NaN of NaN."""
 def relu6(input: Tensor) -> Tensor:

@@ -145,7 +145,7 @@ class Methods:
 
     @property
     def H(self) -> Tensor:
-        """The transpose of a matrix, and its elements conjugated."""
+        """The conjugate transpose of a matrix."""
     @property
     def T(self) -> Tensor:
         """The axes in reverse order."""
@@ -159,17 +159,17 @@ class Methods:
     ) -> np.ndarray[Any, Any]: ...
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Where the tensor lies in the host's memory, for other libraries. Raises AttributeError for one that is .."""
+        """The tensor's host memory, for other libraries. Raises AttributeError on other devices."""
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        """The array API's functions for this array. Raises ValueError for a version that is not here."""
+        """The array API's functions for this array. Raises ValueError for an unsupported version."""
     def __array_wrap__(self, array: np.ndarray[Any, Any], context: object = None, return_scalar: Bool = False) -> Tensor:
-        """What NumPy's functions make of their results: tensors."""
+        """Converts the results of NumPy's functions to tensors."""
     def __bool__(self) -> Bool: ...
     def __complex__(self) -> complex: ...
     def __contains__(self, element: object) -> Bool: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
+        """The tensor's GPU memory, for other libraries. Raises AttributeError on other devices."""
     def __deepcopy__(self, memo: dict[Int, object]) -> Tensor: ...
     def __dlpack__(
         self, *, stream: Int | None = None, max_version: tuple[Int, Int] | None = None,
@@ -285,11 +285,11 @@ class Methods:
     def addr_(self, vec1: Operand, vec2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
         """`addr`, in place."""
     def adjoint(self) -> Tensor:
-        """The last two axes exchanged, and the elements conjugated."""
+        """The conjugate transpose of the last two axes."""
     def all(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
         """Whether all elements over `dim` are true."""
     def allclose(self, other: Tensor, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Bool:
-        """Whether all elements are close, as `isclose` has it."""
+        """Whether all elements are close in the sense of `isclose`."""
     def amax(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
         """The greatest element over `dim` (all axes, if None); NaN wins."""
     def amin(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
@@ -301,7 +301,7 @@ class Methods:
     def any(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
         """Whether any element over `dim` is true."""
     def apply_(self, callable: Callable[[Bool | Int | Float], Bool | Int | Float]) -> Tensor:
-        """Put `callable` of each element, a Python number, in its place. On the CPU, without gradient, and slow."""
+        """Replace each element by `callable(element)`, Python numbers, in place. CPU only, no gradient, slow."""
     def arccos(self) -> Tensor:
         """As `numpy.arccos`."""
     def arccos_(self) -> Self:
@@ -337,17 +337,17 @@ class Methods:
     def argsort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Tensor:
         """The indices that sort along `dim`. Equal elements keep their order; NaN is the greatest."""
     def argwhere(self) -> Tensor:
-        """The positions of the elements that are not zero, a row each."""
+        """The indices of the nonzero elements, one row each."""
     def as_strided(self, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None) -> Tensor:
-        """A view of the storage of `input`: element (i, j, ..) lies at storage_offset + i*stride[0] + j*stride[1] + .."""
+        """A view of the storage of `input`: element (i, j, ..) is at storage_offset + i*stride[0] + j*stride[1] + .."""
     def as_strided_(self, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None) -> Tensor:
-        """`as_strided`, in place: the tensor shows its storage with these strides from now on."""
+        """`as_strided`, in place: the tensor becomes this view of its storage."""
     def as_strided_scatter(
         self, src: Tensor, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None,
     ) -> Tensor:
-        """A copy of `input` with `src` where `as_strided` finds its elements."""
+        """A copy of `input` with `src` written at the elements of `as_strided`."""
     def as_subclass(self, cls: Type[Tensor]) -> Tensor:
-        """A tensor of class `cls` that shares the storage and the derivation."""
+        """A tensor of class `cls` that shares storage and gradient."""
     def asin(self) -> Tensor:
         """As `numpy.arcsin`."""
     def asin_(self) -> Self:
@@ -384,7 +384,7 @@ class Methods:
     def bfloat16(self, memory_format: object = None) -> Tensor:
         """The tensor as bfloat16."""
     def bincount(self, weights: Tensor | None = None, minlength: Int = 0) -> Tensor:
-        """How often each of 0, 1, .. is among the ints of `input` (n,); with `weights` (n,), their sums (in float64)."""
+        """The number of occurrences of 0, 1, .. among the ints `input` (n,); with `weights` (n,), their sums in float64."""
     def bitwise_and(self, other: Operand) -> Tensor:
         """As `numpy.bitwise_and`."""
     def bitwise_and_(self, other: Operand) -> Self:
@@ -464,7 +464,7 @@ class Methods:
     def clip_(self, min: Operand | None = None, max: Operand | None = None) -> Self:
         """`clamp`, in place."""
     def clone(self, *, memory_format: object = None) -> Tensor:
-        """A copy, through which gradients flow. A `memory_format` changes nothing."""
+        """A copy; gradients flow through it. `memory_format` has no effect."""
     def coalesce(self) -> Any:
         """The tensor with its positions in order, each once. Raises ValueError for other tensors."""
     def col_indices(self) -> Any:
@@ -472,15 +472,15 @@ class Methods:
     def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
         """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
     def conj(self) -> Tensor:
-        """The conjugates, in the tensor's storage: they are computed where they are read. A real tensor itself."""
+        """The conjugates, lazily, in the tensor's storage; a real tensor itself."""
     def conj_physical(self) -> Tensor:
         """The conjugates; a real tensor itself."""
     def conj_physical_(self) -> Tensor:
-        """Put the conjugates in place; a real tensor stays as it is."""
+        """Conjugate in place; a real tensor stays the same."""
     def const_data_ptr(self) -> Int:
         """`data_ptr()`."""
     def contiguous(self, memory_format: object = None) -> Tensor:
-        """The tensor itself where its elements lie in row-major order, a copy where they do not, whatever .."""
+        """The tensor itself if it is row-major, otherwise a copy. `memory_format` has no effect."""
     def copy_(self, source: Tensor, non_blocking: Bool = False) -> Tensor:
         """Write `source`, broadcast and converted, into this tensor."""
     def copysign(self, other: Operand) -> Tensor:
@@ -502,13 +502,13 @@ class Methods:
     def cov(self, *, correction: Int = 1, fweights: Operand | None = None, aweights: Operand | None = None) -> Tensor:
         """The covariances of the rows of `input` (variables, observations), or the variance of a vector."""
     def cpu(self) -> Tensor:
-        """The tensor on the CPU's first device; itself where it is there."""
+        """The tensor on the first CPU device; itself if it is there already."""
     def cross(self, other: Operand, dim: Int | None = None) -> Tensor:
         """The cross products of vectors of three elements along `dim` (the first axis with three, if None)."""
     def crow_indices(self) -> Any:
         """Where each row begins, (rows + 1,). Raises ValueError for other tensors."""
     def cuda(self, device: DeviceLike = None, non_blocking: Bool = False) -> Tensor:
-        """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
+        """The tensor on a GPU, a device or its number, the first by default; itself if it is there already."""
     def cummax(self, dim: Int) -> Sorted:
         """(values, indices) of the greatest element up to each index of `dim`: of equal ones the last; NaN wins."""
     def cummin(self, dim: Int) -> Sorted:
@@ -523,11 +523,11 @@ class Methods:
         """`cumsum`, in place."""
     @property
     def data(self) -> Tensor:
-        """The tensor outside its derivation, sharing its storage; assigning to it replaces the values."""
+        """The tensor without gradient, sharing its storage; assigning to it replaces the values."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def data_ptr(self) -> Int:
-        """The address of the first element, on the tensor's device; 0 on "meta". What is written from now on is written .."""
+        """The address of the first element, on the tensor's device; 0 on "meta". The storage stays there from now on."""
     def deg2rad(self) -> Tensor:
         """As `numpy.deg2rad`."""
     def deg2rad_(self) -> Self:
@@ -539,7 +539,7 @@ class Methods:
     def detach(self) -> Tensor:
         """A tensor that shares `tensor`'s storage and has no derivation."""
     def detach_(self) -> Tensor:
-        """Take this tensor out of its derivation: it becomes a leaf. Raises RuntimeError for a view."""
+        """Detach this tensor from the graph, in place: it becomes a leaf. Raises RuntimeError for a view."""
     @property
     def device(self) -> Device:
         """Where the tensor's memory is."""
@@ -578,7 +578,7 @@ class Methods:
     def double(self, memory_format: object = None) -> Tensor:
         """The tensor as float64."""
     def dsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
-        """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
+        """Views along axis 2 of at least three: a number of equal ones, or cut before indices."""
     def eig(self, *args: object, **kwargs: object) -> None:
         """Raises RuntimeError, as PyTorch's: it was removed for linalg.eig."""
     def element_size(self) -> Int:
@@ -676,16 +676,16 @@ class Methods:
     def gelu(self, approximate: str = 'none') -> Tensor:
         """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
     def geometric_(self, p: Float, *, generator: Generator | None = None) -> Tensor:
-        """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
+        """Fill with the number of trials up to the first success of probability `p`: 1, 2, .."""
     def geqrf(self) -> Reflected:
         """(a, tau) of matrices (.., m, n): R of the QR decomposition is on and above the diagonal of `a`, the .."""
     def ger(self, vec2: Operand) -> Tensor:
         """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
     def get_device(self) -> Int:
-        """The number of the GPU that the tensor is on; -1 if it is on none."""
+        """The tensor's GPU number; -1 for other devices."""
     @property
     def grad_dtype(self) -> DType:
-        """The dtype of its gradient: its own."""
+        """The dtype of its gradient, always its own."""
     @property
     def grad_fn(self) -> GradientNode | None:
         """The node of backward that made this tensor; None for a leaf."""
@@ -719,7 +719,7 @@ class Methods:
     ) -> Histogram:
         """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor."""
     def hsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
-        """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions."""
+        """Views along axis 1 (0 for a vector): a number of equal ones, or cut before indices."""
     def hypot(self, other: Operand) -> Tensor:
         """As `numpy.hypot`."""
     def hypot_(self, other: Operand) -> Self:
@@ -778,9 +778,9 @@ class Methods:
     def is_complex(self) -> Bool:
         """Whether the dtype is a complex one."""
     def is_conj(self) -> Bool:
-        """Whether the tensor shows the conjugates of what lies in its storage, as `conj()` makes it."""
+        """Whether the tensor is lazily conjugated: `conj()` shares storage and conjugates on reading."""
     def is_contiguous(self, memory_format: object = None) -> Bool:
-        """Whether the elements follow each other in row-major order; in that of `memory_format`, where it names .."""
+        """Whether the elements are contiguous in row-major order, or in channels-last order if `memory_format` is that."""
     @property
     def is_cpu(self) -> Bool:
         """Whether the tensor is on the CPU."""
@@ -788,7 +788,7 @@ class Methods:
     def is_cuda(self) -> Bool:
         """Whether the tensor is on a CUDA device."""
     def is_floating_point(self) -> Bool:
-        """Whether the dtype is a floating one."""
+        """Whether the dtype is floating."""
     def is_inference(self) -> Bool:
         """Whether it was made in inference mode, which alone may write to it, or views what was."""
     @property
@@ -813,14 +813,14 @@ class Methods:
     def is_mtia(self) -> Bool:
         """Always False: genesis has no devices of type 'mtia'."""
     def is_neg(self) -> Bool:
-        """Whether the tensor shows the negatives of what lies in its storage: the imaginary parts of conjugates do."""
+        """Whether the tensor is lazily negated, such as the imaginary part of a lazy conjugate."""
     @property
     def is_nested(self) -> Bool:
         """False: this one is dense."""
     def is_nonzero(self) -> Bool:
-        """Whether the one element is not zero. Raises ValueError for another number of elements."""
+        """Whether the only element is nonzero. Raises ValueError for another number of elements."""
     def is_pinned(self, device: object = None) -> Bool:
-        """Whether its memory is pinned: no."""
+        """Whether its memory is pinned: never."""
     @property
     def is_quantized(self) -> Bool:
         """False: there are no quantized tensors here."""
@@ -829,7 +829,7 @@ class Methods:
     def is_set_to(self, tensor: Tensor) -> Bool:
         """Whether `tensor` is the same view of the same storage."""
     def is_shared(self) -> Bool:
-        """Whether other processes may see its memory: after `share_memory_`, and on GPUs."""
+        """Whether other processes may share its memory: after `share_memory_`, and on GPUs."""
     def is_signed(self) -> Bool:
         """Whether the dtype has negative numbers."""
     @property
@@ -921,7 +921,7 @@ class Methods:
     def log_(self) -> Self:
         """`log`, in place."""
     def log_normal_(self, mean: Float = 1.0, std: Float = 2.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
+        """Fill with exp(z), z normal with this mean and standard deviation."""
     def log_softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """log(softmax(x)) along `dim`, without overflow."""
     def logaddexp(self, other: Operand) -> Tensor:
@@ -971,7 +971,7 @@ class Methods:
         """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` factored into `LU_data` and `LU_pivots`."""
     @property
     def mH(self) -> Tensor:
-        """The last two axes exchanged, and the elements conjugated."""
+        """The conjugate transpose of the last two axes."""
     @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
@@ -979,11 +979,11 @@ class Methods:
         self, x: Tensor, y: Tensor,
         callable: Callable[[Bool | Int | Float, Bool | Int | Float, Bool | Int | Float], Bool | Int | Float],
     ) -> Tensor:
-        """Put `callable` of each element and those of `x` and `y`, which broadcast, in its place. As slow as `apply_`."""
+        """Replace each element by `callable` of it and those of `x` and `y`, which broadcast. As slow as `apply_`."""
     def map_(
         self, tensor: Tensor, callable: Callable[[Bool | Int | Float, Bool | Int | Float], Bool | Int | Float],
     ) -> Tensor:
-        """Put `callable` of each element and that of `tensor`, which broadcasts, in its place. As slow as `apply_`."""
+        """Replace each element by `callable` of it and the element of `tensor`, which broadcasts. As slow as `apply_`."""
     def masked_fill(self, mask: Tensor, value: Operand) -> Tensor:
         """The tensor with `value` where `mask` (broadcast) holds."""
     def masked_fill_(self, mask: Tensor, value: Operand) -> Tensor:
@@ -993,7 +993,7 @@ class Methods:
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
         """`masked_scatter`, in place."""
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The elements where `mask` holds, both broadcast, in one axis."""
+        """The elements where `mask` holds, as a vector; both broadcast."""
     def matmul(self, other: Operand) -> Tensor:
         """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast."""
     def matrix_exp(self) -> Tensor:
@@ -1026,7 +1026,7 @@ class Methods:
     def mode(self, dim: Int = -1, keepdim: Bool = False) -> Mode:
         """(values, indices) of the most frequent element along `dim`: the least of equally frequent ones, and its last .."""
     def module_load(self, other: Tensor, assign: Bool = False) -> Tensor:
-        """What `load_state_dict` puts in this tensor's place: itself with the values of `other`; with `assign`, that one."""
+        """The tensor that `load_state_dict` stores: this one with the values of `other`, or `other` itself with `assign`."""
     def moveaxis(self, source: Extents, destination: Extents) -> Tensor:
         """The axes `source` moved to the positions `destination`, the others in their order."""
     def movedim(self, source: Extents, destination: Extents) -> Tensor:
@@ -1097,7 +1097,7 @@ class Methods:
     def nelement(self) -> Int:
         """The number of elements."""
     def new(self, *content: Any, device: DeviceLike = None) -> Tensor:
-        """A tensor of this one's dtype and device: of sizes, of nested lists, or a view of a tensor or a storage."""
+        """A tensor of this one's dtype and device: from sizes, nested lists, or as a view of a tensor or storage."""
     def new_empty(
         self, *extents: Extents, size: Int | Sequence[Int] | None = None, dtype: DType | None = None,
         device: DeviceLike = None, requires_grad: Bool = False, layout: object = None, pin_memory: Bool = False,
@@ -1107,7 +1107,7 @@ class Methods:
         self, size: Sequence[Int], stride: Sequence[Int], dtype: DType | None = None, device: DeviceLike = None,
         requires_grad: Bool = False,
     ) -> Tensor:
-        """`empty_strided` of the tensor's dtype, on its device."""
+        """`empty_strided` with the tensor's dtype, on its device."""
     def new_full(
         self, size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None,
         requires_grad: Bool = False,
@@ -1135,9 +1135,9 @@ class Methods:
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-        """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis."""
+        """The indices of the nonzero elements, one row each; with `as_tuple`, a tensor per axis."""
     def nonzero_static(self, *, size: Int, fill_value: Int = -1) -> Tensor:
-        """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer."""
+        """The first `size` indices of `nonzero`, padded with rows of `fill_value`."""
     def norm(
         self, p: Float | str | None = 'fro', dim: Int | Sequence[Int] | None = None, keepdim: Bool = False,
         dtype: DType | None = None,
@@ -1152,7 +1152,7 @@ class Methods:
     def numel(self) -> Int:
         """The number of elements."""
     def numpy(self, *, force: Bool = False) -> np.ndarray[Any, Any]:
-        """The values as an ndarray that shares the tensor's memory: a change of one shows in the other."""
+        """The values as an ndarray that shares the tensor's memory: writes to one are seen in the other."""
     def orgqr(self, tau: Operand) -> Tensor:
         """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of .."""
     def ormqr(self, tau: Operand, other: Operand, left: Bool = True, transpose: Bool = False) -> Tensor:
@@ -1185,7 +1185,7 @@ class Methods:
     def prod(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None) -> Tensor:
         """The product over `dim` (all axes, if None). Integers and bools multiply to int64."""
     def put(self, index: Tensor, source: Tensor, accumulate: Bool = False) -> Tensor:
-        """`input` with `source` written (added, with `accumulate`) at the positions `index` in the flattened tensor."""
+        """`input` with `source` written (added, with `accumulate`) at the flat indices `index`."""
     def put_(self, index: Tensor, source: Tensor, accumulate: Bool = False) -> Self:
         """`put`, in place."""
     def qr(self, some: Bool = True) -> QR:
@@ -1232,11 +1232,11 @@ class Methods:
     def renorm_(self, p: Float, dim: Int, maxnorm: Float) -> Self:
         """`renorm`, in place."""
     def repeat(self, *repeats: Extents) -> Tensor:
-        """Copies of the tensor laid end to end, so many along each axis."""
+        """Copies of the tensor end to end, `repeats` along each axis."""
     def repeat_interleave(
         self, repeats: Int | Tensor | None = None, dim: Int | None = None, *, output_size: Int | None = None,
     ) -> Tensor:
-        """Each element (slice along `dim`) repeated; of `repeats` alone, each index of its counts."""
+        """Each element (slice along `dim`) repeated; with `repeats` alone, each index repeated by its count."""
     def requires_grad_(self, requires_grad: Bool = True) -> Tensor:
         """Set `requires_grad`, and return the tensor."""
     def reshape(self, *shape: Extents) -> Tensor:
@@ -1244,9 +1244,9 @@ class Methods:
     def reshape_as(self, other: Tensor) -> Tensor:
         """The tensor in the shape of `other`."""
     def resize(self, *sizes: Extents) -> Tensor:
-        """`reshape`, of as many elements. Raises RuntimeError for another number of them."""
+        """`reshape`. Raises RuntimeError for another number of elements."""
     def resize_(self, *sizes: Extents) -> Tensor:
-        """The tensor in another shape, in place: its first elements row by row, and zeros where there are not as many."""
+        """Changes the tensor's shape in place: it keeps its first elements, in row-major order, and adds zeros if there .."""
     def resize_as(self, tensor: Tensor) -> Tensor:
         """`resize`, to the shape of `tensor`."""
     def resize_as_(self, template: Tensor) -> Tensor:
@@ -1254,11 +1254,11 @@ class Methods:
     def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
         """`sparse_resize_` to the shape of another sparse tensor."""
     def resolve_conj(self) -> Tensor:
-        """The tensor itself, or a copy of one that is lazily conjugated, whose storage holds what it shows."""
+        """The tensor itself, or the computed copy of a lazily conjugated one."""
     def resolve_neg(self) -> Tensor:
-        """The tensor itself, or a copy of one that is lazily negated, whose storage holds what it shows."""
+        """The tensor itself, or the computed copy of a lazily negated one."""
     def retain_grad(self) -> None:
-        """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
+        """Make `backward` store this result's gradient in `.grad`, as for leaves."""
     @property
     def retains_grad(self) -> Bool:
         """Whether `retain_grad` was called on this result."""
@@ -1300,7 +1300,7 @@ class Methods:
         self, source: Tensor | TypedStorage | None = None, storage_offset: Int = 0, size: Sequence[Int] | None = None,
         stride: Sequence[Int] | None = None,
     ) -> Tensor:
-        """Have the tensor be `source` from now on, a tensor or a storage of its dtype, and share its memory; returns .."""
+        """Rebind the tensor to `source`, a tensor or storage of its dtype, and share its memory; returns the tensor."""
     def set_creator(self, ctx: Any, backward: Callable[..., Any]) -> Tensor:
         """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor."""
     def sgn(self) -> Tensor:
@@ -1308,7 +1308,7 @@ class Methods:
     def sgn_(self) -> Self:
         """`sgn`, in place."""
     def share_memory_(self) -> Tensor:
-        """The tensor itself, whose storage lies in memory from now on that processes see to which `multiprocessing` .."""
+        """Move the storage to shared memory: processes to which `multiprocessing` sends the tensor see it. Returns the .."""
     def short(self, memory_format: object = None) -> Tensor:
         """The tensor as int16."""
     def sigmoid(self) -> Tensor:
@@ -1343,7 +1343,7 @@ class Methods:
     def slice_inverse(
         self, src: Tensor, dim: Int = 0, start: Int | None = None, end: Int | None = None, step: Int = 1,
     ) -> Tensor:
-        """The tensor that `src`, a slice of this one's storage, is laid out as: a view of this one's storage."""
+        """A view of this tensor's storage with the layout of `src`, a slice of the storage."""
     def slice_scatter(
         self, src: Operand, dim: Int = 0, start: Int | None = None, end: Int | None = None, step: Int = 1,
     ) -> Tensor:
@@ -1405,7 +1405,7 @@ class Methods:
     def storage_offset(self) -> Int:
         """The offset of the first element in the storage, in elements."""
     def storage_type(self) -> Type:
-        """The class of its storage by PyTorch's name, `FloatStorage`."""
+        """PyTorch's class of its storage, such as `FloatStorage`."""
     @overload
     def stride(self, dim: None = None) -> tuple[Int, ...]: ...
     @overload
@@ -1440,7 +1440,7 @@ class Methods:
     def t_(self) -> Tensor:
         """`t`, in place."""
     def take(self, index: Tensor) -> Tensor:
-        """The elements at positions in the flattened tensor."""
+        """The elements at flat indices."""
     def take_along_dim(self, indices: Operand, dim: Int | None = None) -> Tensor:
         """The elements at `indices` along `dim`; the two broadcast along other axes. Without `dim`, `input` is flattened."""
     def tan(self) -> Tensor:
@@ -1452,18 +1452,18 @@ class Methods:
     def tanh_(self) -> Self:
         """`tanh`, in place."""
     def tensor_split(self, indices_or_sections: Int | Sequence[Int] | Tensor, dim: Int = 0) -> tuple[Tensor, ...]:
-        """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list."""
+        """Views along `dim`: a number of nearly equal ones, or cut before the indices in a list."""
     def tile(self, *dims: Int) -> Tensor:
         """Copies of `input` end to end, `dims` along each axis; fewer `dims` apply to the last axes."""
     def to(
         self, *targets: DType | str | Device | None | Tensor, dtype: DType | None = None, device: DeviceLike = None,
         copy: Bool = False, non_blocking: Bool = False, memory_format: object = None,
     ) -> Tensor:
-        """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes."""
+        """The tensor in another dtype or on another device, or like another tensor; itself if nothing changes."""
     def to_dense(self, dtype: DType | None = None, *, masked_grad: Bool | None = None) -> Tensor:
         """The tensor with all its elements; a dense one itself."""
     def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:
-        """The tensor on `device`; itself where it is there."""
+        """The tensor on `device`; itself if it is there already."""
     def to_padded_tensor(self, padding: Float, output_size: Sequence[Int] | None = None) -> Tensor:
         """A dense tensor, as large as the largest, with `padding` behind the others."""
     def to_sparse(
@@ -1519,7 +1519,7 @@ class Methods:
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in `other`'s dtype and on its device."""
     def unbind(self, dim: Int = 0) -> tuple[Tensor, ...]:
-        """The views at each position along `dim`."""
+        """The slices along `dim`, as views."""
     def unflatten(self, dim: Int, sizes: Sequence[Int]) -> Tensor:
         """Axis `dim` split into `sizes`."""
     def unfold(self, dimension: Int, size: Int, step: Int) -> Tensor:
@@ -1529,9 +1529,9 @@ class Methods:
     def unique(
         self, sorted: Bool = True, return_inverse: Bool = False, return_counts: Bool = False, dim: Int | None = None,
     ) -> Any:
-        """The distinct elements (slices along `dim`), sorted; on request the inverse positions and the counts."""
+        """The distinct elements (slices along `dim`), sorted; on request the inverse indices and the counts."""
     def unique_consecutive(self, return_inverse: Bool = False, return_counts: Bool = False, dim: Int | None = None) -> Any:
-        """The elements (slices along `dim`) without those equal to the one before; on request, where each went, and how .."""
+        """The elements (slices along `dim`) without consecutive duplicates; on request, the inverse indices and the .."""
     def unsafe_chunk(self, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` views of equal extent along `dim` (the last may be smaller)."""
     def unsafe_split(self, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
@@ -1566,7 +1566,7 @@ class Methods:
     def volatile(self) -> Bool:
         """Whether it is a Variable of PyTorch 0.3 without gradients: no."""
     def vsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
-        """Views along axis 0 of at least two: so many equal ones, or cut before positions."""
+        """Views along axis 0 of at least two: a number of equal ones, or cut before indices."""
     def where(self, condition: Tensor, other: Operand) -> Tensor:
         """The tensor where `condition` holds and `other` elsewhere."""
     def xlogy(self, other: Operand) -> Tensor:
@@ -1576,4 +1576,4 @@ class Methods:
     def zero_(self) -> Tensor:
         """Write zeros everywhere."""
     def zero_grad(self, set_to_none: Bool = True) -> None:
-        """Drop the accumulated gradient: `.grad` becomes None, or zeros that have no derivation."""
+        """Drop the accumulated gradient: `.grad` becomes None, or zeros without gradient."""

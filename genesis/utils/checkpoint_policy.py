@@ -58,8 +58,8 @@ class _Run(FunctionMode):
         if chosen is not True and chosen not in _KEPT:
             return result
         if not self._again:
-            values = [leaf.detach() for leaf in leaves_of(result) if isinstance(leaf, Tensor)]
-            self._kept.setdefault(function, []).append(values)
+            results = [leaf.detach() for leaf in leaves_of(result) if isinstance(leaf, Tensor)]
+            self._kept.setdefault(function, []).append(results)
             return result
         number = self._calls[function] = self._calls.get(function, -1) + 1
         values = iter(self._kept[function][number])

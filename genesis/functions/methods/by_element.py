@@ -1,4 +1,4 @@
-"""Python functions of elements, one by one; and what Tensor has by PyTorch's names alone."""
+"""Python functions applied element by element; and PyTorch's rarer names."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from genesis.tensor.views import detach
 Number = bool | int | float
 
 
-# ---- functions of elements: slow, one call each ----
+# ---- functions of elements: slow, one Python call each ----
 @method
 def apply_(self: Tensor, callable: Callable[[Number], Number]) -> Tensor:
-    """Put `callable` of each element, a Python number, in its place. On the CPU, without gradient, and slow.
+    """Replace each element by `callable(element)`, Python numbers, in place. CPU only, no gradient, slow.
 
     >>> genesis.tensor([1.0, 4.0]).apply_(lambda x: x + 1)
     tensor([2., 5.])
@@ -31,7 +31,7 @@ def apply_(self: Tensor, callable: Callable[[Number], Number]) -> Tensor:
 
 @method
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Number, Number], Number]) -> Tensor:
-    """Put `callable` of each element and that of `tensor`, which broadcasts, in its place. As slow as `apply_`.
+    """Replace each element by `callable` of it and the element of `tensor`, which broadcasts. As slow as `apply_`.
 
     >>> genesis.tensor([1.0, 4.0]).map_(genesis.tensor([2.0]), lambda x, y: x * y)
     tensor([2., 8.])
@@ -41,7 +41,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Number, Number], Numb
 
 @method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Number, Number, Number], Number]) -> Tensor:
-    """Put `callable` of each element and those of `x` and `y`, which broadcast, in its place. As slow as `apply_`.
+    """Replace each element by `callable` of it and those of `x` and `y`, which broadcast. As slow as `apply_`.
 
     >>> genesis.tensor([1.0, 4.0]).map2_(genesis.tensor([2.0]), genesis.tensor([3.0]), lambda x, y, z: x * y + z)
     tensor([ 5., 11.])
@@ -60,7 +60,7 @@ def _written(self: Tensor, callable: AnyFunction, *others: Tensor) -> Tensor:
 # ---- old spellings ----
 @method
 def resize(self: Tensor, *sizes: Extents) -> Tensor:
-    """`reshape`, of as many elements. Raises RuntimeError for another number of them.
+    """`reshape`. Raises RuntimeError for another number of elements.
 
     >>> genesis.arange(4).resize(2, 2)
     tensor([[0, 1],
@@ -88,7 +88,7 @@ def float_power_(self: Tensor, exponent: Tensor | float) -> Tensor:
 
 @function()
 def detach_copy(input: Tensor) -> Tensor:
-    """A copy without derivation.
+    """A copy without gradient.
 
     >>> genesis.detach_copy(genesis.ones(2, requires_grad=True)).requires_grad
     False
@@ -98,11 +98,11 @@ def detach_copy(input: Tensor) -> Tensor:
 
 @method
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What `load_state_dict` puts in this tensor's place: itself with the values of `other`; with `assign`, that one."""
+    """The tensor that `load_state_dict` stores: this one with the values of `other`, or `other` itself with `assign`."""
     return other.detach() if assign else self.copy_(other).detach()
 
 
-# ---- what is the same for all tensors here ----
+# ---- constants ----
 def _constant(name: str, value: object, doc: str) -> None:
     def answer(self: Tensor) -> object:
         return value
@@ -123,13 +123,13 @@ for _name, _value, _doc in (
 
 @attribute
 def grad_dtype(self: Tensor) -> DType:
-    """The dtype of its gradient: its own."""
+    """The dtype of its gradient, always its own."""
     return self.dtype
 
 
-# ---- what PyTorch has removed ----
+# ---- functions removed from PyTorch ----
 def removed(name: str, instead: str) -> AnyFunction:
-    """A function that raises RuntimeError, and names what it was removed for."""
+    """A function that raises RuntimeError and names its replacement."""
 
     def gone(self: Tensor, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{name}: PyTorch has removed it; use {instead}")

@@ -80,8 +80,8 @@ def view_as_real(input: Tensor) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """The pairs along the last axis of a real tensor as complex numbers, in its storage.
 
-    Raises TypeError for dtypes but float16, float32 and float64, ValueError where the last axis is not of pairs that are
-    neighbours.
+    Raises TypeError for other dtypes than float16, float32 and float64, ValueError unless the last axis has extent 2 and
+    stride 1.
 
     >>> genesis.view_as_complex(genesis.tensor([[1.0, 2.0]]))
     tensor([1.+2.j])
@@ -94,7 +94,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 @function()
 @method
 def is_conj(self: Tensor) -> bool:
-    """Whether the tensor shows the conjugates of what lies in its storage, as `conj()` makes it.
+    """Whether the tensor is lazily conjugated: `conj()` shares storage and conjugates on reading.
 
     >>> z = genesis.tensor([1 + 2j])
     >>> z.conj().is_conj(), z.conj().conj().is_conj()
@@ -106,7 +106,7 @@ def is_conj(self: Tensor) -> bool:
 @function()
 @method
 def is_neg(self: Tensor) -> bool:
-    """Whether the tensor shows the negatives of what lies in its storage: the imaginary parts of conjugates do.
+    """Whether the tensor is lazily negated, such as the imaginary part of a lazy conjugate.
 
     >>> genesis.tensor([1 + 2j]).conj().imag.is_neg()
     True
@@ -116,7 +116,7 @@ def is_neg(self: Tensor) -> bool:
 
 @overridable_method
 def resolve_conj(self: Tensor) -> Tensor:
-    """The tensor itself, or a copy of one that is lazily conjugated, whose storage holds what it shows.
+    """The tensor itself, or the computed copy of a lazily conjugated one.
 
     >>> genesis.tensor([1 + 2j]).conj().resolve_conj().numpy()
     array([1.-2.j], dtype=complex64)
@@ -126,7 +126,7 @@ def resolve_conj(self: Tensor) -> Tensor:
 
 @overridable_method
 def resolve_neg(self: Tensor) -> Tensor:
-    """The tensor itself, or a copy of one that is lazily negated, whose storage holds what it shows.
+    """The tensor itself, or the computed copy of a lazily negated one.
 
     >>> genesis.tensor([1 + 2j]).conj().imag.resolve_neg().numpy()
     array([-2.], dtype=float32)
@@ -136,7 +136,7 @@ def resolve_neg(self: Tensor) -> Tensor:
 
 @overridable_method
 def conj(self: Tensor) -> Tensor:
-    """The conjugates, in the tensor's storage: they are computed where they are read. A real tensor itself.
+    """The conjugates, lazily, in the tensor's storage; a real tensor itself.
 
     >>> z = genesis.tensor([1 + 2j, 3])
     >>> z.conj().mul_(1j), z
@@ -162,13 +162,13 @@ def conj_physical(self: Tensor) -> Tensor:
 
 @method
 def conj_physical_(self: Tensor) -> Tensor:
-    """Put the conjugates in place; a real tensor stays as it is."""
+    """Conjugate in place; a real tensor stays the same."""
     return in_place(self, "conjugates") if self.dtype.is_complex else self
 
 
 @overridable_method
 def adjoint(self: Tensor) -> Tensor:
-    """The last two axes exchanged, and the elements conjugated.
+    """The conjugate transpose of the last two axes.
 
     >>> genesis.adjoint(genesis.tensor([[1j, 2], [3, 4]]))
     tensor([[0.-1.j, 3.-0.j],
@@ -181,13 +181,13 @@ def adjoint(self: Tensor) -> Tensor:
 
 @attribute
 def mH(self: Tensor) -> Tensor:
-    """The last two axes exchanged, and the elements conjugated."""
+    """The conjugate transpose of the last two axes."""
     return self.adjoint()
 
 
 @attribute
 def H(self: Tensor) -> Tensor:
-    """The transpose of a matrix, and its elements conjugated."""
+    """The conjugate transpose of a matrix."""
     if self.ndim not in (0, 2):
         raise ArgumentError(f"H: wants a matrix, got shape {self.shape}")
     return self.T.conj()

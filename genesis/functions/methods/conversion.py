@@ -48,8 +48,8 @@ from genesis.tracing.trace import LOCK
 
 
 def values_of(tensor: Tensor) -> np.ndarray:
-    """The values, computed now: an array for reading at once and then dropping."""
-    with LOCK:  # a compiled call in another thread may be writing it
+    """The values, computed now, as a temporary array: read it at once and drop it."""
+    with LOCK:  # a compiled call in another thread may write it
         array = array_of(tensor)
         if thread_state.recorder is not None:
             values_read(array)
@@ -147,16 +147,16 @@ def __format__(self: Tensor, specification: str) -> str:
     return format(str(self) if self.shape else self.item(), specification)
 
 
-# ---- from dtype to dtype, from device to device ----
+# ---- between dtypes and devices ----
 @method
 def to(
     self: Tensor, *targets: DType | DeviceLike | Tensor, dtype: DType | None = None, device: DeviceLike = None,
     copy: bool = False, non_blocking: bool = False, memory_format: object = None,
 ) -> Tensor:
-    """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes.
+    """The tensor in another dtype or on another device, or like another tensor; itself if nothing changes.
 
-    Gradients flow through it, back to the device that the tensor is on. `dtype` may be a name or one of NumPy's, too. A
-    `memory_format` changes nothing: elements lie in the order of the axes.
+    Gradients flow back to the tensor's device. `dtype` may also be a name or a NumPy dtype. `memory_format` has no effect:
+    tensors are row-major.
 
     >>> genesis.tensor([1.9, -1.9]).to(genesis.int32)
     tensor([ 1, -1], dtype=genesis.int32)
@@ -192,10 +192,10 @@ def to(
 
 @np.errstate(over="ignore", invalid="ignore")
 def _stored(tensor: Tensor, dtype: DType) -> Tensor:
-    """A copy from or to a dtype of storage, made by the host; no gradient flows through it."""
+    """A copy from or to a storage-only dtype, made by the host; no gradient."""
     refuse("values are converted from or to a dtype of storage")
     values = values_of(tensor).astype(np.float32)
-    if dtype is float8_e4m3fn:  # which has no infinity: as PyTorch, the greatest number
+    if dtype is float8_e4m3fn:  # it has no infinity: use its largest number, as PyTorch does
         greatest = np.float32(448)
         values = np.clip(values, -greatest, greatest)
     return from_values(values.astype(dtype.numpy), dtype, tensor.device)
@@ -209,13 +209,13 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method
 def cpu(self: Tensor) -> Tensor:
-    """The tensor on the CPU's first device; itself where it is there."""
+    """The tensor on the first CPU device; itself if it is there already."""
     return self.to("cpu")
 
 
 @method
 def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
+    """The tensor on a GPU, a device or its number, the first by default; itself if it is there already."""
     return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
 
@@ -250,7 +250,7 @@ for _name, _dtype in {
 # ---- copies ----
 @overridable_method
 def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
-    """A copy, through which gradients flow. A `memory_format` changes nothing.
+    """A copy; gradients flow through it. `memory_format` has no effect.
 
     >>> genesis.clone(genesis.tensor([1, 2]))
     tensor([1, 2])
@@ -260,7 +260,7 @@ def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
 
 @method
 def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor itself where its elements lie in row-major order, a copy where they do not, whatever `memory_format` says."""
+    """The tensor itself if it is row-major, otherwise a copy. `memory_format` has no effect."""
     if type(self) is Tensor and Generator.in_pytorchs_order and not unseen():
         lies_in_rows = self.layout.is_contiguous and is_row_major(self)
         return self if lies_in_rows else call(OPERATIONS["clone"], (self, "rows"))  # type: ignore[no-any-return]
@@ -289,7 +289,7 @@ def __reduce_ex__(self: Tensor, protocol: SupportsIndex) -> Arguments:
 
 def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool,
              own: Attributes, device: str = "cpu") -> Tensor:
-    """The tensor that a pickle holds."""
+    """Rebuilds a tensor from its pickle."""
     values = np.frombuffer(content, dtype.numpy).reshape(shape)
     result = kind.__new__(kind)
     result._array, result._requires_grad = from_data(values, device=device)._array, requires_grad

@@ -24,8 +24,8 @@ def backward(
     """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given).
 
     `gradient` (of the tensor's shape) may be left out for a tensor of one element. Raises RuntimeError without it for
-    others, and when the graph was released by an earlier backward without `retain_graph`. A tensor that depends on no
-    leaf is warned of, once; with `strict` it raises RuntimeError.
+    others, and if an earlier backward without `retain_graph` freed the graph. A tensor that depends on no leaf gives one
+    warning; with `strict` it raises RuntimeError.
 
     >>> x = genesis.tensor([1., 2., 3.], requires_grad=True)
     >>> (x ** 2).sum().backward()
@@ -40,7 +40,7 @@ function()(seen_method(detach))
 
 @method
 def detach_(self: Tensor) -> Tensor:
-    """Take this tensor out of its derivation: it becomes a leaf. Raises RuntimeError for a view.
+    """Detach this tensor from the graph, in place: it becomes a leaf. Raises RuntimeError for a view.
 
     >>> y = genesis.ones(2, requires_grad=True) * 2
     >>> y.detach_()
@@ -57,7 +57,7 @@ def detach_(self: Tensor) -> Tensor:
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set `requires_grad`, and return the tensor.
 
-    Raises TypeError for a tensor that is not floating, RuntimeError for a result that is to stop requiring gradients.
+    Raises TypeError for a tensor that is not floating, RuntimeError for setting it to False on a result.
 
     >>> genesis.zeros(2).requires_grad_()
     tensor([0., 0.], requires_grad=True)
@@ -68,7 +68,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 @method
 def retain_grad(self: Tensor) -> None:
-    """Have `backward` leave this result's gradient in `.grad`, as it does for leaves.
+    """Make `backward` store this result's gradient in `.grad`, as for leaves.
 
     Raises RuntimeError for a tensor that requires no gradient.
 
@@ -95,7 +95,7 @@ def retains_grad(self: Tensor) -> bool:
 
 @method
 def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
-    """Drop the accumulated gradient: `.grad` becomes None, or zeros that have no derivation.
+    """Drop the accumulated gradient: `.grad` becomes None, or zeros without gradient.
 
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> x.sum().backward()

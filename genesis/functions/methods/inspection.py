@@ -67,7 +67,7 @@ Tensor.size = _Counted(size)  # type: ignore[assignment, method-assign]
 
 
 def _told(show: Callable[[AnyFunction], object], kind: builtins.type, told: Mapping[str, tuple[str, AnyFunction]]) -> None:
-    """Attributes (or methods: that is how they are to `show`) of one kind, an expression each."""
+    """Define attributes (or methods, by `show`) of one type, each from an expression."""
     for name, (doc, expression) in told.items():
         expression.__name__, expression.__doc__, expression.__annotations__ = name, doc, {"return": kind}
         show(expression if name == "storage_offset" else replayable(expression))
@@ -94,7 +94,7 @@ _told(method, int, {
 @method
 @replayable
 def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
-    """Whether the elements follow each other in row-major order; in that of `memory_format`, where it names channels last."""
+    """Whether the elements are contiguous in row-major order, or in channels-last order if `memory_format` is that."""
     if "channels_last" not in str(memory_format):
         return self.layout.is_contiguous
     if self.ndim != (5 if "3d" in str(memory_format) else 4):
@@ -104,7 +104,7 @@ def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
 
 @method
 def get_device(self: Tensor) -> int:
-    """The number of the GPU that the tensor is on; -1 if it is on none."""
+    """The tensor's GPU number; -1 for other devices."""
     device = array_of(self).device
     return -1 if device.type == "cpu" else device.index or 0
 
@@ -138,7 +138,7 @@ def numel(self: Tensor) -> int:
 @function()
 @method
 def is_floating_point(self: Tensor) -> bool:
-    """Whether the dtype is a floating one.
+    """Whether the dtype is floating.
 
     >>> genesis.is_floating_point(genesis.tensor([1.0])), genesis.is_floating_point(genesis.tensor([1]))
     (True, False)
@@ -199,7 +199,7 @@ TYPES: dict[str, str] = {
     "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
     "BoolTensor": "bool", "ComplexFloatTensor": "complex64", "ComplexDoubleTensor": "complex128",
 }
-_NAMED_ALONE = {  # dtypes that have such a name, and no class
+_NAMED_ALONE = {  # dtypes that have such a name but no class
     "ComplexHalfTensor": "complex32", "UInt16Tensor": "uint16", "UInt32Tensor": "uint32", "UInt64Tensor": "uint64",
     "Float8_e4m3fnTensor": "float8_e4m3fn", "Float8_e5m2Tensor": "float8_e5m2",
 }
@@ -222,7 +222,7 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
         if kind not in NAMED:
             raise ArgumentError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
         dtype = NAMED[kind]
-    of_class = getattr(dtype, "dtype", None)  # of one such as torch.LongTensor
+    of_class = getattr(dtype, "dtype", None)  # for a class such as torch.LongTensor
     return self.to(of_class if isinstance(of_class, DType) else dtype)
 
 
@@ -236,7 +236,7 @@ def is_meta(self: Tensor) -> bool:
     return self.device is META
 
 
-# ---- kinds of tensors that do not exist here ----
+# ---- kinds of tensors that genesis does not have ----
 def _never(name: str, kind: str) -> None:
     def answer(self: Tensor) -> bool:
         return False

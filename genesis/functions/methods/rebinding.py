@@ -1,4 +1,4 @@
-"""A tensor on another storage, or on its own with other strides; and of which it is a view."""
+"""Rebinding a tensor to another storage, or to other strides of its own."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def set_(
     self: Tensor, source: Tensor | TypedStorage | None = None, storage_offset: int = 0, size: Sequence[int] | None = None,
     stride: Sequence[int] | None = None,
 ) -> Tensor:
-    """Have the tensor be `source` from now on, a tensor or a storage of its dtype, and share its memory; returns the tensor.
+    """Rebind the tensor to `source`, a tensor or storage of its dtype, and share its memory; returns the tensor.
 
-    With `size`, it is what `as_strided` makes of the storage: row by row from `storage_offset`, without `stride`. Without
-    `source` it has no elements. Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for
+    With `size` it is `as_strided` of the storage from `storage_offset`, row-major unless `stride` is given. Without `source`
+    it has no elements. Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for
     another dtype.
 
     >>> x, y = genesis.zeros(2), genesis.arange(4.0)
@@ -53,7 +53,7 @@ def set_(
 @function()
 @method
 def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """`as_strided`, in place: the tensor shows its storage with these strides from now on.
+    """`as_strided`, in place: the tensor becomes this view of its storage.
 
     >>> genesis.arange(4).as_strided_((3, 2), (1, 1))
     tensor([[0, 1],
@@ -71,7 +71,7 @@ def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storag
 def slice_inverse(
     self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """The tensor that `src`, a slice of this one's storage, is laid out as: a view of this one's storage."""
+    """A view of this tensor's storage with the layout of `src`, a slice of the storage."""
     return as_strided(self, src.shape, src.layout.strides, src.layout.offset)
 
 
@@ -107,7 +107,7 @@ def const_data_ptr(self: Tensor) -> int:
 
 @method
 def new(self: Tensor, *content: Any, device: DeviceLike = None) -> Tensor:
-    """A tensor of this one's dtype and device: of sizes, of nested lists, or a view of a tensor or a storage.
+    """A tensor of this one's dtype and device: from sizes, nested lists, or as a view of a tensor or storage.
 
     >>> genesis.ones(2).new([1, 2])
     tensor([1., 2.])
@@ -122,7 +122,7 @@ def new(self: Tensor, *content: Any, device: DeviceLike = None) -> Tensor:
 
 @method
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """A tensor of class `cls` that shares the storage and the derivation."""
+    """A tensor of class `cls` that shares storage and gradient."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"as_subclass: wants a subclass of Tensor, got {cls!r:.60}")
     result = as_strided(self, self.shape, self.layout.strides) if not self.requires_grad else self.view_as(self)

@@ -20,9 +20,9 @@ from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import thread_state
 
 
-# ---- strides by number ----
+# ---- explicit strides ----
 def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int, elements: int) -> Layout:
-    """The layout of these numbers, which lies within a storage of so many elements."""
+    """The layout of these numbers; raises unless it is within a storage of `elements`."""
     shape, strides = as_shape(name, (size,)), as_shape(name, (stride,))
     if len(shape) != len(strides) or offset < 0:
         raise ArgumentError(f"{name}: size {shape}, stride {strides}, offset {offset}; want a stride for each extent, none < 0")
@@ -33,11 +33,11 @@ def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int,
 
 @overridable_method
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """A view of the storage of `input`: element (i, j, ..) lies at storage_offset + i*stride[0] + j*stride[1] + ..
+    """A view of the storage of `input`: element (i, j, ..) is at storage_offset + i*stride[0] + j*stride[1] + ..
 
-    Without `storage_offset`, it is that of `input`. A gradient flows to the elements of `input` alone, not to others of its
-    storage. Raises ValueError for what reaches beyond the storage, RuntimeError for an `input` that requires a gradient and
-    whose elements lie over each other.
+    Without `storage_offset`, it is that of `input`. Gradients flow only to the elements of `input`, not to others of its
+    storage. Raises ValueError beyond the storage, RuntimeError for an `input` that requires a gradient and has overlapping
+    elements.
 
     >>> genesis.arange(4).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
@@ -60,12 +60,12 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 
 def _need_own_storage(name: str, root: Tensor, offset: int | None) -> None:
-    """An argument of a transform is a copy: its elements are where the caller's are only if those lie row by row."""
+    """Refuse layouts that a transform would change: its arguments are copies, in row-major order."""
     at = root._lay_as
     if at is None:
         return
     if offset is not None:
-        refuse(f"{name} at a given offset, of a transform's argument")  # guards leave open at which offset that lies
+        refuse(f"{name} at a given offset, of a transform's argument")  # guards do not fix that offset
     if not (at.is_contiguous and (offset is None or not at.offset)):
         raise RuntimeError(
             f"{name}: an argument of a transform that the caller gave as a view, with strides {at.strides} from {at.offset}, "
@@ -73,7 +73,7 @@ def _need_own_storage(name: str, root: Tensor, offset: int | None) -> None:
 
 
 def _storage(root: Tensor, input: Tensor) -> Tensor:
-    """All of the storage as `input` shows it, where only its elements lead on to what it is computed from."""
+    """The whole storage as a tensor; only the elements of `input` carry its gradient."""
     whole = root.detach()
     if input._element_map is not None:
         whole = call(OPERATIONS[input._element_map], (whole,))
@@ -89,7 +89,7 @@ def _storage(root: Tensor, input: Tensor) -> Tensor:
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """A copy of `input` with `src` where `as_strided` finds its elements.
+    """A copy of `input` with `src` written at the elements of `as_strided`.
 
     Raises ValueError for strides beyond its storage, for a `src` of another shape than `size`, and for an `input` or strides
     with overlapping elements.
@@ -115,9 +115,9 @@ def as_strided_scatter(
 
 # ---- in place ----
 def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
-    """`tensor` itself, with the shape and strides of a view of it from now on.
+    """Gives `tensor` the shape and strides of a view of it, in place.
 
-    Where it is no longer contiguous, its storage moves to a new root and it becomes a view of that root, as do its views.
+    If it is no longer contiguous, its storage moves to a new root, and the tensor and its views become views of that root.
     """
     refuse("the shape of a tensor is changed in place")
     array = array_of(tensor)
@@ -171,7 +171,7 @@ def t_(self: Tensor) -> Tensor:
 def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     """Write `fill_value` on the diagonal: of a matrix, or of a tensor of more axes with equal extents.
 
-    With `wrap` the diagonal of a matrix of more rows than columns begins again below a row that is left out.
+    With `wrap` the diagonal of a tall matrix starts again after one skipped row.
 
     >>> genesis.zeros(2, 3).fill_diagonal_(5)
     tensor([[5., 0., 0.],

@@ -48,7 +48,7 @@ def t(self: Tensor) -> Tensor:
     """
     if self.ndim > 2:
         raise ArgumentError(f"t: wants two axes at most, got shape {self.shape}; use transpose")
-    return view(self, "permute", (-1, -2)[: self.ndim])  # a spelling that no one else uses: PyTorch has a name for its step
+    return view(self, "permute", (-1, -2)[: self.ndim])  # arguments unique to `t`: PyTorch names its backward step differently
 
 
 # ---- like another tensor ----
@@ -88,7 +88,7 @@ def ravel(self: Tensor) -> Tensor:
 
 @method
 def repeat(self: Tensor, *repeats: Extents) -> Tensor:
-    """Copies of the tensor laid end to end, so many along each axis.
+    """Copies of the tensor end to end, `repeats` along each axis.
 
     >>> genesis.arange(2).repeat(2, 2)
     tensor([[0, 1, 0, 1],

@@ -1,4 +1,4 @@
-"""Memory shared with other libraries: NumPy, DLPack, the CUDA array interface; and with other processes."""
+"""Sharing memory with other libraries (NumPy, DLPack, the CUDA array interface) and with other processes."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 else:
     move_to_file = deferred("genesis.tensor.process_sharing", "move_to_file")
 
-_NOT_NUMPYS = {bfloat16, complex32, *STORED}  # but of ml_dtypes
+_NOT_NUMPYS = {bfloat16, complex32, *STORED}  # from ml_dtypes instead
 
 
 @seen_method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The values as an ndarray that shares the tensor's memory: a change of one shows in the other.
+    """The values as an ndarray that shares the tensor's memory: writes to one are seen in the other.
 
-    What was written before with this tensor, in any thread, is computed now, so later changes of the array do not reach
-    it. With `force` a tensor that requires a gradient is detached first, and one that is not on the CPU copied there.
-    Otherwise the first raises RuntimeError, except under `no_grad`, and the second TypeError.
+    Pending computations that use this tensor, in any thread, run now, so later writes to the array do not affect them. With
+    `force` a tensor that requires a gradient is detached first, and one that is not on the CPU copied there. Otherwise the
+    first raises RuntimeError, except under `no_grad`, and the second TypeError.
 
     >>> x = genesis.zeros(2)
     >>> x.numpy()[0] = 1
@@ -61,7 +61,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         return values_of(self).copy()
     with LOCK:
         root = self if self._base is None else self._base
-        if is_interrupted(root._array):  # what a signal handler or finalizer reads cannot be shared
+        if is_interrupted(root._array):  # inside a signal handler or finalizer: it cannot be shared
             return values_of(self).copy()
         memory = memory_of(self)
         if readers := readers_of(memory.buffer):
@@ -74,10 +74,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself, whose storage lies in memory from now on that processes see to which `multiprocessing` sends it.
+    """Move the storage to shared memory: processes to which `multiprocessing` sends the tensor see it. Returns the tensor.
 
-    What one of them writes in place the others read. On GPUs nothing is changed. Raises RuntimeError for a result that carries
-    a gradient.
+    In-place writes by one process are seen by the others. No effect on GPUs. Raises RuntimeError for a result that requires a
+    gradient.
 
     >>> genesis.zeros(2).share_memory_().is_shared()
     True
@@ -89,20 +89,20 @@ def share_memory_(self: Tensor) -> Tensor:
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes may see its memory: after `share_memory_`, and on GPUs."""
+    """Whether other processes may share its memory: after `share_memory_`, and on GPUs."""
     memory = (self if self._base is None else self._base)._array.memory
     return self.device.type == "cuda" or (memory is not None and isinstance(memory.buffer._owner, SharedFile))
 
 
 @method
 def is_pinned(self: Tensor, device: object = None) -> bool:
-    """Whether its memory is pinned: no."""
+    """Whether its memory is pinned: never."""
     return False
 
 
 @method
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element, on the tensor's device; 0 on "meta". What is written from now on is written there.
+    """The address of the first element, on the tensor's device; 0 on "meta". The storage stays there from now on.
 
     >>> x = genesis.zeros(4)
     >>> x[1:].data_ptr() - x.data_ptr()
@@ -153,9 +153,9 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
 
 @attribute
 def __array_interface__(self: Tensor) -> Attributes:
-    """Where the tensor lies in the host's memory, for other libraries. Raises AttributeError for one that is elsewhere.
+    """The tensor's host memory, for other libraries. Raises AttributeError on other devices.
 
-    The entry `data` holds on to the memory; who takes the interface has to keep it.
+    The entry `data` keeps the memory alive; users of the interface must keep it.
     """
     if (
         self.requires_grad or not self.device.memory.is_host or self.dtype in _NOT_NUMPYS or self._element_map is not None
@@ -165,20 +165,20 @@ def __array_interface__(self: Tensor) -> Attributes:
     memory, size = _seen_outside(self), self.dtype.itemsize
     layout = memory.layout
     strides = None if layout.is_contiguous else tuple([s * size for s in layout.strides])
-    # An object, not an address: NumPy keeps it, so that the memory counts as shared just as long as somebody looks at it.
+    # An object, not an address: NumPy keeps it, so the memory counts as shared exactly as long as an array uses it.
     return {"data": memory.buffer.lent(), "offset": layout.offset * size, "shape": tuple(layout.shape), "strides": strides,
             "typestr": np.dtype(self.dtype.numpy).str, "version": 3}
 
 
 @method
 def __array_wrap__(self: Tensor, array: np.ndarray, context: object = None, return_scalar: bool = False) -> Tensor:
-    """What NumPy's functions make of their results: tensors."""
+    """Converts the results of NumPy's functions to tensors."""
     return from_memory(np.asarray(array))
 
 
 @attribute
 def __cuda_array_interface__(self: Tensor) -> Attributes:
-    """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
+    """The tensor's GPU memory, for other libraries. Raises AttributeError on other devices."""
     if self.device.type != "cuda":
         raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")
     if self.requires_grad or self.dtype in _NOT_NUMPYS or self._element_map is not None:

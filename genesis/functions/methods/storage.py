@@ -1,4 +1,4 @@
-"""Storages: the memory that a tensor and its views share, as an object of its own, by PyTorch's names."""
+"""Storages: the memory that a tensor and its views share, as PyTorch's storage objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from genesis.tensor.handle import Tensor, method
 
 
 def of_file(filename: str | os.PathLike[str], shared: bool | None, size: int, dtype: DType) -> Tensor:
-    """`size` elements of a file as a tensor: with `shared` in the file itself, which is made if need be, else in memory."""
+    """`size` elements of a file as a tensor: with `shared` mapped from the file, which is created if needed, else a copy."""
     kind = np.dtype(dtype.numpy)
     if shared:
         with open(filename, "ab") as file:
@@ -33,7 +33,7 @@ def of_file(filename: str | os.PathLike[str], shared: bool | None, size: int, dt
 
 
 class TypedStorage:
-    """A run of elements of one dtype, which tensors are views of: of so many, of those of a list, or that of a tensor.
+    """A run of elements of one dtype that tensors are views of: made from a size, a list, or a tensor.
 
     >>> x = genesis.arange(4.0)
     >>> storage = x[1:3].storage()
@@ -53,7 +53,7 @@ class TypedStorage:
             root = from_data(content, dtype or get_default_dtype(), device=device)
         self._root: Tensor = root
 
-    # ---- what it is ----
+    # ---- properties ----
     @property
     def dtype(self) -> DType:
         """The dtype of the elements."""
@@ -61,7 +61,7 @@ class TypedStorage:
 
     @property
     def device(self) -> Device:
-        """Where it is."""
+        """The device."""
         return self._root.device
 
     @property
@@ -92,19 +92,19 @@ class TypedStorage:
     __len__ = size
 
     def is_shared(self) -> bool:
-        """Whether other processes may see it."""
+        """Whether other processes may share it."""
         return self._root.is_shared()
 
     def is_pinned(self) -> bool:
-        """Whether it is pinned: no."""
+        """Whether it is pinned: never."""
         return False
 
     def share_memory_(self) -> TypedStorage:
-        """The storage itself, which processes see from now on to which `multiprocessing` sends a tensor of it."""
+        """Move it to shared memory: processes to which `multiprocessing` sends a tensor of it see it. Returns the storage."""
         self._root.share_memory_()
         return self
 
-    # ---- its elements ----
+    # ---- elements ----
     def _elements(self) -> np.ndarray:
         """The elements, in the storage's memory on the CPU."""
         return self._root.detach().numpy().reshape(-1)
@@ -135,7 +135,7 @@ class TypedStorage:
         return self
 
     def copy_(self, source: TypedStorage, non_blocking: bool | None = None) -> TypedStorage:
-        """Write the elements of another storage of as many."""
+        """Write the elements of another storage of the same size."""
         self._elements()[...] = source._elements()
         return self
 
@@ -144,7 +144,7 @@ class TypedStorage:
         return type(self)(self._root.detach().clone())
 
     def cpu(self) -> TypedStorage:
-        """A copy on the CPU; itself, if it is there."""
+        """A copy on the CPU; itself if it is there already."""
         return type(self)(self._root.detach().cpu())
 
     def __dlpack__(self, **options: Any) -> object:
@@ -157,7 +157,7 @@ class TypedStorage:
     def from_file(
         cls, filename: str | os.PathLike[str], shared: bool = False, size: int = 0, *, nbytes: int = 0
     ) -> TypedStorage:
-        """`size` elements or `nbytes` of a file: with `shared` in the file itself, made if need be, else in memory."""
+        """`size` elements or `nbytes` of a file: with `shared` mapped from the file, created if needed, else a copy."""
         kind = cls().dtype
         return cls(of_file(filename, shared, size or nbytes // kind.itemsize, kind))
 
@@ -170,13 +170,13 @@ class TypedStorage:
 
 
 class UntypedStorage(TypedStorage):
-    """A run of bytes, which tensors are views of."""
+    """A run of bytes that tensors are views of."""
 
     def __init__(self, content: int | Sequence[float] | Tensor = 0, *, device: DeviceLike = None) -> None:
         super().__init__(content, dtype=uint8, device=device)
 
     def element_size(self) -> int:
-        """1: what it holds is bytes."""
+        """1: its elements are bytes."""
         return 1
 
     def _elements(self) -> np.ndarray:
@@ -208,7 +208,7 @@ def storage(self: Tensor) -> TypedStorage:
 
 # ---- PyTorch's classes of storages, by dtype ----
 class _StorageKind(type):
-    """The class of `FloatStorage` and its kin: whatever storage has the dtype is an instance of it."""
+    """The metaclass of `FloatStorage` and the others: every storage of the dtype is an instance."""
 
     dtype: DType
 
@@ -225,11 +225,11 @@ STORAGES = {name: _StorageKind(name, (), {"dtype": NAMED[kind], "__module__": "t
 
 @method
 def storage_type(self: Tensor) -> type:
-    """The class of its storage by PyTorch's name, `FloatStorage`."""
+    """PyTorch's class of its storage, such as `FloatStorage`."""
     return next(kind for kind in STORAGES.values() if kind.dtype is self.dtype)
 
 
-# ---- what the values are, in one number ----
+# ---- hash ----
 @function()
 @method
 def hash_tensor(self: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:

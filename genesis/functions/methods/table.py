@@ -20,15 +20,15 @@ from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import view
 
-_UNDERSTOOD = (Tensor, int, float, complex, str)  # by whom no class but the tensor's knows more
-_COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # each with what it reflects
+_UNDERSTOOD = (Tensor, int, float, complex, str)  # operand types that never override a tensor's operator
+_COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # -> the reflected comparison
 
 
 @cache
 def function_of(operation: Operation) -> AnyFunction:
     """The public function of an operation: Tensors (or Python scalars) in, Tensors out; NumPy's spellings accepted.
 
-    What that of a view returns shares the input's storage.
+    The result of a view operation shares the input's storage.
     """
 
     in_order = _argument_order(operation)
@@ -58,7 +58,7 @@ def function_of(operation: Operation) -> AnyFunction:
 
 
 def _home(operation: Operation) -> tuple[str, str]:
-    """The module where pickles find a row's function, and its name there."""
+    """The module and the name by which pickles find a row's function."""
     if operation.public:
         return "genesis", operation.name
     paths = [*(f"{space}.{operation.name}" for space in operation.namespaces), *operation.aliases, operation.name]
@@ -67,7 +67,7 @@ def _home(operation: Operation) -> tuple[str, str]:
 
 
 def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFunction:
-    """A function of tensors that takes numbers between them as well, as old versions of PyTorch's did: x.addcmul_(2, y, z)."""
+    """A function that also takes numbers between its tensors, as old PyTorch did: x.addcmul_(2, y, z)."""
     names = operation.numbers_between
     if not names:
         return function
@@ -85,7 +85,7 @@ def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFun
 
 
 def _argument_order(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
-    """Moves named arguments to their positions: NumPy's and older names, `input`, and `*dims` given by name."""
+    """A function that moves keyword arguments to their positions: NumPy's and older names, `input`, and `*dims` by name."""
     names = {**NUMPY_NAMES, **dict(operation.keywords)}
 
     def in_order(args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
@@ -101,12 +101,12 @@ def _argument_order(operation: Operation) -> Callable[[Arguments, Attributes], t
 
 @cache
 def _spread(operation: Operation) -> str | None:
-    """What a row calls its arguments after the others: "dims" of `*dims`."""
+    """The name of a row's variadic parameter: "dims" for `*dims`."""
     return next((name for name, one in signature_of(operation).parameters.items() if one.kind is one.VAR_POSITIONAL), None)
 
 
 def _with_out(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a row that names `out=`, which may be None."""
+    """Calls a row with `out=`, which may be None."""
     out, function = kwargs.pop("out"), function_of(operation)
     return function(*args, **kwargs) if out is None else into(out, operation.name, function, args, kwargs)
 
@@ -117,7 +117,7 @@ def functions_of(*names: str) -> tuple[AnyFunction, ...]:
 
 
 def public_function(name: str) -> AnyFunction:
-    """The public function that is called by this name; the method of one that writes in place."""
+    """The public function of this name; for an in-place name, the method."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     return function_of(OPERATIONS[name]) if name in OPERATIONS else getattr(Tensor, name)
@@ -144,7 +144,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
         except TypeError:
             if isinstance(other, _UNDERSTOOD) or getattr(type(other), reflected, None) is inherited:
                 raise
-            return NotImplemented  # the other one's class may know how
+            return NotImplemented  # the other operand's class may handle it
 
     return method
 
@@ -152,7 +152,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
 def _equality_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(other, Tensor | int | float | complex | np.generic | np.ndarray):
-            return NotImplemented  # so that a tensor is not None, nor equal to a string
+            return NotImplemented  # so that `tensor == None` and `tensor == "text"` are False
         return (route if OVERRIDES else call)(operation, (self, other))
 
     return method

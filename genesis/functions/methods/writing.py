@@ -44,7 +44,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
         return self.copy_(value)
     target = self
     for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
-        if stride == 0 and extent > 1:  # one element, written once
+        if stride == 0 and extent > 1:  # one element for the whole axis, written once
             target = view(target, "narrow", axis, 0, 1)
     write(target, filled(value, target.shape, self.dtype, self.device))
     return self
@@ -82,12 +82,12 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
 
 
 def _axes(tensor: Tensor) -> list[int]:
-    """The axes along which numbers are drawn one after the other: as the tensor lies in PyTorch's memory."""
+    """The axes in the order in which numbers are drawn: PyTorch's memory order."""
     return memory_axes(tensor) if stream(tensor.device) is not None else []
 
 
 def _drawn_for(tensor: Tensor, kind: str, *parameters: float, generator: Generator | None) -> Tensor:
-    """Fresh numbers of the operation `kind` for all elements; of parameters that are tensors, their values are read."""
+    """Random numbers of the operation `kind` for all elements; tensor parameters are read."""
     parameters = tuple([p.item() if isinstance(p, Tensor) else p for p in parameters])
 
     def draw(shape: Sequence[int]) -> Tensor:
@@ -142,21 +142,21 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
 
 
 def _end(tensor: Tensor) -> int:
-    """The end of the integers that its dtype has: all that are not negative, or that a float represents one by one."""
+    """The upper end of the integers drawn for its dtype: its maximum, or the largest run that a float represents exactly."""
     if not tensor.is_floating_point():
         return 2 if tensor.dtype is bool_ else 2 ** (8 * tensor.element_size() - tensor.dtype.is_signed)
     return int(2 / finfo(tensor.dtype).eps) + 1  # type: ignore[no-any-return]
 
 
-# ---- other distributions: what turns evenly distributed numbers into theirs ----
+# ---- other distributions, from uniform numbers ----
 def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = False) -> Tensor:
-    """Numbers in (0, 1), in the dtype that arithmetic on the tensor's runs in."""
+    """Uniform numbers in (0, 1), in the tensor's compute dtype."""
     if not (whole or tensor.is_floating_point()):
         raise ArgumentTypeError(f"{name}: wants a floating tensor, got {tensor.dtype.name}")
     if stream(tensor.device, generator) is not None:
         return drawn("uniform", tensor.shape, float64, device=tensor.device, generator=generator)
     dtype = tensor.dtype.compute if tensor.is_floating_point() else float64
-    least = 2.0**-54 if dtype is float64 else 2.0**-25  # half a step of what is drawn
+    least = 2.0**-54 if dtype is float64 else 2.0**-25  # half the step between draws
     return drawn("uniform", tensor.shape, dtype, device=tensor.device, generator=generator).clamp(min=least)
 
 
@@ -170,7 +170,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 
 @asked_method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
+    """Fill with the number of trials up to the first success of probability `p`: 1, 2, .."""
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_: p is {p}; want it between 0 and 1")
     return self.copy_((_even("geometric_", self, generator, whole=True).log() / math.log1p(-p)).ceil())
@@ -178,7 +178,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 @asked_method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
+    """Fill with exp(z), z normal with this mean and standard deviation."""
     if std <= 0 or not self.is_floating_point():
         raise ArgumentError(f"log_normal_: std is {std}, the dtype {self.dtype.name}; want std above 0 and a floating tensor")
     drawn_wide = drawn_pairs(self.shape, self.dtype.compute, self.device, generator)
@@ -195,9 +195,9 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 
 @attribute
 def data(self: Tensor) -> Tensor:
-    """The tensor outside its derivation, sharing its storage; assigning to it replaces the values.
+    """The tensor without gradient, sharing its storage; assigning to it replaces the values.
 
-    Unlike `detach()`, what is written through it goes unnoticed by a backward that still reads the old values.
+    Unlike with `detach()`, backward does not detect writes through it, even if it needs the old values.
 
     >>> x = genesis.ones(2, requires_grad=True)
     >>> x.data -= 0.25
@@ -217,12 +217,12 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     assert root is not None
     if (root is self or root is self._base) and shared.layout == self.layout and (
         shared._element_map is self._element_map
-    ):  # `p.data -= step` has been done already
+    ):  # `p.data -= step` has already written
         return
-    if not self.is_leaf:  # a result keeps its derivation
+    if not self.is_leaf:  # a result keeps its gradient
         self.data.copy_(value)
         return
-    if self._base is None:  # views of it stay where they are
+    if self._base is None:  # its views stay on the old storage
         former = stay_behind(self)
         root = former if root is self else root  # no tensor is a view of itself
     shares(self, root, shared._layout, shared._element_map)
