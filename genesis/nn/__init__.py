@@ -1,4 +1,4 @@
-"""Neural networks: modules, their functions, first values and losses. What a file of layers lists is a name of `genesis.nn`."""
+"""Neural networks: modules, functions, initializers and losses. Each layer file's `__all__` is exported as `genesis.nn`."""
 
 # ruff: noqa: F403
 

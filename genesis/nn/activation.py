@@ -181,7 +181,7 @@ class Tanhshrink(Layer):
 
 
 class GLU(Layer):
-    """a * sigmoid(b), of the halves a and b along `dim`.
+    """a * sigmoid(b) for the halves a and b along `dim`.
 
     >>> genesis.nn.GLU()(genesis.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])

@@ -1,4 +1,4 @@
-"""A softmax over many classes, the rare ones in clusters that are computed where they are asked for."""
+"""A softmax over many classes; rare classes are in clusters, computed only when needed."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ class _ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """An efficient softmax and its loss over many classes that are sorted by how often they come (Grave et al., 2017).
+    """An efficient softmax with its loss, over many classes sorted by decreasing frequency (Grave et al., 2017).
 
-    The `head` tells frequent classes and clusters apart, each of `tail` the classes within a cluster, by fewer features.
+    The `head` predicts frequent classes and clusters; each part of `tail` predicts the classes of a cluster, from fewer
+    features.
 
     Args:
-        in_features: those of the input.
-        n_classes: how many.
+        in_features: the size of the input.
+        n_classes: the number of classes.
         cutoffs: where clusters begin; the classes before the first are in the head.
-        div_value: how many times fewer features each cluster has than the one before.
+        div_value: the factor by which the features shrink from cluster to cluster.
         head_bias: whether the head has a bias.
 
-    Raises ValueError for cutoffs that do not rise within the classes.
+    Raises ValueError unless the cutoffs increase within the classes.
 
     >>> softmax = genesis.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
     >>> output, loss = softmax(genesis.ones(3, 8), genesis.tensor([0, 7, 19]))
@@ -88,8 +89,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """(output, loss) for `input_` (n, in_features) and targets (n,), or one of both without n.
 
-        `output` has the targets' log-probabilities, `loss` is the mean of their negatives. Which clusters are computed
-        depends on the targets, which are read. Raises RuntimeError for other shapes, and for a target that is no class.
+        `output` has the targets' log-probabilities, `loss` is the mean of their negatives. The targets
+        are read to decide which clusters to compute. Raises RuntimeError for other shapes and targets out of range.
         """
         if target_.ndim > 1 or input_.ndim != target_.ndim + 1 or input_.shape[:-1] != target_.shape:
             raise RuntimeError(
@@ -124,7 +125,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return call(OPERATIONS["cat"], (parts, 1))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most likely class of each row, (n,): of a cluster if the head thinks that the most likely."""
+        """The most likely class of each row, (n,); if the head predicts a cluster, the best class of it."""
         best = self.head(input).argmax(1)
         rare = best >= self.shortlist_size
         if not rare.any().item():

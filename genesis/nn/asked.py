@@ -1,4 +1,4 @@
-"""Classes of modules that have a `__getattr__`, which PyTorch asks for members, or that call the one of all modules."""
+"""Module classes that define `__getattr__`, which PyTorch calls for members, or that call `Module.__getattr__`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from genesis.tensor.handle import Tensor
 
 
 class Asked:
-    """The last base of a class whose methods call `__getattr__`: it gives what the instance has.
+    """The last base of a class whose methods call `__getattr__`: it returns the instance's attribute.
 
-    Other classes go without: reading an attribute is slower where a class has such a method, whether or not it is called.
+    Other classes do not have it: a class with such a method reads all attributes more slowly, even if it is never called.
     """
 
     __slots__ = ()
@@ -26,7 +26,8 @@ class Asked:
 
 
 class AskedForMembers(Asked):
-    """The last base of a class that has a `__getattr__` of its own, which is asked for members as if they were not found."""
+    """The last base of a class with its own `__getattr__`: that is called for members as if they were missing, as in
+    PyTorch."""
 
     __slots__ = ()
 
@@ -38,7 +39,7 @@ class AskedForMembers(Asked):
 
 
 def base_for(cls: type) -> type | None:
-    """The base that a new class of modules needs besides those it has, if any."""
+    """The further base that a new module class needs, if any."""
     asks = getattr(cls, "__getattr__", None)
     if asks is None:
         functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]

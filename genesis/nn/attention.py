@@ -23,9 +23,9 @@ class MultiheadAttention(Module):
 
     Args:
         embed_dim: the features of the query and of the output; `num_heads` divides them.
-        num_heads: how many.
+        num_heads: the number of heads.
         dropout: the probability with which a weight is zeroed while training.
-        bias: whether the projections have one.
+        bias: whether the projections have a bias.
         add_bias_kv: learn one more key and value.
         add_zero_attn: add a key and a value of zeros.
         kdim, vdim: the features of key and value; embed_dim if None.
@@ -75,7 +75,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew, as PyTorch does."""
+        """Reinitialize the parameters, as PyTorch does."""
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
@@ -94,10 +94,10 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """(output, weights) for `query` (l, n, e), `key` (s, n, kdim), `value` (s, n, vdim), or all without n.
 
-        `key_padding_mask` (n, s) and `attn_mask` (l, s) or (n * heads, l, s) are bools, True where not to look, or numbers
-        that are added. `is_causal` says that `attn_mask` is the causal one, which is needed with it. The weights are
+        `key_padding_mask` (n, s) and `attn_mask` (l, s) or (n * heads, l, s) are bools, True for masked positions, or numbers
+        to add. `is_causal` is a hint that `attn_mask`, then required, is the causal mask. The weights are
         (n, l, s), without `average_attn_weights` (n, heads, l, s), and None unless `need_weights`. With `batch_first` and
-        without masks, all may be nested tensors: each sequence looks at its own.
+        without masks, all may be nested tensors: each sequence attends to its own.
         """
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal wants the causal attn_mask with it")

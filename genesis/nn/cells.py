@@ -27,8 +27,8 @@ class RNNCellBase(Module, Asked):
 
     Args:
         input_size, hidden_size: the features of the input and of h.
-        bias: whether there are any.
-        num_chunks: how many times `hidden_size` rows the weights have.
+        bias: whether there are biases.
+        num_chunks: the weights have `num_chunks * hidden_size` rows.
 
     >>> genesis.nn.RNNCellBase(3, 4, True, num_chunks=2).weight_ih.shape
     (8, 3)
@@ -54,13 +54,13 @@ class RNNCellBase(Module, Asked):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew, as PyTorch does: uniform within 1 / sqrt(hidden_size)."""
+        """Reinitialize the parameters, as PyTorch does: uniform within 1 / sqrt(hidden_size)."""
         bound = 1 / sqrt(self.hidden_size) if self.hidden_size else 0.0
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
     def forward(self, input: Tensor, hx: Tensor | Sequence[Tensor] | None = None) -> Any:
-        """The state after `input` (n, in) or (in,): h (n, out) or (out,), of an LSTMCell (h, c). `hx` is zeros, if None."""
+        """The state after `input` (n, in) or (in,): h (n, out) or (out,); for an LSTMCell (h, c). `hx` defaults to zeros."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             name = type(self).__name__
             raise ValueError(f"{name}: input has shape {input.shape}; want (.., {self.input_size}) of 1 or 2 axes")

@@ -47,7 +47,7 @@ class Convertible:
         return self._apply(convert)
 
     def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
-        """Have all parameters and buffers on `device`, with elements of no particular value; those on "meta" have none to copy.
+        """Move all parameters and buffers to `device` without copying values: their elements are uninitialized.
 
         Without `recurse`, those of this module alone.
 
@@ -63,13 +63,14 @@ class Convertible:
         raise NotImplementedError(f"{type(self).__name__} has no children()")
 
     def share_memory(self) -> Self:
-        """The module itself, whose parameters and buffers processes see to which `multiprocessing` sends it."""
+        """Move parameters and buffers to shared memory, for processes to which `multiprocessing` sends the module. Returns
+        it."""
         return self._apply(lambda tensor: tensor.share_memory_())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Have each parameter and buffer hold what `fn` makes of it, those of children by their own `_apply`.
+        """Replace the content of each parameter and buffer by `fn` of it; children use their own `_apply`.
 
-        All conversions come here, so that a class that overrides it can convert what is no parameter or buffer too.
+        All conversions call this, so that a class can override it to convert other tensors too.
         """
         for child in self.children() if recurse else ():
             child._apply(fn)
@@ -87,11 +88,11 @@ class Convertible:
         return self
 
     def cpu(self) -> Self:
-        """Have all parameters and buffers on the CPU."""
+        """Move all parameters and buffers to the CPU."""
         return self.to("cpu")
 
     def cuda(self, device: DeviceLike = None) -> Self:
-        """Have all parameters and buffers on a GPU, a device or its number, the first by default."""
+        """Move all parameters and buffers to a GPU, a device or its number, the first by default."""
         return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
     def type(self, dst_type: DType) -> Self:

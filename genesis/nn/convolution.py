@@ -20,7 +20,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 
 
 class _Convolution(Family):
-    """What all share: a weight, which starts as PyTorch's, and a bias."""
+    """The base of convolutions: a weight, initialized as in PyTorch, and a bias."""
 
     transposed: ClassVar[bool] = False
     output_padding: tuple[int, ...]
@@ -61,7 +61,7 @@ class _Convolution(Family):
         return self.out_channels, self.in_channels // self.groups
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew: uniform in +-1/sqrt(inputs of one output)."""
+        """Reinitialize the parameters: uniform in +-1/sqrt(inputs of one output)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             inputs, _ = init.fans(self.weight)
@@ -100,7 +100,7 @@ class _Conv(_Convolution):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """What `forward` computes, of another weight and bias: users' classes override it, as PyTorch's."""
+        """`forward` with a given weight and bias; users' classes override it, as in PyTorch."""
         padding: PerAxis | str = self.padding
         if self.padding_mode != "zeros":
             input, padding = functional.pad(input, self._around(), mode=self.padding_mode), 0
@@ -148,7 +148,7 @@ class _ConvTranspose(_Convolution):
         return self.in_channels, self.out_channels // self.groups
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """`input` (n, in_channels, ..) -> (n, out_channels, ..); `output_size` picks among the sizes that are possible."""
+        """`input` (n, in_channels, ..) -> (n, out_channels, ..); `output_size` selects one of the possible sizes."""
         more = self.output_padding if output_size is None else self._more(input, output_size)
         return self.function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 

@@ -38,7 +38,7 @@ class PairwiseDistance(Module):
         self.keepdim = keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Two tensors that broadcast; without the last axis."""
+        """The two tensors broadcast; the result lacks the last axis."""
         return functional.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 

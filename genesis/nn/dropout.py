@@ -11,7 +11,7 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 
 
 class Dropout(Layer):
-    """While training, zero each element with probability `p` and scale the others by 1/(1-p), in place if so asked.
+    """While training, zero each element with probability `p` and scale the others by 1/(1-p), optionally in place.
 
     Raises ValueError for a `p` outside [0, 1].
 
@@ -43,7 +43,7 @@ class Dropout3d(_ChannelDropout, axes=3, function=functional.dropout3d): ...
 
 
 class AlphaDropout(Dropout):
-    """While training, make each element the least value of SELU with probability `p`; mean 0 and variance 1 stay.
+    """While training, set each element to SELU's minimum with probability `p`; keeps mean 0 and variance 1.
 
     >>> genesis.nn.AlphaDropout(0.5).eval()(genesis.ones(2))
     tensor([1., 1.])

@@ -1,4 +1,4 @@
-"""Embedding: rows of a table, picked by integers, one by one or in bags."""
+"""Embedding: rows of a table, selected by integers, singly or in bags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """A table of rows, `weight` (num_embeddings, embedding_dim), which starts normal; the row `padding_idx` starts as zeros."""
+    """A table of rows, `weight` (num_embeddings, embedding_dim), initialized normally, the row `padding_idx` with zeros."""
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: DeviceLike, dtype: DType | None
@@ -34,14 +34,14 @@ class _Table(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the table anew."""
+        """Reinitialize the table."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             init.zeros_(self.weight.detach()[self.padding_idx])
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **settings: Any) -> Self:
-        """A module with a copy of the table `embeddings` (entries, width), which is not trained if it is to `freeze`.
+        """A module with a copy of the table `embeddings` (entries, width), which is not trained with `freeze`.
 
         The `settings` are the module's other arguments. Raises ValueError for another shape.
         """
@@ -60,7 +60,7 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """Integers (..) -> rows (.., embedding_dim) of `weight` (num_embeddings, embedding_dim), which starts normal.
+    """Integers (..) -> rows (.., embedding_dim) of `weight` (num_embeddings, embedding_dim), initialized normally.
 
     The row `padding_idx` starts as zeros and gets no gradient; `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` as in
     `nn.functional.embedding`. Raises ValueError for a row outside the table.
@@ -86,13 +86,13 @@ class Embedding(_Table):
         self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
-        """`input` integers of any shape; one outside the table raises IndexError when the values are computed."""
+        """`input` integers of any shape; one outside the table raises IndexError when evaluated."""
         return functional.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
 
 class EmbeddingBag(_Table):
-    """Bags of integers -> the sums, means or greatest elements of their rows of `weight` (num_embeddings, embedding_dim).
+    """Bags of integers -> the sums, means or maxima of their rows of `weight` (num_embeddings, embedding_dim).
 
     The settings are those of `nn.functional.embedding_bag`. Raises ValueError for another mode and for a padding_idx outside
     the table.

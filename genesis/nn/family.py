@@ -1,4 +1,4 @@
-"""Families of layers that differ by the number of axes they work over, and share a docstring."""
+"""Families of layers that differ only in their number of axes and share a docstring."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _EXTENTS = {1: "l", 2: "h, w", 3: "d, h, w"}
 class Family(Module):
     """The base of families: `class Conv2d(_Conv, axes=2, function=functional.conv2d)` is the member for two axes.
 
-    A member without a docstring has that of its base. Filled in are the member's `{name}`, the `{first}` of the family, the
-    `{function}` of `nn.functional`, `{axes}` in words, `{extents}` by letters, and `{8}`: an 8 for each axis.
+    A member without a docstring gets its base's. These are filled in: the member's `{name}`, the `{first}` line of the family,
+    the `{function}` of `nn.functional`, `{axes}` in words, `{extents}` as letters, and `{8}`: an 8 per axis.
     """
 
     function: ClassVar[AnyFunction]
@@ -26,7 +26,7 @@ class Family(Module):
     def __init_subclass__(cls, axes: int = 0, function: AnyFunction | None = None) -> None:
         if function is not None:
             cls.function = function
-        super().__init_subclass__()  # where a Layer makes its methods of the function
+        super().__init_subclass__()  # a Layer generates its methods here
         if function is not None:
             cls.function = staticmethod(looked_up(cls, function))
         if axes:

@@ -1,7 +1,7 @@
-"""Attention whose scores and masks are functions of the user's: `score_mod(score, b, h, q_idx, kv_idx)` and
+"""Attention with user-defined functions for scores and masks: `score_mod(score, b, h, q_idx, kv_idx)` and
 `mask_mod(b, h, q_idx, kv_idx)`.
 
-They are called once, with indices that broadcast to (n, heads, l, s), and become part of the kernels as any operation does.
+They are called once, with indices that broadcast to (n, heads, l, s), and are fused into kernels like any operation.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ __dir__ = __all__.copy
 
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-FlexKernelOptions = dict[str, Any]  # how PyTorch's kernels are tiled: of no effect
+FlexKernelOptions = dict[str, Any]  # tiling of PyTorch's kernels; no effect
 BLOCK = 128
 INFINITY = float("inf")
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` returns beside its output: the logarithms of the sums of weights, and the greatest scores."""
+    """What `flex_attention` returns besides its output: the log-sum-exp of scores, and the maximal scores."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What was asked for by `AuxRequest`, (n, heads, l) each; None for what was not."""
+    """What `AuxRequest` requested, (n, heads, l) each; None for the rest."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -63,7 +63,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The `mask_mod` that shows what all of several show.
+    """The intersection of several `mask_mod`s.
 
     >>> near = and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < 2)
     >>> create_mask(near, None, None, 3, 3)[0, 0].int()
@@ -75,7 +75,7 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The `mask_mod` that shows what any of several shows.
+    """The union of several `mask_mod`s.
 
     >>> create_mask(or_masks(lambda b, h, q, k: k == 0, lambda b, h, q, k: k == q), None, None, 2, 3)[0, 0].int()
     tensor([[1, 0, 0],
@@ -125,7 +125,7 @@ def create_mask(
 
 
 def _blocks(mask: Tensor, size: tuple[int, int], separate_full_blocks: bool) -> tuple[Tensor, Tensor | None]:
-    """(n, heads, rows, columns) of blocks: those that show something, or only a part, and those that show all."""
+    """(partial blocks, full blocks), each (n, heads, rows, columns); without separation (blocks that show anything, None)."""
     *lead, queries, keys = mask.shape
     rows, columns = -(-queries // size[0]), -(-keys // size[1])
     padded = call(OPERATIONS["pad"], (mask.to(int32), (0, columns * size[1] - keys, 0, rows * size[0] - queries)))
@@ -136,24 +136,24 @@ def _blocks(mask: Tensor, size: tuple[int, int], separate_full_blocks: bool) -> 
 
 
 def _ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """(how many blocks each row has, their columns in order and then the others)."""
+    """(the number of blocks per row, their columns in order followed by the other columns)."""
     numbers = blocks.to(int32)
     return numbers.sum(-1).to(int32), numbers.argsort(-1, True, True).to(int32)
 
 
 def _dense(count: Tensor, columns: Tensor, width: int) -> Tensor:
-    """The blocks that `_ordered` tells of: ones, as int32."""
+    """The inverse of `_ordered`: ones at the blocks, int32."""
     valid = arange(columns.shape[-1], device=columns.device) < count.unsqueeze(-1)
     chosen = columns.unsqueeze(-1) == arange(width, device=columns.device)
     return (chosen & valid.unsqueeze(-1)).any(-2).to(int32)
 
 
 class BlockMask:
-    """Which blocks of queries and keys see each other, and the function that says so for each pair.
+    """Which blocks of queries attend to which blocks of keys, and the mask function for single pairs.
 
     `create_block_mask` and `from_kv_blocks` make it. Attributes are PyTorch's: `kv_num_blocks` (n, heads, rows) counts the
-    blocks that are shown in part, `kv_indices` (n, heads, rows, columns) has their columns first, `full_kv_num_blocks` and
-    `full_kv_indices` are those of blocks that are shown whole, or None.
+    partial blocks, `kv_indices` (n, heads, rows, columns) has their columns first, `full_kv_num_blocks` and
+    `full_kv_indices` are those of full blocks, or None.
 
     >>> mask = create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, None, None, 256, 256)
     >>> mask.shape, mask.kv_num_blocks.tolist(), mask.full_kv_num_blocks.tolist(), mask.sparsity()
@@ -174,7 +174,7 @@ class BlockMask:
         self.full_kv_num_blocks, self.full_kv_indices = full_kv_num_blocks, full_kv_indices
         self.BLOCK_SIZE = BLOCK_SIZE
         self.mask_mod = mask_mod
-        self._implied = implied  # whether mask_mod says all that the blocks do
+        self._implied = implied  # whether mask_mod alone implies the blocks
 
     @classmethod
     def from_kv_blocks(
@@ -182,7 +182,7 @@ class BlockMask:
         full_kv_indices: Tensor | None = None, BLOCK_SIZE: int | tuple[int, int] = BLOCK, mask_mod: MaskMod | None = None,
         seq_lengths: tuple[int, int] | None = None, compute_q_blocks: bool = True,
     ) -> BlockMask:
-        """The mask of given blocks: those shown in part show what `mask_mod` does, full ones all, others nothing."""
+        """The mask from given blocks: partial ones use `mask_mod`, full ones show everything, others nothing."""
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
         lengths = seq_lengths or (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
         return cls(lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, size, mask_mod or noop_mask)
@@ -206,7 +206,7 @@ class BlockMask:
         return blocks | _dense(self.full_kv_num_blocks, self.full_kv_indices, width)
 
     def sparsity(self) -> float:
-        """The share of pairs in blocks that show nothing, in per cent."""
+        """The percentage of pairs in empty blocks."""
         shown = int(self.to_dense().sum().item()) * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1]
         return 100 * (1 - shown / self.numel())
 
@@ -221,7 +221,7 @@ class BlockMask:
         return BlockMask(lengths, count, columns, full_count, full_columns, self.BLOCK_SIZE, mask_mod, implied)
 
     def shown(self, at: tuple[Tensor, ...]) -> Tensor:
-        """The mask itself, at the indices `at` along each axis: bools that broadcast to (n, heads, l, s)."""
+        """The mask at the indices `at` along each axis: bools that broadcast to (n, heads, l, s)."""
         own = self.mask_mod(*at)
         if self._implied:
             return own
@@ -263,12 +263,12 @@ def create_block_mask(
     mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: DeviceLike = None,
     BLOCK_SIZE: int | tuple[int, int] = BLOCK, _compile: bool = False, separate_full_blocks: bool = True,
 ) -> BlockMask:
-    """The block mask of a function of the examples, heads, queries and keys that tells which see each other.
+    """The block mask of a mask function of examples, heads, queries and keys.
 
     Args:
-        mask_mod: of four int32 tensors that broadcast to (B, H, Q_LEN, KV_LEN), to bools.
-        B, H: how many examples and heads it is for; None for all alike.
-        BLOCK_SIZE: queries and keys of a block. Blocks are told of, as PyTorch does; kernels compute by tiles of their own.
+        mask_mod: maps four int32 tensors that broadcast to (B, H, Q_LEN, KV_LEN) to bools.
+        B, H: the number of examples and heads; None if the mask does not depend on them.
+        BLOCK_SIZE: queries and keys per block. Blocks only describe the mask; kernels choose their own tiles.
 
     >>> create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, None, None, 256, 256)
     BlockMask(shape=(1, 1, 256, 256), sparsity=25.00%)
@@ -292,14 +292,15 @@ def flex_attention(
 
     Args:
         query: (n, heads, l, e).
-        key, value: (n, heads, s, e) and (n, heads, s, v); fewer heads, each for several of the query's, with `enable_gqa`.
-        score_mod: of the scores and four int32 tensors that broadcast to their shape; its operations broadcast too.
-        block_mask: which see each other, for these l and s. A query that sees no key gets zeros.
+        key, value: (n, heads, s, e) and (n, heads, s, v); with `enable_gqa`, fewer heads, each shared by several of the
+        query's.
+        score_mod: maps the scores and four int32 tensors, which broadcast to their shape, to new scores.
+        block_mask: the mask, for these l and s. A query that sees no key gets zeros.
         scale: 1 / sqrt(e) if None.
-        return_aux: return (output, AuxOutput) with what is asked for; `return_lse` is (output, lse).
+        return_aux: return (output, AuxOutput) with what it requests; `return_lse` returns (output, lse).
         kernel_options: of no effect.
 
-    Raises ValueError for shapes that do not fit, NotImplementedError for other ranks.
+    Raises ValueError for mismatched shapes, NotImplementedError for other ranks.
 
     >>> q = genesis.ones(1, 1, 3, 2)
     >>> def later(score, b, h, q_idx, kv_idx):

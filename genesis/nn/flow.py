@@ -14,9 +14,10 @@ from genesis.tensor.handle import Tensor
 
 @overridable
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The coordinates (n, h, w, 2) that `theta` (n, 2, 3) maps those of a result of `size` (n, c, h, w) to; for `grid_sample`.
+    """The sampling grid (n, h, w, 2) of the affine maps `theta` (n, 2, 3) for a result of `size` (n, c, h, w); see
+    `grid_sample`.
 
-    Of volumes: `theta` (n, 3, 4), `size` (n, c, d, h, w), coordinates (n, d, h, w, 3). `align_corners` as in `grid_sample`.
+    For volumes: `theta` (n, 3, 4), `size` (n, c, d, h, w), grid (n, d, h, w, 3). `align_corners` as in `grid_sample`.
     Raises ValueError for other shapes.
 
     >>> affine_grid(genesis.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2))
@@ -68,7 +69,7 @@ def upsample_nearest(input: Tensor, size: int | Sequence[int] | None = None, sca
 
 
 def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
-    """`interpolate` in mode "bilinear", with the corners' elements as the corners' results.
+    """`interpolate` in mode "bilinear" with aligned corners.
 
     >>> genesis.nn.functional.upsample_bilinear(genesis.arange(4.0).reshape(1, 1, 2, 2), size=(1, 3))
     tensor([[[[0.0000, 0.5000, 1.0000]]]])

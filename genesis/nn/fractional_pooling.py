@@ -1,4 +1,4 @@
-"""Fractional max pooling: windows of one size whose starts are drawn, so that the result has the extents asked for."""
+"""Fractional max pooling: windows of one size at random starts, so that the result has the requested extents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _ratios(name: str, given: Ratios, axes: int) -> tuple[float, ...]:
 
 
 def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
-    """(n, c, count): where the windows along one axis start, by a number in [0, 1) for each plane, `sample` (n, c)."""
+    """(n, c, count): the window starts along one axis, from a random number in [0, 1) per plane, `sample` (n, c)."""
     last = sample.new_full((*sample.shape, 1), extent - size).to(int64)
     if count == 1:
         return last
@@ -45,7 +45,7 @@ def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
 def _counts(
     name: str, plane: Shape, sizes: Shape, output_size: PerAxis | None, output_ratio: Ratios | None
 ) -> Shape:
-    """How many windows there are along each axis."""
+    """The number of windows along each axis."""
     if output_size is not None:
         counts = per_axis(name, "output_size", output_size, len(plane))
     elif output_ratio is not None:
@@ -61,7 +61,7 @@ def _flat_indices(samples: Tensor, plane: Shape, counts: Shape, sizes: Shape) ->
     """(n, c, windows along each axis, elements along each axis): the elements' indices in the flattened plane."""
     axes, flat = len(plane), cast(Any, 0)
     for axis in range(axes):
-        drawn = samples[..., axis if axes == 3 else axes - 1 - axis]  # PyTorch's are of (w, h), but (d, h, w)
+        drawn = samples[..., axis if axes == 3 else axes - 1 - axis]  # PyTorch orders them (w, h), but (d, h, w)
         at = _starts(drawn, plane[axis], counts[axis], sizes[axis]).unsqueeze(-1) + arange(sizes[axis], device=samples.device)
         shape = [*samples.shape[:2], *[1] * (2 * axes)]
         shape[2 + axis], shape[2 + axes + axis] = counts[axis], sizes[axis]
@@ -70,7 +70,7 @@ def _flat_indices(samples: Tensor, plane: Shape, counts: Shape, sizes: Shape) ->
 
 
 def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
-    """The pooling over that many axes, named by these `letters`."""
+    """The pooling over `axes` axes, named by these `letters`."""
     name = f"fractional_max_pool{axes}d"
 
     def pool(
@@ -86,7 +86,7 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
         if _random_samples is None:
             _random_samples = rand(*lead, axes, dtype=input.dtype, device=input.device)
         elif input.ndim == axes + 1:
-            _random_samples = _random_samples[:1]  # a layer's may be for more examples than the one
+            _random_samples = _random_samples[:1]  # a layer's samples may be for more examples than this one
         if _random_samples.shape != (*lead, axes):
             raise ValueError(f"{name}: _random_samples have shape {_random_samples.shape}; want {(*lead, axes)}")
         flat, windows = x.reshape(*lead, numel(plane)), numel(counts)
@@ -121,7 +121,7 @@ fractional_max_pool3d = _fractional_max_pool(3, "d, h, w")
 
 
 class _FractionalMaxPool(Module):
-    """What both layers are: settings, and the function of as many axes."""
+    """The base of both layers."""
 
     _axes: int
     _random_samples: Tensor | None
@@ -141,7 +141,7 @@ class _FractionalMaxPool(Module):
         self.output_ratio = None if output_ratio is None else _ratios(name, output_ratio, axes)
 
     def forward(self, input: Tensor) -> Any:
-        """The greatest elements, with their indices if these are wanted."""
+        """The greatest elements, with their indices if requested."""
         pool = fractional_max_pool2d if self._axes == 2 else fractional_max_pool3d
         settings = self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         return pool(input, *settings)

@@ -65,11 +65,11 @@ def batch_norm(
         input: (n, channels, ..).
         running_mean, running_var: (channels,); used unless `training`, and updated in place if so.
         weight, bias: (channels,); left out if None.
-        training: use the mean and variance (of n) of this batch.
-        momentum: how far the running mean and variance (of n-1) go towards the batch's, a number or a 0-d tensor.
+        training: use this batch's mean and variance (of n).
+        momentum: the weight of the batch in the running mean and variance (of n-1), a number or a 0-d tensor.
         eps: added to the variance.
 
-    Raises ValueError for other shapes, and for `training` with one value for each channel.
+    Raises ValueError for other shapes, and for `training` with only one value per channel.
 
     >>> mean, var = genesis.zeros(1), genesis.ones(1)
     >>> batch_norm(genesis.tensor([[1.0], [3.0]]), mean, var, training=True), mean, var
@@ -91,10 +91,10 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:
-    """`batch_norm` of each example by itself; with `use_input_stats` False, by the running mean and variance.
+    """`batch_norm` of each example separately; with `use_input_stats` False, by the running mean and variance.
 
-    The running ones, if given, go towards the mean of those of the examples. Raises ValueError for other shapes, and for one
-    value for each channel.
+    The running ones, if given, are updated by the mean over the examples. Raises ValueError for other shapes, and for only one
+    value per channel.
 
     >>> instance_norm(genesis.tensor([[[1.0, 3.0], [5.0, 5.0]]]), eps=0.0625)
     tensor([[[-0.9701,  0.9701],
@@ -121,7 +121,7 @@ def instance_norm(
 
 @overridable
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences of all pairs of rows of `input` (n, k), those of the first with the others first.
+    """The p-norms of the differences of all pairs of rows of `input` (n, k), in the order (0, 1), (0, 2), ..
 
     >>> pdist(genesis.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
@@ -137,9 +137,9 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) of the distance d, the Euclidean one if None.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for a distance d, the Euclidean one if None.
 
-    With `swap`, the negative's distance from the positive counts where it is less. Raises ValueError unless `margin` is
+    With `swap`, d(positive, negative) is used where it is less. Raises ValueError unless `margin` is
     above 0.
 
     >>> rows = genesis.tensor([[0.0]]), genesis.tensor([[3.0]]), genesis.tensor([[1.0]])

@@ -68,7 +68,7 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: Bool = True, momentum: Float = 0.1, eps: Float = 1e-05,
 ) -> Tensor:
-    """`batch_norm` of each example by itself; with `use_input_stats` False, by the running mean and variance."""
+    """`batch_norm` of each example separately; with `use_input_stats` False, by the running mean and variance."""
 def leaky_relu(input: Tensor, negative_slope: Float = 0.01, inplace: Bool = False) -> Tensor:
     """x where positive, `negative_slope` * x elsewhere."""
 def leaky_relu_(input: Tensor, negative_slope: Float = 0.01) -> Tensor:
@@ -76,7 +76,7 @@ def leaky_relu_(input: Tensor, negative_slope: Float = 0.01) -> Tensor:
 def mish(input: Tensor, inplace: Bool = False) -> Tensor:
     """x * tanh(softplus(x)) (Misra, 2020)."""
 def pdist(input: Tensor, p: Float = 2.0) -> Tensor:
-    """The p-norms of the differences of all pairs of rows of `input` (n, k), those of the first with the others first."""
+    """The p-norms of the differences of all pairs of rows of `input` (n, k), in the order (0, 1), (0, 2), .."""
 def relu(input: Tensor, inplace: Bool = False) -> Tensor:
     """x where positive, else 0; NaN of NaN."""
 def relu6(input: Tensor, inplace: Bool = False) -> Tensor:
@@ -101,6 +101,6 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: Float = 1.0, swap: Bool = False, reduction: str = 'mean',
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) of the distance d, the Euclidean one if None."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for a distance d, the Euclidean one if None."""
 def unfold(input: Tensor, kernel_size: Extents, dilation: Extents = 1, padding: Extents = 0, stride: Extents = 1) -> Tensor:
     """The windows of images as columns: (n, c, h, w) or (c, h, w) -> (n, c * kernel elements, windows)."""

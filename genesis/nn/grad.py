@@ -1,4 +1,4 @@
-"""Gradients of convolutions as functions: of the input and of the weight, without a graph. PyTorch's `nn.grad`."""
+"""Gradients of convolutions by input and weight, as functions: PyTorch's `nn.grad`."""
 
 from __future__ import annotations
 

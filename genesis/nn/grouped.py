@@ -1,4 +1,4 @@
-"""Products of groups of rows, and convolutions of sequences whose first axis is time."""
+"""Grouped matrix products, and convolutions of sequences whose first axis is time."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None, pad: int = 0) -
 def grouped_mm(
     mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: DType | None = None
 ) -> Tensor:
-    """A product for each group, as experts of a mixture take them.
+    """A matrix product per group, as in a mixture of experts.
 
     Args:
-        mat_a, mat_b: (g, m, k) and (g, k, n), a matrix for each group; or one of them, or both, with two axes: then `offs`
-            says where each group's rows of `mat_a`, columns of `mat_b`, or, of both, inner indices end.
+        mat_a, mat_b: (g, m, k) and (g, k, n), a matrix per group. One or both may have two axes: then `offs` has the ends of
+            the groups' rows of `mat_a`, columns of `mat_b`, or, if both have two axes, inner indices.
         offs: (g,) ints, which are read.
-        out_dtype: of the result.
+        out_dtype: the result's dtype.
 
-    Returns (g, m, n), without g where groups are parts of one axis of the result. Raises ValueError for shapes that do
-    not fit.
+    Returns (g, m, n), without g where groups are parts of one axis of the result. Raises ValueError for mismatched
+    shapes.
 
     >>> a, b = genesis.ones(3, 2), genesis.stack([genesis.ones(2, 1), 2 * genesis.ones(2, 1)])
     >>> grouped_mm(a, b, offs=genesis.tensor([1, 3], dtype=genesis.int32)).flatten()

@@ -1,4 +1,4 @@
-"""Functions that may put their result into their input."""
+"""Functions that can write their result into their input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from genesis.tensor.in_place import write
 
 
 def in_place_too(function: AnyFunction) -> AnyFunction:
-    """`function` with one argument more, `inplace`: whether the result is put into its first argument."""
+    """`function` with a further argument `inplace`: whether to write the result into the first argument."""
     signature = inspect.signature(function)
     parameters = [*signature.parameters.values()]
     inplace = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)

@@ -33,7 +33,7 @@ def _fill(tensor: Tensor, generator: Generator | None, name: str, *arguments: fl
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers in [a, b), from `generator`, or from what `genesis.manual_seed` seeds.
+    """Uniform numbers in [a, b), from `generator` or the default one.
 
     >>> weight = genesis.nn.init.uniform_(genesis.empty(100), -1, 1)
     >>> bool((weight.abs() <= 1).all())
@@ -50,7 +50,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
 ) -> Tensor:
-    """Normal numbers of those that are in [a, b], by the inverse of the distribution's function.
+    """Normal numbers truncated to [a, b], by the inverse of the distribution function.
 
     >>> weight = genesis.nn.init.trunc_normal_(genesis.empty(100), std=2.0, a=-1, b=1)
     >>> bool((weight.abs() <= 1).all())
@@ -67,7 +67,7 @@ def trunc_normal_(
 
 
 def _truncated(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
-    """By rejection, as PyTorch: of normal numbers where most are accepted, of even ones under the density elsewhere."""
+    """By rejection, as in PyTorch: from normal numbers if most are accepted, otherwise from uniform ones."""
     def accepted(kind: str, *parameters: float) -> Tensor:
         return drawn(kind, tensor.shape, tensor.dtype, *parameters, device=tensor.device, generator=generator)
 
@@ -117,7 +117,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weight (outputs, inputs, *window) of a convolution that passes on as many channels as it can, in each group.
+    """The weight (outputs, inputs, *window) of a convolution that is the identity on as many channels as possible, in each
+    group.
 
     >>> genesis.nn.init.dirac_(genesis.empty(2, 2, 3))[1].tolist()
     [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
@@ -135,7 +136,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal numbers in a matrix, with a share `sparsity` of zeros in each column (Martens, 2010).
+    """Normal numbers in a matrix, with a fraction `sparsity` of zeros in each column (Martens, 2010).
 
     >>> (genesis.nn.init.sparse_(genesis.empty(10, 3), sparsity=0.25) == 0).sum(0)
     tensor([3, 3, 3])
@@ -152,9 +153,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """`gain` times orthonormal rows, or columns where these are fewer, of a weight taken as (outputs, all else).
+    """`gain` times orthonormal rows, or columns if there are fewer, of a weight viewed as (outputs, all else).
 
-    The factor Q of normal numbers, by the signs of R's diagonal (Saxe, McClelland and Ganguli, 2014; Mezzadri, 2007).
+    Q of normal numbers, times the signs of R's diagonal (Saxe, McClelland and Ganguli, 2014; Mezzadri, 2007).
 
     >>> weight = genesis.nn.init.orthogonal_(genesis.empty(3, 5))
     >>> bool(genesis.allclose(weight @ weight.T, genesis.eye(3), atol=1e-6))
@@ -173,7 +174,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return write(tensor, ((q.T if rows < columns else q).reshape(tensor.shape) * gain).to(tensor.dtype))
 
 
-# ---- scaled to keep the variance from layer to layer ----
+# ---- scaled to preserve the variance from layer to layer ----
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -189,7 +190,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which a nonlinearity shrinks the standard deviation (PyTorch's table).
+    """The gain that compensates a nonlinearity's effect on the standard deviation (PyTorch's table).
 
     >>> calculate_gain("relu")
     1.4142135623730951

@@ -1,13 +1,13 @@
-"""Layers as declarations: settings, and the function that is called with them.
+"""Layers as declarations: settings, and the function to call with them.
 
     class ELU(Layer):
         alpha: float = 1.0
         inplace: bool = False
         function = functional.elu
 
-From it follow `__init__`, `forward` and what is printed. Both methods are made as source, so that they are as fast as written
-ones, and have their signatures. A function of `nn.functional` is looked up there at each call: users replace some. Type
-checkers read the settings as they read a dataclass's fields.
+`__init__`, `forward` and `repr` follow from it. The two methods are generated as source, so they are as fast as handwritten
+ones and have proper signatures. Functions of `nn.functional` are looked up there at each call, because users replace some. Type
+checkers treat the settings like a dataclass's fields.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ __all__ = ["KW_ONLY", "Layer"]
 
 @dataclass_transform(eq_default=False)
 class Layer(Module):
-    """A module that stores settings, its annotated names, and calls a function with those of them that are its parameters.
+    """A module with settings, its annotated names; it calls a function with those that are the function's parameters.
 
-    A class that has a `function` of its own gets an `__init__` of all settings in order, those of its bases first, and a
-    `forward` of the function's parameters that are no settings and have no default; `training` is the module's. What it
-    writes itself stays. `_: KW_ONLY` precedes settings that are given by keyword; `__post_init__`, if there is one, is called
-    when all are set.
+    A class with its own `function` gets an `__init__` of all settings in order, those of its bases first, and a `forward`
+    of the function's parameters that are not settings and have no default; `training` is the module's. Methods it defines
+    itself are kept. `_: KW_ONLY` precedes keyword-only settings; `__post_init__`, if defined, is called last.
 
-    Raises TypeError for a setting that `function` has no parameter for, where `forward` is to be made.
+    Raises TypeError if `forward` is generated and `function` lacks a parameter for a setting.
     """
 
     function: ClassVar[AnyFunction]
@@ -80,7 +79,7 @@ def _settings_of(cls: type[Layer]) -> dict[str, Parameter]:
 
 
 def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> AnyFunction:
-    begin = "super(Layer, self).__init__()"  # past the bases that have settings
+    begin = "super(Layer, self).__init__()"  # skips the bases' `__init__`, which set their own settings
     lines = [begin, *[f"self.{name} = {name}" for name in settings]] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
     by_name = [name for name, setting in settings.items() if setting.kind is Parameter.KEYWORD_ONLY]
     names = ["self", *[name for name in settings if name not in by_name], *["*"] * bool(by_name), *by_name]
@@ -104,7 +103,7 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
             value = name
             inputs.append(name)
         else:
-            by_name = True  # it is left out, so those after it are passed by name
+            by_name = True  # omitted, so later ones are passed by name
             continue
         by_name = by_name or name == "inplace" or parameter.kind is Parameter.KEYWORD_ONLY
         arguments.append(f"{name}={value}" if by_name else value)
@@ -117,7 +116,7 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
 
 # ---- functions that users replace ----
 def looked_up(cls: type, function: AnyFunction) -> AnyFunction:
-    """`function`, looked up by its name at each call where it is one of `nn.functional`, as PyTorch's layers do."""
+    """`function`; if it is from `nn.functional`, it is looked up by name at each call, as PyTorch's layers do."""
     name = _public_name(cls, function)
     if name is None:
         return function
@@ -126,7 +125,7 @@ def looked_up(cls: type, function: AnyFunction) -> AnyFunction:
 
 
 def _public_name(cls: type, function: AnyFunction) -> str | None:
-    """What the class's module calls `function` if that is one of `nn.functional`."""
+    """The name of `function` in the class's module, if it is from `nn.functional`."""
     functional, name = vars(sys.modules[cls.__module__]).get("functional"), getattr(function, "__name__", "")
     return f"functional.{name}" if getattr(functional, name, None) is function else None
 

@@ -1,4 +1,4 @@
-"""Lazy layers: those whose input size is that of the first input they meet, or of the state dict that they load."""
+"""Lazy layers: their input size comes from the first input, or from a loaded state dict."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _Lazy(LazyModuleMixin, Module):
                 setattr(self, name, kind(tensor.requires_grad, tensor.device, tensor.dtype))
 
     def reset_parameters(self) -> None:
-        """Nothing: there is no element yet."""
+        """Does nothing: there are no elements yet."""
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Give parameters and buffers the shapes for inputs such as `input`, and their first values."""
@@ -132,7 +132,7 @@ class _Lazy(LazyModuleMixin, Module):
         return int(input.shape[1 if input.ndim > axes + 1 or "Norm" in self.cls_to_become.__name__ else 0])
 
     def _size_in(self, state: Mapping[str, Any]) -> int | None:
-        """The size by a state dict; None if that does not tell."""
+        """The input size according to a state dict; None if unknown."""
         tensor = next((state[name] for name in ("weight", "running_mean") if name in state), None)
         if tensor is None or is_lazy(tensor):
             return None
@@ -152,7 +152,7 @@ class _Lazy(LazyModuleMixin, Module):
         del self._arguments
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Become the layer that the state dict is one of, and load it."""
+        """Become the state dict's layer, and load it."""
         size = self._size_in({key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)})
         if size is None:
             super()._load_from_state_dict(state_dict, prefix, *others)

@@ -19,7 +19,7 @@ __all__ = ["Bilinear", "Linear"]
 class Linear(Module):
     """`input @ weight.T + bias` over the last axis: (.., in_features) -> (.., out_features).
 
-    `weight` (out_features, in_features) and `bias` (out_features) start uniform in +-1/sqrt(in_features), as PyTorch's.
+    `weight` (out_features, in_features) and `bias` (out_features) start uniform in +-1/sqrt(in_features), as in PyTorch.
 
     >>> layer = genesis.nn.Linear(3, 2)
     >>> layer(genesis.ones(5, 3)).shape
@@ -40,7 +40,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Reinitialize the parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
@@ -52,7 +52,7 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The Linear that attention ends with, by the name that it is printed with in PyTorch."""
+    """Attention's output projection, under the name that PyTorch prints."""
 
 
 class Bilinear(Module):
@@ -78,7 +78,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew: uniform in +-1/sqrt(in1_features)."""
+        """Reinitialize the parameters: uniform in +-1/sqrt(in1_features)."""
         bound = 1 / math.sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

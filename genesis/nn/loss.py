@@ -24,10 +24,10 @@ __all__ = [
 class Loss(Layer):
     """The base of losses: `reduction` is "mean", "sum" or "none".
 
-    Those of old versions of PyTorch take `size_average` and `reduce` as well, at the positions of their functions.
+    Losses of old PyTorch versions also take `size_average` and `reduce`, at the positions of their functions.
     """
 
-    _printed = ()  # as PyTorch's
+    _printed = ()  # as in PyTorch
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -37,7 +37,7 @@ class Loss(Layer):
 
 
 class WeightedLoss(Loss):
-    """The base of losses with a factor for each class or element, which is a buffer."""
+    """The base of losses with a weight per class or element, which is a buffer."""
 
     _declared_buffers = {"weight": True}  # noqa: RUF012
 
@@ -47,9 +47,9 @@ class CrossEntropyLoss(WeightedLoss):
 
     Args:
         weight: a factor per class, of shape (classes,).
-        ignore_index: the target that counts for nothing.
+        ignore_index: a target that adds no loss and is not counted.
         reduction: "mean", "sum" or "none".
-        label_smoothing: the share of the target spread over all classes.
+        label_smoothing: the fraction of the target spread over all classes.
 
     >>> loss = genesis.nn.CrossEntropyLoss()
     >>> round(loss(genesis.zeros(4, 10), genesis.tensor([1, 2, 3, 4])).item(), 4)
@@ -116,7 +116,7 @@ class CTCLoss(Loss):
 class LinearCrossEntropyLoss(WeightedLoss):
     """`CrossEntropyLoss` of a `Linear` layer's outputs, `num_classes` for each of `out_features`.
 
-    With `options`, logits are never kept: see `nn.functional.linear_cross_entropy`.
+    With `options`, logits are never stored: see `nn.functional.linear_cross_entropy`.
 
     >>> loss = genesis.nn.LinearCrossEntropyLoss(2, 3, options=genesis.nn.LinearCrossEntropyOptions())
     >>> loss(genesis.zeros(4, 2), genesis.tensor([0, 1, 2, 0]))
@@ -212,7 +212,7 @@ class BCELoss(WeightedLoss):
 
 
 class BCEWithLogitsLoss(WeightedLoss):
-    """BCELoss of sigmoid(x), without overflow; `pos_weight` is a factor of the first term.
+    """BCELoss of sigmoid(x), without overflow; `pos_weight` scales the first term.
 
     >>> genesis.nn.BCEWithLogitsLoss()(genesis.tensor([0.0, -100.0]), genesis.tensor([1.0, 0.0]))
     tensor(0.3466)
@@ -226,7 +226,7 @@ class BCEWithLogitsLoss(WeightedLoss):
 
 
 class PoissonNLLLoss(Loss):
-    """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`.
+    """rate - target * log(rate), for a Poisson distribution with the rate exp(input), or `input` without `log_input`.
 
     >>> genesis.nn.PoissonNLLLoss(log_input=False)(genesis.tensor([1.0, 1.0]), genesis.tensor([2.0, 3.0]))
     tensor(1.)
@@ -244,7 +244,7 @@ class PoissonNLLLoss(Loss):
 
 
 class GaussianNLLLoss(Loss):
-    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution; with `full`, log(2 pi) / 2 more.
+    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution; `full` adds log(2 pi) / 2.
 
     >>> genesis.nn.GaussianNLLLoss()(genesis.tensor([1.0]), genesis.tensor([3.0]), genesis.tensor([1.0]))
     tensor(2.)

@@ -79,7 +79,7 @@ class TripletMarginLoss(Loss):
 
 
 class MultiMarginLoss(WeightedLoss):
-    """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out.
+    """The mean over classes of max(0, margin - input[target] + input[class])^p, without the target's own.
 
     >>> genesis.nn.MultiMarginLoss()(genesis.tensor([[1.0, 0.5]]), genesis.tensor([0]))
     tensor(0.2500)
@@ -116,7 +116,7 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
 
 
 class TripletMarginWithDistanceLoss(Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) of the distance d, the Euclidean one if None.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for a distance d, the Euclidean one if None.
 
     >>> from genesis import nn, tensor
     >>> loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1))

@@ -1,8 +1,7 @@
-"""The registry of a module's members: which of its attributes are parameters, buffers and modules of its own, in order.
+"""The registry of a module's members: which of its attributes are parameters, buffers and submodules, in order.
 
-A module's attributes hold the values, so that reading one costs what reading any attribute costs. The registry holds names
-alone, one table for each kind, under PyTorch's names of them. An attribute that was put in place past `Module.__setattr__`
-is in no table, and is no member.
+The values are plain attributes, so reading one costs no more than any attribute. The registry has only names, one table per
+kind, under PyTorch's names for the tables. An attribute that was set past `Module.__setattr__` is in no table and not a member.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ def _nobody() -> None:
 
 
 class Members(MutableMapping[str, Any]):
-    """The members of one kind of the module that `owner` gives, by name, as a dict of them. Writing an item sets the attribute
-    and makes it a member, deleting one deletes the attribute; neither calls methods of the module's class.
+    """The members of one kind of the module `owner()`, as a dict by name. Writing an item sets the attribute and makes it a
+    member, deleting one deletes the attribute; neither calls methods of the module's class.
 
-    A module's own tables refer to it weakly, so that it is freed without garbage collection. One that was copied or unpickled
-    with the module's attributes has no owner, or another one: `members_of` makes it the module's.
+    A module's tables refer to it weakly, so that it is freed without garbage collection. After copying or unpickling a module's
+    attributes, a table has no owner or a wrong one: `members_of` corrects it.
     """
 
     __slots__ = ("_owner", "names")
 
     def __init__(self, names: dict[str, bool], owner: Callable[[], Any] = _nobody) -> None:
-        self.names = names  # in order -> whether the state dict has it
+        self.names = names  # in order -> whether it is in the state dict
         self._owner = owner
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Those of the owner; none without one."""
+        """The owner's attributes; empty without an owner."""
         owner = self._owner()
         return {} if owner is None else owner.__dict__
 
@@ -90,7 +89,7 @@ class Members(MutableMapping[str, Any]):
         return name, self.pop(name)
 
     def become(self, members: Mapping[str, Any]) -> None:
-        """Have these members and no others."""
+        """Replace all members by these."""
         members, persistent = dict(members), dict(self.names)
         for name in self.keys() - members.keys():
             del self[name]
@@ -106,7 +105,7 @@ class Members(MutableMapping[str, Any]):
 
 
 class NonPersistent(MutableSet[str]):
-    """The names of a table that the state dict has not. Others cannot be added: they are no members."""
+    """The names of a table that are not in the state dict. Only members can be added."""
 
     def __init__(self, names: dict[str, bool]) -> None:
         self._names = names
@@ -126,7 +125,7 @@ class NonPersistent(MutableSet[str]):
             self._names[value] = False
 
     def discard(self, value: str) -> None:
-        """Have a member in the state dict."""
+        """Put a member back into the state dict."""
         if value in self._names:
             self._names[value] = True
 
@@ -153,13 +152,13 @@ def members_of(module: Any, table: str) -> Members:
 
 
 def pairs_of(module: Any, table: str) -> list[tuple[str, Any]]:
-    """(name, member) of those of `module` in one of the TABLES."""
+    """(name, member) pairs of `module` in one of the TABLES."""
     attributes, names = module.__dict__, members_of(module, table).names
     return [(name, attributes[name]) for name in names if name in attributes] if names else []
 
 
 def make_tables(module: Any) -> None:
-    """Give a module the tables that it has not got."""
+    """Give a module its missing tables."""
     attributes, owner = module.__dict__, weakref(module)
     for table in TABLES:
         if table not in attributes:
@@ -167,7 +166,7 @@ def make_tables(module: Any) -> None:
 
 
 def _names(module: Any, table: str, found: object) -> dict[str, bool]:
-    """The names of what is to be a module's table: of another module's, or of a dict of members."""
+    """The names for a module's new table, from another module's table or a dict of members."""
     if isinstance(found, Members):
         return dict(found.names)
     if isinstance(found, Mapping):
@@ -177,12 +176,12 @@ def _names(module: Any, table: str, found: object) -> dict[str, bool]:
 
 
 def table_of(module: Any, name: str) -> str | None:
-    """The table that has the attribute of a name; None if it is no member."""
+    """The table that lists an attribute; None if it is not a member."""
     return next((table for table in TABLES if name in members_of(module, table).names), None)
 
 
 def make_member(module: Any, table: str, name: str, value: Any) -> None:
-    """Have `value` be the attribute `name` of a module, and a member of that kind alone."""
+    """Set the attribute `name` of a module to `value` and make it a member of this kind only."""
     attributes, names = module.__dict__, members_of(module, table).names
     if name not in names:
         forget_member(module, name)
@@ -192,19 +191,19 @@ def make_member(module: Any, table: str, name: str, value: Any) -> None:
 
 
 def forget_member(module: Any, name: str) -> None:
-    """Have no table list the attribute `name`."""
+    """Remove the attribute `name` from all tables."""
     for table in TABLES:
         members_of(module, table).names.pop(name, None)
 
 
 def own_attributes(module: Any, attributes: Attributes, members: Mapping[str, Mapping[str, bool]]) -> None:
-    """Give a module attributes, and in each table the members of these names."""
+    """Set a module's attributes, and each table's names."""
     module.__dict__.update(attributes)
     for table, names in members.items():
         module.__dict__[table] = Members(dict(names), weakref(module))
 
 
 def is_set_by_class(kind: type, name: str) -> bool:
-    """Whether a class has a descriptor that takes what is assigned: a property that cannot be set hides a parameter."""
+    """Whether a class has a descriptor that handles assignment; a read-only property just hides a parameter."""
     descriptor = getattr(kind, name, None)
     return hasattr(type(descriptor), "__set__") and getattr(descriptor, "fset", descriptor) is not None

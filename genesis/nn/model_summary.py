@@ -1,4 +1,4 @@
-"""A model in a table: its modules with the shapes of their results, their parameters and multiplications."""
+"""A table of a model's modules, with result shapes, parameters and multiplications."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["ModelSummary", "ModuleSummary", "summary"]
 
 
 class ModuleSummary(NamedTuple):
-    """A module: its path ("" for the model), its class, the shapes of its results in its last call (none if it was not called),
-    the elements of its own parameters and those below, which of them require gradients, and the multiplications of its products
-    and those below; None where they are not known, for a value was looked at on the way.
+    """A module: its path ("" for the model), its class, the result shapes of its last call (none if it was not called), the
+    number of parameter elements here and below, of trainable ones, and the multiplications of products here and below; None if
+    unknown, because the call read a value.
 
     >>> genesis.nn.summary(genesis.nn.Linear(8, 4), genesis.ones(2, 8)).rows[0]
     ModuleSummary(path='', kind='Linear', shapes=((2, 4),), parameters=36, trainable=36, multiplications=64)
@@ -36,11 +36,11 @@ class ModuleSummary(NamedTuple):
 
 
 class ModelSummary:
-    """What `summary` found. Prints as a table.
+    """The result of `summary`. Prints as a table.
 
     Attributes:
         rows: a ModuleSummary for each module, parents first.
-        parameter_bytes: of all parameters, each once.
+        parameter_bytes: the bytes of all parameters, each counted once.
 
     >>> genesis.nn.summary(genesis.nn.Linear(8, 4), genesis.ones(2, 8)).parameter_bytes
     144
@@ -69,16 +69,16 @@ class ModelSummary:
 def summary(
     model: Module, *inputs: Tree, input_size: Sequence[Any] | None = None, depth: int | None = None, **options: Tree
 ) -> ModelSummary:
-    """The modules of `model` as a call finds them: shapes of results, parameters, multiplications. Nothing is computed.
+    """The modules of `model` during a call: result shapes, parameters, multiplications. Nothing is computed.
 
-    The call is one in evaluation mode, without gradients; it is recorded, but no value of it is asked for.
+    The call runs in evaluation mode, without gradients; it is recorded but not evaluated.
 
     Args:
         inputs, options: what `model` is called with.
         input_size: instead of `inputs`, the shape of a single input, or a list of the shapes of several.
-        depth: how many levels are printed; all if None.
+        depth: the number of printed levels; all if None.
 
-    Raises TypeError for both inputs and their sizes, and for none.
+    Raises TypeError unless exactly one of inputs and sizes is given.
 
     >>> nn = genesis.nn
     >>> found = nn.summary(nn.Sequential(nn.Linear(8, 4), nn.ReLU()), genesis.ones(2, 8))
@@ -109,7 +109,7 @@ def summary(
         for (_, module), mode, has_hooks in zip(modules, training, had_hooks, strict=True):
             module.training = mode
             if not has_hooks:
-                module._hooks = None  # calls are the shorter ones again
+                module._hooks = None  # calls use the fast path again
     rows = []
     for path, module in modules:
         parameters = [*module.parameters()]
@@ -122,7 +122,7 @@ def summary(
 
 
 def _multiplications(model: Module, inputs: Sequence[Tree], options: dict[str, Tree]) -> dict[str, int] | None:
-    """Path -> multiplications of the products that a call records there; None if the call does not stay in one trace."""
+    """Path -> multiplications of the products recorded there; None if the call breaks its trace."""
     devices = {leaf.device for leaf in leaves_of((inputs, options)) if isinstance(leaf, Tensor)}
     trace = current_trace(*devices) if len(devices) == 1 else None
     start = len(trace.nodes) if trace is not None else 0

@@ -49,7 +49,7 @@ class Module(Hooked, Convertible, Stateful):
     training: bool = True
     _printed: ClassVar[tuple[str, ...] | None] = None  # attributes that `repr` shows; "*name" by its value alone
 
-    call_super_init: bool = False  # whether `Module.__init__` calls that of the classes behind it, with its arguments
+    call_super_init: bool = False  # whether `Module.__init__` passes its arguments on to the next class's `__init__`
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -75,7 +75,7 @@ class Module(Hooked, Convertible, Stateful):
         elif isinstance(value, Parameter) and not is_set_by_class(type(self), name):
             if type(self).register_parameter is _plain_registration:
                 make_member(self, "_parameters", name, value)
-            else:  # what a class, or whoever has replaced the method, makes of parameters
+            else:  # a class, or a replaced method, handles parameters itself
                 if name not in members_of(self, "_parameters").names:
                     self.__dict__.pop(name, None)
                 self.register_parameter(name, value)
@@ -94,7 +94,7 @@ class Module(Hooked, Convertible, Stateful):
         forget_member(self, name)
 
     def __setstate__(self, state: Attributes) -> None:
-        """Take the attributes of a pickle, those of PyTorch's modules and of older versions among them."""
+        """Restore a pickle's attributes, also those of PyTorch's modules and of older versions."""
         if is_torch_state(state):
             take_torch_state(self, state)
         elif not state.keys() & TABLES:
@@ -138,7 +138,7 @@ class Module(Hooked, Convertible, Stateful):
         names.update({name: name not in hidden for name in names})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Hold `param` as the attribute `name`; None reserves the name."""
+        """Register `param` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "parameter", Parameter)
         if not isinstance(param, Parameter | None):
             raise TypeError(f"register_parameter: {name!r} is a {type(param).__name__}; want a Parameter or None")
@@ -152,7 +152,7 @@ class Module(Hooked, Convertible, Stateful):
             setattr(self, name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""
+        """Register `tensor` as the attribute `name`: state that is not learned. It is in the state dict if `persistent`."""
         buffers = members_of(self, "_buffers")
         if name not in buffers.names:
             _check_name(self, name, "buffer", None)
@@ -160,7 +160,7 @@ class Module(Hooked, Convertible, Stateful):
         buffers.names[name] = persistent
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Hold `module` as the attribute `name`; None reserves the name."""
+        """Register `module` as the attribute `name`; None reserves the name."""
         _check_name(self, name, "module", Module)
         if not isinstance(module, Module | None):
             raise TypeError(f"add_module: {name!r} is a {type(module).__name__}; want a Module or None")
@@ -182,7 +182,7 @@ class Module(Hooked, Convertible, Stateful):
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put `module` at a path; with `strict`, a module must be there already.
 
-        Raises ValueError for an empty path, AttributeError where there is no module to put it into or to replace.
+        Raises ValueError for an empty path, AttributeError if a module on the path, or the one to replace, is missing.
 
         >>> net = genesis.nn.Sequential(genesis.nn.ReLU())
         >>> net.set_submodule("0", genesis.nn.Tanh())
@@ -249,7 +249,7 @@ class Module(Hooked, Convertible, Stateful):
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def _paths(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """(path, module) for every way to reach a module. A module is not below itself: some keep who owns them."""
+        """(path, module) for every way to reach a module. A module is not below itself, though some refer to their owner."""
         waiting: list[tuple[str, Module, frozenset[int]]] = [(prefix, self, frozenset())]
         while waiting:
             path, module, above = waiting.pop()
@@ -281,7 +281,7 @@ class Module(Hooked, Convertible, Stateful):
         self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "", recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
-        """(path, member) for what `get_members_fn` lists of each module."""
+        """(path, member) for the members that `get_members_fn` lists for each module."""
         seen: set[int] = set()
         for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, value in get_members_fn(module):
@@ -299,7 +299,7 @@ class Module(Hooked, Convertible, Stateful):
         """Every registered buffer."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
-    # ---- changing everything below ----
+    # ---- changing all submodules ----
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` on every module below, children first and in order, and on this one."""
@@ -309,9 +309,9 @@ class Module(Hooked, Convertible, Stateful):
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` here, and by the children's own `train` below: it is what Dropout looks at.
+        """Set `training`, which Dropout and others read, here and, by the children's own `train`, below.
 
-        Raises ValueError for what is no bool.
+        Raises ValueError unless `mode` is a bool.
         """
         if not isinstance(mode, bool):
             raise ValueError(f"train: mode is {mode!r}; want a bool: training mode is expected to be boolean")
@@ -331,14 +331,14 @@ class Module(Hooked, Convertible, Stateful):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget every parameter's gradient, or make it zeros."""
+        """Drop every parameter's gradient, or set it to zeros."""
         for parameter in self.parameters():
             parameter.zero_grad(set_to_none)
 
     # ---- printing ----
 
     def extra_repr(self) -> str:
-        """What stands between the brackets when the module is printed."""
+        """The text between the brackets when the module is printed."""
         return ", ".join([self._setting_text(name) for name in self._printed or ()])
 
     def _setting_text(self, name: str) -> str:
@@ -371,7 +371,7 @@ def _check_kind(table: str | None, name: str, value: object) -> None:
 
 
 def _check_name(module: Module, name: str, what: str, kind: type | None) -> None:
-    """Raise KeyError for a name that no path can hold, and for that of an attribute, or a name reserved, of another kind."""
+    """Raise KeyError for a name that a path cannot contain, or one taken or reserved by an attribute of another kind."""
     if not name or "." in name:
         raise KeyError(f"{what} name {name!r} is empty or has a '.'; want one part of a path")
     there = vars(module).get(name)
@@ -381,7 +381,7 @@ def _check_name(module: Module, name: str, what: str, kind: type | None) -> None
 
 
 def _attribute(module: Module, name: str, kind: type[Kind], what: str) -> Kind:
-    """An attribute of a module itself, not of its class."""
+    """An attribute of the module itself, not of its class."""
     value = module.__dict__.get(name)
     if not isinstance(value, kind):
         raise AttributeError(f"{type(module).__name__} has no {what} {name!r}")

@@ -1,4 +1,4 @@
-"""Attention of several heads as a function of its parameters: what `MultiheadAttention` and PyTorch's function compute."""
+"""Multi-head attention as a function of its parameters: used by `MultiheadAttention` and PyTorch's function."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from genesis.tensor.handle import Tensor
 
 
 class Heads(NamedTuple):
-    """The parameters of attention of several heads; those that a layer does not have are None."""
+    """The parameters of multi-head attention; those that a layer lacks are None."""
 
     embed_dim: int
     num_heads: int
     in_proj_weight: Tensor | None
     in_proj_bias: Tensor | None
-    own_weights: tuple[Tensor | None, ...] | None  # of query, key and value, instead of one for all three
+    own_weights: tuple[Tensor | None, ...] | None  # separate ones of query, key and value, instead of one for all
     bias_k: Tensor | None
     bias_v: Tensor | None
     add_zero_attn: bool
@@ -34,9 +34,9 @@ class Heads(NamedTuple):
         self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, padding: Tensor | None, need_weights: bool,
         static_k: Tensor | None = None, static_v: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """(what the heads found, (n, l, e); their weights, (n, heads, l, s), if wanted) for query, key and value (n, l, ..).
+        """(output (n, l, e); weights (n, heads, l, s), if wanted) for query, key and value (n, l, ..).
 
-        `static_k` and `static_v`, (n * heads, s, e / heads), stand in for what is projected of key and value.
+        `static_k` and `static_v`, (n * heads, s, e / heads), replace the projections of key and value.
         """
         q, k, v = self._projected(query, key, value)
         mask = self._mask(q, k, attn_mask, padding)
@@ -116,13 +116,13 @@ def multi_head_attention_forward(
     q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
     static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, as a function of its parameters: (output, weights).
+    """`nn.MultiheadAttention` as a function of its parameters: (output, weights).
 
     Args:
         query, key, value: (l, n, e), (s, n, ..), or all without n.
         embed_dim_to_check: e.
-        num_heads, add_zero_attn: settings of the layer; `dropout_p` counts if `training`.
-        in_proj_weight, in_proj_bias: (3 e, e) and (3 e,), of all three; or, with `use_separate_proj_weight`, the weights
+        num_heads, add_zero_attn: settings of the layer; `dropout_p` is used if `training`.
+        in_proj_weight, in_proj_bias: (3 e, e) and (3 e,), for all three; or, with `use_separate_proj_weight`, the weights
             `q_proj_weight`, `k_proj_weight`, `v_proj_weight`.
         bias_k, bias_v: (1, 1, e), one more key and value.
         out_proj_weight, out_proj_bias: (e, e) and (e,).
@@ -166,7 +166,7 @@ def multi_head_attention_forward(
 
 
 def rows_first(output: Tensor) -> Tensor:
-    """(l, n, e) of (n, l, e), as it lies in PyTorch's memory: dropout draws in that order."""
+    """(n, l, e) in PyTorch's memory order, (l, n, e): dropout draws in that order."""
     turned = output.transpose(0, 1)
     return turned if stream(output.device) is None else turned.contiguous()
 

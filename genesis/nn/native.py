@@ -1,6 +1,6 @@
-"""Norms with the statistics that they were made by, as PyTorch's own backward wants them: `genesis.native_batch_norm` and kin.
+"""Normalizations that also return their statistics, as PyTorch's backward needs them: `genesis.native_batch_norm` and others.
 
-Each gives (output, mean, 1 / sqrt(variance + eps)). A gradient flows through the statistics of groups alone, as in PyTorch.
+Each returns (output, mean, 1 / sqrt(variance + eps)). As in PyTorch, gradients flow only through the statistics of groups.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Normal = tuple[Tensor, Tensor, Tensor]
 
 
 def _with_statistics(normal: Tensor, x: Tensor, axes: Sequence[int], keepdim: bool, eps: float, like: Tensor | None) -> Normal:
-    """In the dtype of the parameter `like`, or else of `x`; computed in float32 at least."""
+    """Statistics in the dtype of the parameter `like`, or of `x`; computed in at least float32."""
     wide = x.float() if x.dtype.itemsize < 4 else x
     statistics = wide.mean(axes, keepdim), (wide.var(axes, keepdim=keepdim, correction=0) + eps).rsqrt()
     dtype = x.dtype if like is None else like.dtype

@@ -1,4 +1,4 @@
-"""Functions that draw random numbers: dropout in its kinds, random slopes, and samples of classes."""
+"""Functions that draw random numbers: dropouts, random slopes, and Gumbel softmax."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _probability(name: str, p: float) -> None:
         raise ValueError(f"{name}: p is a probability, got {p}")
 
 
-# ---- zeros ----
+# ---- dropout ----
 
 
 @in_place_too
@@ -45,7 +45,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def _channels(name: str, input: Tensor, axes: int) -> Tensor:
-    """Ones, one for each channel: axis 1 of a batch, axis 0 of one example with `axes` axes after it."""
+    """Ones, one per channel: axis 1 of a batch, axis 0 of a single example with `axes` further axes."""
     if input.ndim not in (axes + 1, axes + 2):
         raise ValueError(f"{name}: input must have {axes + 1} or {axes + 2} axes, got shape {input.shape}")
     lead = input.shape[: input.ndim - axes]
@@ -53,7 +53,7 @@ def _channels(name: str, input: Tensor, axes: int) -> Tensor:
 
 
 def _channel_dropout(axes: int, extents: str) -> AnyFunction:
-    """The dropout of channels that have `axes` axes, of these `extents`."""
+    """The dropout of channels with `axes` axes, named `extents`."""
     name = f"dropout{axes}d"
 
     def channel_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
@@ -76,13 +76,13 @@ def _channel_dropout(axes: int, extents: str) -> AnyFunction:
 dropout1d, dropout2d, dropout3d = _channel_dropout(1, "l"), _channel_dropout(2, "h, w"), _channel_dropout(3, "d, h, w")
 
 
-# ---- alpha dropout: the least value of SELU instead of zeros ----
+# ---- alpha dropout: SELU's minimum instead of zeros ----
 
 _LEAST = -1.7580993408473766  # -alpha * scale of SELU
 
 
 def _selu_dropout(name: str, input: Tensor, like: Tensor, p: float, training: bool) -> Tensor:
-    """Klambauer et al., 2017: what is dropped becomes `_LEAST`, and mean 0 and variance 1 stay."""
+    """Klambauer et al., 2017: dropped elements become `_LEAST`; mean 0 and variance 1 are kept."""
     _probability(name, p)
     if not training or p == 0:
         return input
@@ -96,7 +96,7 @@ def _selu_dropout(name: str, input: Tensor, like: Tensor, p: float, training: bo
 @in_place_too
 @overridable
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
-    """`input` with each element, with probability `p`, the least value of SELU; mean 0 and variance 1 stay what they are.
+    """`input` with each element set to SELU's minimum with probability `p`; mean 0 and variance 1 are kept.
 
     >>> alpha_dropout(genesis.ones(3), p=0.5)
     tensor([1., 1., 1.])
@@ -125,7 +125,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
 @in_place_too
 @overridable
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
-    """x where positive, s * x elsewhere: s evenly drawn from [lower, upper), or the middle, if not training (Xu et al., 2015).
+    """x where positive, s * x elsewhere: s uniform in [lower, upper), or the middle if not training (Xu et al., 2015).
 
     >>> rrelu(genesis.tensor([1.0, -2.0]), lower=0.25, upper=0.75)
     tensor([ 1., -1.])
@@ -133,7 +133,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     if lower > upper:
         raise ValueError(f"rrelu: slopes from {lower} to {upper}; want lower to be no greater than upper")
     slope: Tensor | float = (lower + upper) / 2
-    if training and stream(input.device) is not None:  # numbers are drawn where they count
+    if training and stream(input.device) is not None:  # PyTorch draws only for negative elements
         negative = input.detach() <= 0
         some = drawn("uniform", (int(negative.sum()),), float64, float(lower), float(upper))
         slope = zeros_like(input).masked_scatter_(negative, some.to(input.dtype))
@@ -154,10 +154,10 @@ def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: 
 
 @overridable
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """softmax((logits + noise) / tau) along `dim`, of Gumbel's noise: a sample of classes that has a gradient.
+    """softmax((logits + noise) / tau) along `dim`, with Gumbel noise: a differentiable sample of classes.
 
-    With `hard` it is a one at the greatest and zeros, with the gradient of the soft one (Jang, Gu and Poole, 2017; Maddison,
-    Mnih and Teh, 2017). `eps` is accepted and of no effect.
+    With `hard` it is one-hot, with the gradient of the soft sample (Jang, Gu and Poole, 2017; Maddison, Mnih and Teh, 2017).
+    `eps` has no effect.
 
     >>> gumbel_softmax(genesis.tensor([0.0, 1000.0]), hard=True)
     tensor([0., 1.])

@@ -1,4 +1,4 @@
-"""Normalization: by statistics of the batch or of an example, with running ones, and by those of features or groups."""
+"""Normalization layers: over the batch or an example, with running statistics, and over features or groups."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class _Affine(Module):
-    """A weight and a bias for what is normalized, where they are wanted."""
+    """An optional weight and bias after normalization."""
 
     weight: Parameter | None
     bias: Parameter | None
@@ -38,7 +38,7 @@ class _Affine(Module):
         self._hold_parameter("bias", Parameter(zeros(shape, device=device, dtype=dtype)) if bias else None)
 
     def reset_parameters(self) -> None:
-        """Begin the parameters anew: ones and zeros."""
+        """Reset the parameters to ones and zeros."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -49,9 +49,9 @@ class _Affine(Module):
 
 
 class _Norm(_Affine, Family):
-    """What all share: a weight and a bias for each channel, and statistics that are buffers."""
+    """The base of both: a weight and a bias per channel, and running statistics as buffers."""
 
-    _ranks: ClassVar[tuple[int, ...]]  # those an input may have
+    _ranks: ClassVar[tuple[int, ...]]  # the ranks that an input may have
     _printed = "*num_features", "eps", "momentum", "affine", "bias", "track_running_stats"
 
     running_mean: Tensor | None
@@ -77,14 +77,14 @@ class _Norm(_Affine, Family):
         self.register_buffer("num_batches_tracked", zeros((), device=device, dtype=int64) if tracked else None)
 
     def reset_running_stats(self) -> None:
-        """Begin the statistics anew."""
+        """Reset the running statistics."""
         if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
-        """Begin the parameters and the statistics anew."""
+        """Reset the parameters and the running statistics."""
         self.reset_running_stats()
         super().reset_parameters()
 
@@ -101,7 +101,7 @@ class BatchNorm(_Norm):
     (2, 3, {4})
     """
 
-    _version = 2  # before, there was no num_batches_tracked
+    _version = 2  # version 1 had no num_batches_tracked
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, local_metadata: Attributes, *others: Any
@@ -128,8 +128,8 @@ class BatchNorm(_Norm):
 class BatchNorm1d(BatchNorm, axes=1):
     """(x - mean) / sqrt(var + eps) for each channel of (n, c) or (n, c, l), then `weight` and `bias`.
 
-    While training, mean and variance are the batch's, and go into the running ones: `momentum` of the way, or with None
-    such that these are the averages of all batches. In eval mode the running ones are used, unless `track_running_stats`
+    While training, mean and variance are the batch's and update the running ones with weight `momentum`; with None, the
+    running ones are the averages over all batches. In eval mode the running ones are used, unless `track_running_stats`
     is False.
 
     >>> genesis.nn.BatchNorm1d(1)(genesis.tensor([[1.0], [3.0]])).detach()
@@ -190,7 +190,7 @@ class InstanceNorm3d(_InstanceNorm, axes=3):
     _ranks = (4, 5)
 
 
-# ---- without a state ----
+# ---- without running statistics ----
 
 
 def _shape(extents: int | Sequence[int]) -> tuple[int, ...]:
@@ -243,7 +243,7 @@ class RMSNorm(Module):
         self._hold_parameter("weight", weight)
 
     def reset_parameters(self) -> None:
-        """Begin the parameters anew: ones."""
+        """Reset the parameters to ones."""
         if self.weight is not None:
             init.ones_(self.weight)
 

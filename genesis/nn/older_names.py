@@ -1,4 +1,4 @@
-"""Layers that PyTorch keeps under older names, and batch norm over several processes, of which there is one."""
+"""Layers under PyTorch's older names, and batch norm over several processes, here for a single one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Container", "CrossMapLRN2d", "NLLLoss2d", "SyncBatchNorm"]
 
 
 class Container(Module):
-    """A module that holds modules under the names that they are given by.
+    """A module of modules under given names.
 
     >>> genesis.nn.Container(first=genesis.nn.ReLU())
     Container(
@@ -32,7 +32,7 @@ class Container(Module):
 
 
 class NLLLoss2d(NLLLoss):
-    """`NLLLoss`, by its name for images.
+    """`NLLLoss`, under its name for images.
 
     >>> genesis.nn.NLLLoss2d()(genesis.ones(1, 2, 1, 1), genesis.zeros(1, 1, 1, dtype=genesis.int64))
     tensor(-1.)
@@ -40,7 +40,7 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` of images (n, c, h, w), by its name in Torch.
+    """`LocalResponseNorm` for images (n, c, h, w), under its name in Torch.
 
     >>> genesis.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(genesis.ones(1, 2, 1, 1)).flatten().tolist()
     [0.5, 0.3333333432674408]
@@ -57,9 +57,9 @@ class CrossMapLRN2d(LocalResponseNorm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """Batch norm of any number of axes, of one process: `genesis.distributed.SyncBatchNorm` is that of several.
+    """Batch norm over any number of axes, in one process; `genesis.distributed.SyncBatchNorm` is for several.
 
-    Arguments as those of `BatchNorm2d`; `process_group` is of no effect.
+    Arguments as in `BatchNorm2d`; `process_group` has no effect.
 
     >>> genesis.nn.SyncBatchNorm(3)(genesis.ones(2, 3, 4)).shape
     (2, 3, 4)
@@ -77,7 +77,7 @@ class SyncBatchNorm(BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module, with one of this class, of the same parameters and statistics, for each batch norm in it.
+        """The module with each batch norm replaced by one of this class, with the same parameters and statistics.
 
         >>> genesis.nn.SyncBatchNorm.convert_sync_batchnorm(genesis.nn.Sequential(genesis.nn.BatchNorm1d(2)))[0].eps
         1e-05
@@ -92,6 +92,6 @@ class SyncBatchNorm(BatchNorm):
         return made
 
 
-SyncBatchNorm.__doc__ = SyncBatchNorm._template  # the example runs: it is not one of a family's
+SyncBatchNorm.__doc__ = SyncBatchNorm._template  # its example runs, unlike a family's template
 
 replayable_module(__name__, but=("convert_sync_batchnorm",))

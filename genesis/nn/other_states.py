@@ -1,4 +1,4 @@
-"""Pickled modules that are laid out otherwise: PyTorch's, whose members lie in tables, and those of older versions."""
+"""Pickled modules in other formats: PyTorch's, whose members are in dicts, and older versions'."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from genesis.runtime import rng
 
 
 def is_torch_state(state: Attributes) -> bool:
-    """Whether the attributes of a pickled module are laid out as PyTorch's are."""
+    """Whether a pickled module's attributes are in PyTorch's format."""
     return all([isinstance(state.get(table), dict) for table in TABLES]) and "_non_persistent_buffers_set" in state
 
 
 def take_torch_state(module: Any, state: Attributes) -> None:
-    """Give `module`, which has no attributes yet, those of PyTorch's; its hooks and private attributes are left out."""
+    """Give `module`, which has no attributes yet, those of PyTorch's module, except hooks and private ones."""
     settings = {name: value for name, value in state.items() if not name.startswith("_")}
     made = _as_built(type(module), settings) if type(module).__module__.startswith(("genesis.nn.", "torch.nn.")) else {}
     hidden = state["_non_persistent_buffers_set"]
@@ -27,7 +27,7 @@ def take_torch_state(module: Any, state: Attributes) -> None:
 
 
 def take_older_state(module: Any, state: Attributes, parameter: type, module_class: type) -> None:
-    """Give `module` the attributes of a pickle without tables: all of these classes are members, and the buffers are named."""
+    """Give `module` the attributes of a pickle without tables: all of these classes are members; buffers are listed by name."""
     attributes = {name: value for name, value in state.items() if name not in ("_persistence", "_reserved")}
     kinds = {"_parameters": parameter, "_modules": module_class}
     members = {table: {name: True for name, value in attributes.items() if isinstance(value, kind)}
@@ -36,7 +36,7 @@ def take_older_state(module: Any, state: Attributes, parameter: type, module_cla
 
 
 def _as_built(kind: type, settings: Attributes) -> Attributes:
-    """The attributes of a layer of ours that is built with these settings; none if it wants others."""
+    """The attributes of our layer built with these settings; empty if it needs others."""
     names = inspect.signature(kind).parameters
     before = rng.stored()
     try:
@@ -44,4 +44,4 @@ def _as_built(kind: type, settings: Attributes) -> Attributes:
     except TypeError:
         return {}
     finally:
-        rng.set_state(before)  # initial values are drawn, and dropped
+        rng.set_state(before)  # undo the draws of the dropped initial values

@@ -1,4 +1,4 @@
-"""Padding as modules: zeros, a number, or the signal's own elements, around its last axes."""
+"""Padding layers: zeros, a number, or the signal's own elements around its last axes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Pad(Family):
             raise ValueError(f"{type(self).__name__}: padding is {padding}; want an integer or {sides} of them")
 
     def forward(self, input: Tensor) -> Tensor:
-        """See `nn.functional.pad`. Raises ValueError for a signal of other axes, where elements are repeated."""
+        """See `nn.functional.pad`. Raises ValueError for another number of axes in modes that repeat elements."""
         if self._mode != "constant" and input.ndim not in (self._axes + 1, self._axes + 2):
             raise ValueError(
                 f"{type(self).__name__}: input has shape {input.shape}; want {self._axes + 1} or {self._axes + 2} axes")

@@ -1,7 +1,7 @@
-"""Data parallelism in one process: the batch is cut into shards, one a device, and each meets a replica of the module.
+"""Data parallelism in one process: the batch is split into one shard per device, each with a replica of the module.
 
-Shards, replicas and results go from device to device by `Tensor.to`, through which gradients flow. Those of the replicas'
-parameters meet where the parameters are, and a `Reduction` makes one of them.
+Shards, replicas and results move between devices by `Tensor.to`, which is differentiable. A `Reduction` combines the gradients
+of the replicas' parameters on the parameters' device.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __dir__ = __all__.copy
 
 
 class DataParallel(Module):
-    """`module`, computed on several devices at once: each takes a part of every input, and the outputs are joined.
+    """`module` on several devices at once: each computes a shard of every input, and the outputs are joined.
 
     Args:
-        module: its parameters and buffers are on the first of the devices, where gradients accumulate too. The replicas
-            are made anew for every call; the first one's buffers are the module's own, so that what it writes to them stays.
-        device_ids: devices, names or numbers; the module's own alone if left out.
-        output_device: where the joined output goes; the first device if left out.
-        dim: the axis along which tensors are cut and joined.
-        reducer: how the replicas' gradients are added; within this process if left out.
+        module: its parameters and buffers are on the first of the devices, where gradients accumulate too. Every call
+            makes new replicas; the first one's buffers are the module's own, so updates of them persist.
+        device_ids: devices, names or numbers; only the module's own by default.
+        output_device: the device of the joined output; by default the first one.
+        dim: the axis along which tensors are split and joined.
+        reducer: adds the replicas' gradients; by default within this process.
 
-    Tensors among the arguments, in lists, tuples and dicts too, are cut; 0-d ones and whatever else goes to every device
-    as it is. Where there are fewer rows than devices, the first ones compute. Outputs of one element without an axis
-    become a vector. Raises RuntimeError for a module that is elsewhere, ValueError for inputs of different lengths.
+    Tensors among the arguments, also in lists, tuples and dicts, are split; 0-d tensors and other values go to every device
+    unchanged. If there are fewer rows than devices, only the first devices compute. 0-d outputs become a vector. Raises
+    RuntimeError for a module on another device, ValueError for inputs of different lengths.
 
     >>> model = genesis.nn.DataParallel(genesis.nn.Linear(3, 2), ["cpu", "cpu:1"])
     >>> model(genesis.ones(5, 3)).shape, list(model.state_dict())
@@ -62,7 +62,7 @@ class DataParallel(Module):
         self.reducer = reducer
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """The outputs of the replicas for their shares of the arguments, joined along `dim`."""
+        """The replicas' outputs for their shards of the arguments, joined along `dim`."""
         for tensor in _tensors(self.module):
             if tensor.device is not self.device_ids[0]:
                 raise RuntimeError(
@@ -81,7 +81,7 @@ class DataParallel(Module):
 
 
 def _named(device: DeviceLike, like: Device) -> Device:
-    """A device by its name, or by its number among those of the kind of `like`."""
+    """A device by name, or by number among those of the kind of `like`."""
     return device_of(f"{like.type}:{device}" if isinstance(device, int) else device)
 
 
@@ -91,7 +91,7 @@ def _tensors(module: Module) -> Iterator[Tensor]:
 
 
 class _Replicate(Function):
-    """Each tensor `count` times, the first time all of them, then again; backward reduces what comes back of each."""
+    """All tensors repeated `count` times, in order; backward reduces the gradients of each tensor's copies."""
 
     @staticmethod
     def forward(ctx: Context, *tensors: Tensor, count: int, reducer: Reduction) -> tuple[Tensor, ...]:
@@ -111,10 +111,10 @@ class _Replicate(Function):
 
 
 def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None = None) -> list[Module]:
-    """A copy of the module for each device, whose gradients return to its parameters; the module for one where it is, unless
-    there is a `reducer` to reduce its gradients.
+    """A copy of the module per device, whose gradients flow to the module's parameters. For one device, its own, it is the
+    module itself, unless a `reducer` must reduce its gradients.
 
-    A copy's parameters are results, not Parameters, so it has none to list. Its buffers are the module's where that is.
+    A copy's parameters are results, not Parameters, so `parameters()` is empty. On the module's device it shares the buffers.
 
     >>> _, copy = replicate(genesis.nn.Linear(3, 2), ["cpu", "cpu:1"])
     >>> copy.weight.device, list(copy.parameters())
@@ -143,7 +143,7 @@ def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None 
 def gather(outputs: Sequence[Any], device: DeviceLike, dim: int = 0) -> Any:
     """The outputs of several devices as one on `device`: tensors joined along `dim`, 0-d ones into a vector.
 
-    Lists, tuples and dicts are gathered member by member, other values must be equal. Raises TypeError where they are not.
+    Lists, tuples and dicts are gathered member by member; other values must be equal. Raises TypeError if they are not.
 
     >>> gather([(genesis.ones(2), 3), (genesis.zeros(1, device="cpu:1"), 3)], "cpu")
     (tensor([1., 1., 0.]), 3)

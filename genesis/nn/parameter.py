@@ -1,4 +1,4 @@
-"""Parameter: a tensor that a module learns. Buffer: one that it keeps. Both may come without a shape, which they get later."""
+"""Parameter: a tensor that a module learns. Buffer: a tensor that it keeps as state. Both may get their shape later."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Parameter(Tensor):
     """A leaf that requires a gradient and that modules collect.
 
     Args:
-        data: what it holds, of any shape and in the same memory: writes to one are seen in the other. Of a floating dtype
-            unless `requires_grad` is False; without one, no elements.
+        data: a tensor of any shape, which shares its memory with the parameter. It must be floating unless `requires_grad`
+            is False. By default there are no elements.
         requires_grad: whether `backward` accumulates a gradient into it.
 
-    Raises TypeError for what is no tensor, and when a gradient is wanted of a dtype that has none.
+    Raises TypeError unless `data` is a tensor, and if a gradient is wanted for a dtype without gradients.
 
     >>> genesis.nn.Parameter(genesis.zeros(2))
     Parameter containing:
@@ -45,11 +45,11 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that becomes a module's buffer where it is assigned to an attribute; as `register_buffer` makes them.
+    """A tensor that becomes a module's buffer when assigned to an attribute, as by `register_buffer`.
 
     Args:
-        data: what it holds, in the same memory; without one, no elements.
-        persistent: whether the state dict has it.
+        data: a tensor, which shares its memory with the buffer. By default there are no elements.
+        persistent: whether it is in the state dict.
 
     >>> class Scale(genesis.nn.Module):
     ...     def __init__(self):

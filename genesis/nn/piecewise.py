@@ -106,7 +106,7 @@ class Hardtanh(Layer):
 
 
 def _renamed(end: str, value: float, former: float | None) -> float:
-    """A bound of Hardtanh, which may be given by the name that it had before, with a warning."""
+    """A bound of Hardtanh, which may be given under its former name, with a warning."""
     if former is None:
         return value
     warnings.warn(f"Hardtanh: keyword argument {end}_value is deprecated; it is {end}_val", FutureWarning, stacklevel=3)
@@ -126,7 +126,7 @@ class Hardshrink(Layer):
 
 
 class Softshrink(Layer):
-    """x brought nearer to 0 by `lambd`.
+    """x shrunk towards 0 by `lambd`.
 
     >>> genesis.nn.Softshrink()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.5000,  0.0000,  7.5000])
@@ -168,7 +168,7 @@ class PReLU(Module):
         self.weight = Parameter(full((num_parameters,), init, device=device, dtype=dtype))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
+        """`input` of any shape -> the same shape."""
         return functional.prelu(input, self.weight)
 
 

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _Windowed(Family, Layer):
-    """Of (n, c, ..) or (c, ..), over what comes after c; windows are a `kernel_size` apart where no `stride` is given."""
+    """Pooling of (n, c, ..) or (c, ..) over the axes after c; `stride` defaults to `kernel_size`."""
 
     kernel_size: PerAxis
     stride: PerAxis | None = None
@@ -34,7 +34,7 @@ class _Windowed(Family, Layer):
 class _MaxPool(_Windowed):
     """The greatest element of each window over the last {axes}; see `nn.functional.{function}`.
 
-    With `return_indices`, the elements' positions too.
+    With `return_indices`, also the elements' indices.
 
     >>> genesis.nn.{name}(2)(genesis.ones(1, 3, {8})).shape
     (1, 3, {4})
@@ -100,7 +100,7 @@ class LPPool3d(_LPPool, axes=3, function=functional.lp_pool3d): ...
 
 
 class _AdaptiveAvg(Family, Layer):
-    """The means of `output_size` parts of the last {axes}, as equal as can be; None keeps an extent.
+    """The means of `output_size` nearly equal parts of the last {axes}; None keeps an extent.
 
     >>> genesis.nn.{name}(2)(genesis.ones(1, 3, {7})).shape
     (1, 3, {2})
@@ -115,9 +115,9 @@ class AdaptiveAvgPool3d(_AdaptiveAvg, axes=3, function=functional.adaptive_avg_p
 
 
 class _AdaptiveMax(_AdaptiveAvg):
-    """The greatest elements of `output_size` parts of the last {axes}, as equal as can be; None keeps an extent.
+    """The greatest elements of `output_size` nearly equal parts of the last {axes}; None keeps an extent.
 
-    With `return_indices`, the elements' positions too.
+    With `return_indices`, also the elements' indices.
 
     >>> genesis.nn.{name}(2)(genesis.ones(1, 3, {7})).shape
     (1, 3, {2})
@@ -150,7 +150,7 @@ class MaxUnpool1d(Layer):
         self.stride = self.kernel_size if self.stride is None else self.stride
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """See `nn.functional.max_unpool1d` and its kin."""
+        """See `nn.functional.max_unpool1d` and the others."""
         return self.function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 

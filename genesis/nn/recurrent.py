@@ -1,4 +1,4 @@
-"""Recurrent networks as modules: RNN, LSTM, GRU, of several layers, in one or both directions."""
+"""Recurrent layers: RNN, LSTM, GRU, with several layers, in one or both directions."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-KINDS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"  # of a layer's parameters
+KINDS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"  # the kinds of a layer's parameters
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
 class RNNBase(Module, Asked):
-    """Layers of cells, each going through the sequence that the one before it shows: the base of `RNN`, `LSTM` and `GRU`.
+    """The base of `RNN`, `LSTM` and `GRU`: each layer reads the output sequence of the one before.
 
     Args:
         mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as those of `RNN`.
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as in `RNN`.
         proj_size: the features that an LSTM's h is projected to; 0 for none.
 
     >>> output, h = genesis.nn.RNNBase("GRU", 3, 4)(genesis.ones(5, 2, 3))
@@ -87,14 +87,14 @@ class RNNBase(Module, Asked):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew, as PyTorch does: uniform within 1 / sqrt(hidden_size)."""
+        """Reinitialize the parameters, as PyTorch does: uniform within 1 / sqrt(hidden_size)."""
         bound = 1 / sqrt(self.hidden_size)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
     @property
     def _states(self) -> int:
-        """The tensors of a cell's state: h; of an LSTM, h and c."""
+        """The number of tensors of a cell's state: h; for an LSTM, h and c."""
         return 2 if self.mode == "LSTM" else 1
 
     @property
@@ -109,13 +109,13 @@ class RNNBase(Module, Asked):
         return [[getattr(self, name) for name in own] for own in names]
 
     def flatten_parameters(self) -> None:
-        """Nothing: there is no memory to arrange. PyTorch's scripts call it."""
+        """Does nothing: there is no memory to arrange. PyTorch's scripts call it."""
 
     def forward(self, input: Tensor | PackedSequence, hx: Tensor | Sequence[Tensor] | None = None) -> tuple[Any, Any]:
         """(output, state) of `input` (l, n, in), (n, l, in) with `batch_first`, (l, in), or a PackedSequence.
 
-        `hx`, and the state after the last step, are h (layers * directions, n, out), without n for an input without; an
-        LSTM's (h, c). Zeros, if None. The output is (l, n, directions * out), arranged as the input is.
+        `hx`, and the state after the last step, are h (layers * directions, n, out), without n for an unbatched input;
+        for an LSTM, (h, c). `hx` defaults to zeros. The output is (l, n, directions * out), with the input's axis order.
         """
         packed = input if isinstance(input, PackedSequence) else None
         x, lengths = padded(input) if isinstance(input, PackedSequence) else (input, None)
@@ -144,7 +144,7 @@ class RNNBase(Module, Asked):
         return output, states[0] if self._states == 1 else tuple(states)
 
     def _first(self, x: Tensor, hx: Tensor | Sequence[Tensor] | None, batched: bool) -> list[Tensor]:
-        """The state before the first step: of every layer and direction, along a first axis."""
+        """The initial state of every layer and direction, along a first axis."""
         lead, sizes = (self.num_layers * self._directions, x.shape[1]), (self._shown, self.hidden_size)[: self._states]
         if hx is None:
             return [zeros(*lead, size, dtype=x.dtype, device=x.device) for size in sizes]
@@ -172,7 +172,7 @@ class RNNBase(Module, Asked):
         return x, [call(OPERATIONS["stack"], (list(each),)) for each in zip(*after, strict=True)]
 
     def _ends(self, layer: int) -> list[str]:
-        """What the names of a layer's parameters end in, for each direction."""
+        """The suffixes of a layer's parameter names, one per direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: self._directions]
 
     def extra_repr(self) -> str:
@@ -186,12 +186,12 @@ class RNN(RNNBase):
 
     Args:
         input_size, hidden_size: the features of the input and of h.
-        num_layers: how many, each going through what the one before it shows.
+        num_layers: the number of layers; each reads the output of the one before.
         nonlinearity: "tanh" or "relu".
-        bias: whether there are any.
+        bias: whether there are biases.
         batch_first: (n, l, in) instead of (l, n, in).
         dropout: the probability, between layers while training.
-        bidirectional: also from the last step to the first, with weights of its own.
+        bidirectional: also run from the last step to the first, with separate weights.
 
     Raises ValueError for another nonlinearity, sizes below 1, and a dropout outside [0, 1].
 
@@ -215,7 +215,7 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997), with a forget gate.
 
-    Arguments as those of `RNN`; with `proj_size`, h is projected to so many features. The state is (h, c).
+    Arguments as in `RNN`; with `proj_size`, h is projected to that many features. The state is (h, c).
 
     >>> lstm = genesis.nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)
     >>> output, (h, c) = lstm(genesis.ones(2, 5, 3))
@@ -233,7 +233,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units (Cho et al., 2014). Arguments as those of `RNN`.
+    """Gated recurrent units (Cho et al., 2014). Arguments as in `RNN`.
 
     >>> output, h = genesis.nn.GRU(3, 4)(genesis.ones(5, 2, 3))
     >>> output.shape, h.shape

@@ -1,4 +1,4 @@
-"""Attention of queries to keys, with the dropout that it draws."""
+"""Scaled dot-product attention with dropout."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def scaled_dot_product_attention(
         attn_mask: broadcasts to (.., l, s): bools, True where a query sees a key, or numbers that are added to the products.
             A query that sees no key gets zeros.
         dropout_p: the probability with which a weight is zeroed, training or not.
-        is_causal: query i sees the keys 0 to i; without `attn_mask`.
+        is_causal: query i sees the keys 0 to i; not together with `attn_mask`.
         scale: 1 / sqrt(e) if None.
-        enable_gqa: each head of key and value (the axis before l) serves several of query's.
+        enable_gqa: several heads of query (the axis before l) share one of key and value.
 
-    Raises ValueError for shapes that do not fit, a probability outside [0, 1], and a mask together with `is_causal`.
+    Raises ValueError for mismatched shapes, a probability outside [0, 1], and a mask together with `is_causal`.
 
     >>> q, k, v = genesis.zeros(2, 2), genesis.ones(2, 2), genesis.tensor([[1.0], [2.0]])
     >>> scaled_dot_product_attention(q, k, v, is_causal=True).tolist()

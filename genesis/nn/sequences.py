@@ -1,4 +1,4 @@
-"""Losses of sequences and of large vocabularies: labels without an alignment, and logits that are never there at once."""
+"""Losses for unaligned label sequences (CTC), and for large vocabularies without storing all logits."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def ctc_loss(
     """-log of the probability of `targets`, summed over all alignments with the inputs (Graves et al., 2006).
 
     Args:
-        log_probs: (time, n, classes), or (time, classes) of one sequence: logarithms of probabilities.
-        targets: (n, s) ints, padded with anything, or all of them one after the other; none of them `blank`.
-        input_lengths, target_lengths: (n,) ints, as a tensor or a sequence, of the parts that count.
-        blank: the class that stands between labels.
+        log_probs: (time, n, classes), or (time, classes) for one sequence: logarithms of probabilities.
+        targets: (n, s) ints with arbitrary padding, or all of them concatenated; without `blank`.
+        input_lengths, target_lengths: (n,) ints, as a tensor or a sequence: the valid lengths.
+        blank: the class between labels.
         reduction: "mean" (of losses over target lengths), "sum" or "none".
-        zero_infinity: a loss that is infinite, for a target that does not fit its input, counts as 0, and so does its gradient.
+        zero_infinity: infinite losses, of targets that are too long for their inputs, become 0, and so do their gradients.
 
-    The gradient is that of the function as it is written here; PyTorch's adds exp(log_probs), which changes nothing where
-    they come out of log_softmax. There is no second derivative. Raises ValueError for other shapes and, when it is computed,
-    for lengths that are not there, and IndexError for a class that is not.
+    The gradient is the exact one; PyTorch's adds exp(log_probs), which makes no difference after log_softmax. There is no
+    second derivative. Raises ValueError for other shapes and, when evaluated, for lengths out of range, and IndexError for a
+    class out of range.
 
     >>> log_probs = genesis.full((3, 1, 2), 0.5).log()
     >>> ctc_loss(log_probs, genesis.tensor([[1]]), [3], [1]).exp()  # 6 of 8 sequences of blanks and ones say "1"
@@ -50,11 +50,11 @@ def ctc_loss(
 
 @dataclass(frozen=True)
 class LinearCrossEntropyOptions:
-    """That `linear_cross_entropy` works on `batch_chunk_size` rows at a time: sqrt(rows * features), 256 at least, if None.
+    """`linear_cross_entropy` works on `batch_chunk_size` rows at a time; the default is sqrt(rows * features), at least 256.
 
-    In memory then are the logits of one piece, and a gradient of the weight for each: with that size, as much of both. The
-    other settings are PyTorch's, and accepted: sums are exact to the dtype here, and the graph is always retained. Raises
-    ValueError for a size less than 1.
+    Memory then holds the logits of one chunk, and a weight gradient per chunk; the default makes both equally large. The other
+    settings are PyTorch's and have no effect: sums are exact to the dtype, and the graph is always retained. Raises ValueError
+    for a size below 1.
 
     >>> genesis.nn.LinearCrossEntropyOptions(batch_chunk_size=512).batch_chunk_size
     512
@@ -81,12 +81,12 @@ def linear_cross_entropy(
 
     Args:
         input: (n, features), or (features,).
-        linear_weight: (classes, features), or (classes, .., features) for several targets a row.
-        target: class positions, int64 of shape (n, ..), or probabilities (n, classes, ..).
+        linear_weight: (classes, features), or (classes, .., features) for several targets per row.
+        target: class indices, int64 of shape (n, ..), or probabilities (n, classes, ..).
         linear_bias: (classes, ..), or None.
-        weight, reduction, ignore_index, label_smoothing: as those of `cross_entropy`.
-        options: if given, logits are made for some rows at a time, forward, and again backward, and never kept, whatever
-            else is computed beside them: memory for time, where n times the classes is much.
+        weight, reduction, ignore_index, label_smoothing: as in `cross_entropy`.
+        options: if given, logits are computed for a chunk of rows at a time, in forward and again in backward, and never
+            stored: less memory for more time, if n times the classes is large.
 
     Raises ValueError for other shapes.
 
@@ -124,7 +124,7 @@ def linear_cross_entropy(
 
 
 def _counted(losses: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> Any:
-    """What the mean of losses divides by: how many targets count, or what they weigh."""
+    """The divisor of a mean loss: the number of targets that count, or their weights' sum."""
     if target.dtype.is_floating_point:
         return losses.numel()
     kept = target != ignored

@@ -1,4 +1,4 @@
-"""Layers that rearrange: axes, channels, windows, and signals at another size."""
+"""Layers that rearrange axes, channels and windows, and resample signals."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = [
 
 
 class Identity(Module):
-    """What comes in goes out.
+    """Returns its input.
 
     >>> genesis.nn.Identity()(genesis.ones(2))
     tensor([1., 1.])
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__()  # whatever the layer that it stands for was given
+        super().__init__()  # accepts the arguments of any layer it replaces
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` itself."""
@@ -94,7 +94,7 @@ class PixelUnshuffle(Layer):
 
 
 class ChannelShuffle(Layer):
-    """The channels of all groups in turn; see `nn.functional.channel_shuffle`.
+    """Interleaves the channels of groups; see `nn.functional.channel_shuffle`.
 
     >>> genesis.nn.ChannelShuffle(2)(genesis.arange(4).reshape(1, 4, 1)).tolist()
     [[[0], [2], [1], [3]]]
@@ -119,7 +119,7 @@ class Unfold(Layer):
 
 
 class Fold(Layer):
-    """Columns laid over each other as images and added: what `Unfold` took apart; see `nn.functional.fold`.
+    """Sums columns back into images, the transpose of `Unfold`; see `nn.functional.fold`.
 
     >>> genesis.nn.Fold((4, 4), 2, stride=2)(genesis.ones(1, 12, 4)).shape
     (1, 3, 4, 4)
@@ -134,7 +134,7 @@ class Fold(Layer):
 
 
 class Upsample(Layer):
-    """Signals, images or volumes at another size. Arguments as those of `nn.functional.interpolate`.
+    """Resamples signals, images or volumes. Arguments as in `nn.functional.interpolate`.
 
     >>> genesis.nn.Upsample(scale_factor=2, mode="bilinear")(genesis.ones(1, 3, 4, 5)).shape
     (1, 3, 8, 10)
@@ -158,7 +158,7 @@ class Upsample(Layer):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` of images, each element taken from its nearest.
+    """`Upsample` of images by nearest neighbours.
 
     >>> genesis.nn.UpsamplingNearest2d(scale_factor=2)(genesis.tensor([[[[1.0, 2.0]]]])).tolist()
     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
@@ -169,7 +169,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of images, interpolated linearly, with the corners aligned.
+    """`Upsample` of images by bilinear interpolation with aligned corners.
 
     >>> genesis.nn.UpsamplingBilinear2d((1, 3))(genesis.tensor([[[[1.0, 2.0]]]]))
     tensor([[[[1.0000, 1.5000, 2.0000]]]])

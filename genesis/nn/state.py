@@ -1,7 +1,7 @@
-"""What a module saves and loads: its state dict, and the hooks around it.
+"""A module's state dict, saving and loading it, and the hooks around that.
 
-A state dict is made and loaded module by module, each by its own `_save_to_state_dict` and `_load_from_state_dict`, so that
-classes which write these for PyTorch do the same here. Values are written last, when nothing was found wrong.
+Each module saves and loads itself by `_save_to_state_dict` and `_load_from_state_dict`, so classes that override these for
+PyTorch work here too. Values are written last, once everything has been checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """The keys that `load_state_dict` missed, and those that it did not expect."""
+    """The missing and the unexpected keys of `load_state_dict`."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -43,7 +43,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class _Loading(OrderedDict[str, Any]):
-    """A state dict on its way into modules, and the writes that wait until all of it has been checked."""
+    """A state dict that is being loaded, and the writes deferred until all of it has been checked."""
 
     def __init__(self, values: Mapping[str, Any], writes: list[Callable[[], object]]) -> None:
         super().__init__(values)
@@ -51,12 +51,12 @@ class _Loading(OrderedDict[str, Any]):
 
 
 class StateHooks:
-    """The hooks of one module around its state dict, of each kind in the order in which they are called."""
+    """A module's state dict hooks; each kind in calling order."""
 
     def __init__(self) -> None:
         self.before_save: dict[int, AnyFunction] = {}
         self.after_save: dict[int, AnyFunction] = {}
-        self.replacing: set[int] = set()  # those of `after_save` whose result replaces the state dict
+        self.replacing: set[int] = set()  # ids of `after_save` hooks whose result replaces the state dict
         self.before_load: dict[int, AnyFunction] = {}
         self.after_load: dict[int, AnyFunction] = {}
 
@@ -64,10 +64,10 @@ class StateHooks:
 class Stateful:
     """The base of objects whose tensors are saved and loaded by name."""
 
-    _version: int = 1  # of what the class saves, which its `_load_from_state_dict` finds in the metadata
+    _version: int = 1  # of the saved format; `_load_from_state_dict` finds it in the metadata
     _state_hooks: StateHooks | None = None
-    _declared_buffers: ClassVar[Mapping[str, bool]] = {}  # attributes of all of a class's modules -> whether it is saved
-    _own_loading: ClassVar[bool] = True  # whether the library wrote the class's `_load_from_state_dict`
+    _declared_buffers: ClassVar[Mapping[str, bool]] = {}  # buffers of every module of the class -> whether they are saved
+    _own_loading: ClassVar[bool] = True  # whether `_load_from_state_dict` is the library's
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -83,9 +83,10 @@ class Stateful:
     def state_dict(
         self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """Path, behind `prefix`, -> parameter, persistent buffer or extra state; into `destination`, if one is given.
+        """`prefix` + path -> parameter, persistent buffer or extra state; added to `destination`, if given.
 
-        The tensors share the module's storage; with `keep_vars` they are its own. `args` are the same settings in this order.
+        The tensors share the module's storage; with `keep_vars` they are its own tensors. `args` are the same settings by
+        position.
 
         >>> list(genesis.nn.Sequential(genesis.nn.Linear(3, 2)).state_dict())
         ['0.weight', '0.bias']
@@ -115,7 +116,7 @@ class Stateful:
         return destination
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Put this module's own state, without that of the modules below, into `destination`."""
+        """Add this module's own state, without submodules', to `destination`."""
         for name, tensor in self._own_state():
             destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else detach(tensor)
         if type(self).get_extra_state is not Stateful.get_extra_state:
@@ -130,8 +131,8 @@ class Stateful:
                     yield name, value
 
     def get_extra_state(self) -> Any:
-        """What the state dict has of this module beside tensors. A class that has such state writes this and
-        `set_extra_state`; any object that can be pickled will do.
+        """The module's state besides tensors, any picklable object. A class with such state overrides this and
+        `set_extra_state`.
 
         >>> class Counter(genesis.nn.Module):
         ...     calls = 3
@@ -145,7 +146,7 @@ class Stateful:
         raise RuntimeError(f"{type(self).__name__} has no extra state; want get_extra_state and set_extra_state in the class")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what `get_extra_state` gave, from a state dict that is being loaded."""
+        """Restore the result of `get_extra_state` from a loaded state dict."""
         raise RuntimeError(f"{type(self).__name__} has no extra state; want get_extra_state and set_extra_state in the class")
 
     # ---- loading ----
@@ -153,9 +154,9 @@ class Stateful:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values (tensors or arrays) into the parameters and buffers of the same paths.
 
-        With `assign`, the tensors replace the parameters and buffers, which keep whether they require gradients.
-        Raises TypeError for what is no dictionary, and RuntimeError, having copied nothing, for a shape that differs and, if
-        `strict`, for a path that is missing or unexpected.
+        With `assign`, the tensors replace the parameters and buffers and take over their `requires_grad`.
+        Raises TypeError unless `state_dict` is a mapping, and RuntimeError, having copied nothing, for a different shape and,
+        if `strict`, for a missing or unexpected path.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -176,7 +177,7 @@ class Stateful:
         self, state_dict: dict[str, Any], prefix: str, local_metadata: Attributes, strict: bool, missing_keys: list[str],
         unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:
-        """Load this module's own state, without that of the modules below, and note what is wrong in the lists."""
+        """Load this module's own state, without submodules', and add errors to the lists."""
         hooks, given = self._state_hooks, (local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         for hook in [] if hooks is None else [*hooks.before_load.values()]:
             hook(self, state_dict, prefix, *given)
@@ -244,8 +245,8 @@ class Stateful:
         return self.register_load_state_dict_pre_hook(hook if with_module else lambda module, *args: hook(*args))
 
     def register_load_state_dict_post_hook(self, hook: AnyFunction) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` when the module and those below are loaded. It may change both lists, and
-        returns None.
+        """Call `hook(module, incompatible_keys)` once the module and its submodules are loaded. It may change both lists and
+        must return None.
         """
         return RemovableHandle(self._own_state_hooks().after_load, hook)
 
@@ -259,7 +260,7 @@ def _load(
     module: Stateful, state: _Loading, prefix: str, metadata: Mapping[str, Attributes], assign: bool, keys: IncompatibleKeys,
     faults: list[str],
 ) -> None:
-    """Have a module and those below it load a state dict that has nothing else."""
+    """Load a state dict into a module and its submodules."""
     local = {**metadata.get(prefix[:-1], {}), **({"assign_to_params_buffers": True} if assign else {})}
     module._load_from_state_dict(state, prefix, local, True, *keys, faults)
     for name, child in module._children():
@@ -267,13 +268,13 @@ def _load(
         part = _Loading({key: value for key, value in state.items() if key.startswith(below)}, state.writes)
         _load(child, part, below, metadata, assign, keys, faults)
     for hook in [] if module._state_hooks is None else [*module._state_hooks.after_load.values()]:
-        _write_all(state.writes)  # it sees what has been loaded
+        _write_all(state.writes)  # the hook sees the loaded values
         if hook(module, keys) is not None:
             raise RuntimeError("load_state_dict: a post hook changes the lists of keys in place; want it to return None")
 
 
 def _quoted(keys: Iterable[str]) -> str:
-    """The keys as errors of PyTorch's list them."""
+    """The keys as PyTorch's errors list them."""
     return ", ".join([f'"{key}"' for key in keys])
 
 

@@ -1,7 +1,6 @@
-"""Tables: rows at given positions, bags of them, and rows of zeros and ones.
+"""Embedding tables: rows by index, bags of rows, and one-hot rows.
 
-With `sparse`, the rows are a leaf that stands for the table: what arrives there is the table's gradient, with as many rows as
-were asked for.
+With `sparse`, the selected rows are a leaf that represents the table: its gradient is the table's sparse gradient.
 """
 
 from __future__ import annotations
@@ -32,12 +31,11 @@ def embedding(
 ) -> Tensor:
     """The rows of `weight` (entries, width) at the positions `input` (any shape).
 
-    The row `padding_idx` gets no gradient. Rows that are asked for and have a norm, of order `norm_type`, above `max_norm` are
-    scaled down to it first, in `weight` itself. With `scale_grad_by_freq`, a row's gradient is divided by how often it is
-    asked for. With `sparse`, the gradient of a `weight` that is a leaf is a sparse tensor with a row for each position, several
-    of which may be the same; `optim.SparseAdam`, `SGD` and `Adagrad` move those rows alone. Raises ValueError for a `weight`
-    of another rank, a padding_idx outside of it, and `scale_grad_by_freq` with `sparse`; when it is computed, IndexError for a
-    position out of range.
+    The row `padding_idx` gets no gradient. Selected rows whose norm, of order `norm_type`, exceeds `max_norm` are first scaled
+    down to it, in `weight` itself. With `scale_grad_by_freq`, a row's gradient is divided by its number of occurrences. With
+    `sparse`, the gradient of a leaf `weight` is a sparse tensor with one row per index, possibly repeated;
+    `optim.SparseAdam`, `SGD` and `Adagrad` update only those rows. Raises ValueError for a `weight` of another rank, a
+    padding_idx out of range, and `scale_grad_by_freq` with `sparse`; when evaluated, IndexError for an index out of range.
 
     >>> embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.],
@@ -61,14 +59,14 @@ def embedding(
 
 
 def _padding_index(name: str, padding_idx: int, entries: int) -> int:
-    """`padding_idx`, counted from the front."""
+    """`padding_idx` as a nonnegative index."""
     if not -entries <= padding_idx < entries:
         raise ValueError(f"{name}: padding_idx {padding_idx} is outside a table of {entries} entries")
     return padding_idx % entries
 
 
 def _scaled_down(input: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
-    """Rows of `weight` at the positions `input` whose norm is above `max_norm` are scaled down to it, in place."""
+    """Scale the rows of `weight` at `input` down to the norm `max_norm`, in place."""
     with recording(False) as again, again:
         sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
         asked = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1.0).unsqueeze(1) * (sizes > max_norm)
@@ -81,18 +79,18 @@ def embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:
-    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width).
+    """The sums, means or maxima of bags of rows of `weight` (entries, width): (bags, width).
 
     Args:
-        input: positions, a bag in each row (bags, n), or all in one axis.
-        offsets: where each bag begins in an `input` of one axis; the first is 0.
+        input: indices, one bag per row (bags, n), or all in one axis.
+        offsets: the start of each bag in a 1-d `input`; the first is 0.
         mode: "sum", "mean" or "max". An empty bag gives zeros.
         per_sample_weights: factors of the rows, of the shape of `input`, with "sum".
         include_last_offset: the last of the `offsets` is the end.
-        padding_idx: positions of this value count for nothing.
+        padding_idx: indices of this value are ignored.
 
     `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` as in `embedding`. Raises ValueError for other shapes and modes,
-    and for `scale_grad_by_freq` or `sparse` with "max"; when it is computed, IndexError for positions or offsets out of range.
+    and for `scale_grad_by_freq` or `sparse` with "max"; when evaluated, IndexError for indices or offsets out of range.
 
     >>> table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> embedding_bag(genesis.tensor([0, 1, 1]), table, genesis.tensor([0, 2]), mode="sum")
@@ -114,12 +112,12 @@ def embedding_bag(
 
 
 def _is_table(weight: Tensor) -> bool:
-    """Whether the gradient of `weight` can be a sparse one. That of a result goes on, and has to be dense for it."""
+    """Whether the gradient of `weight` can be sparse: only a leaf's; a result's flows on and must be dense."""
     return weight.requires_grad and weight.is_leaf and thread_state.grad_enabled and not thread_state.deferred
 
 
 def _rows(input: Tensor, weight: Tensor, padding: int | None) -> Tensor:
-    """The rows of `weight` at all positions, (n, width), as a leaf that stands for it; not for the row `padding`."""
+    """The rows of `weight` at all indices, (n, width), as a leaf that represents it, except for the row `padding`."""
     refuse("a gradient is to be sparse")
     positions = input.reshape(-1).to(int64)
     with recording(False) as again, again:
@@ -138,7 +136,7 @@ def _rows(input: Tensor, weight: Tensor, padding: int | None) -> Tensor:
 
 
 def _table_of_rows(input: Tensor, weight: Tensor, padding: int | None) -> tuple[Tensor, Tensor, int | None]:
-    """A table of the rows that are asked for, their positions in it, and that of a row of zeros, which `padding` gets."""
+    """(a table of the selected rows, their indices in it, the index of a zero row for `padding`)."""
     rows = _rows(input, weight, padding)
     positions = arange(len(rows), device=rows.device).reshape(input.shape)
     if padding is None:
@@ -147,15 +145,15 @@ def _table_of_rows(input: Tensor, weight: Tensor, padding: int | None) -> tuple[
     return positions, cat([rows, rows.new_zeros(1, rows.shape[1])]), len(rows)
 
 
-# ---- zeros and ones ----
+# ---- one-hot ----
 
 
 @overridable
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row of `num_classes` for each element of an integer `tensor` (..), int64 (.., num_classes): 1 there, 0 elsewhere.
 
-    With -1, so many classes as the greatest element asks for, which computes it. Raises TypeError for other dtypes,
-    ValueError for another negative `num_classes` or none to count, and, when it is computed, IndexError for an element
+    With -1, the number of classes is the greatest element plus one, which is read. Raises TypeError for other dtypes,
+    ValueError for another negative `num_classes` or an empty `tensor` with -1, and, when evaluated, IndexError for an element
     out of range.
 
     >>> one_hot(genesis.tensor([2, 0]))

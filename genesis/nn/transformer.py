@@ -23,18 +23,18 @@ __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Tran
 
 
 class TransformerEncoderLayer(Module):
-    """Attention of a sequence to itself, then a network of two layers for each position; each is added to its input.
+    """Self-attention, then a two-layer network per position; each is added to its input.
 
     Args:
         d_model: the features.
         nhead: the heads, whose number divides d_model.
         dim_feedforward: the width of the network.
-        dropout: the probability, in four places.
+        dropout: the probability, used four times.
         activation: "relu", "gelu", or a function.
         layer_norm_eps: of the norms.
         batch_first: (n, l, e) instead of (l, n, e).
-        norm_first: normalise what goes into each part, not what comes out of its sum.
-        bias: whether linear layers and norms have one.
+        norm_first: normalize the input of each part instead of the sum after it.
+        bias: whether linear layers and norms have biases.
 
     Raises ValueError for another activation.
 
@@ -43,7 +43,7 @@ class TransformerEncoderLayer(Module):
     (3, 5, 8)
     """
 
-    _attentions: ClassVar[tuple[str, ...]] = ("self_attn",)  # the parts before the network, each with a norm and a dropout
+    _attentions: ClassVar[tuple[str, ...]] = ("self_attn",)  # the attentions before the network, each with a norm and a dropout
     self_attn: MultiheadAttention
     norm1: LayerNorm
     norm2: LayerNorm
@@ -90,7 +90,7 @@ class TransformerEncoderLayer(Module):
 class TransformerEncoder(Module):
     """`num_layers` copies of `encoder_layer`, one after the other, then `norm` if given.
 
-    `enable_nested_tensor` and `mask_check` are accepted and of no effect.
+    `enable_nested_tensor` and `mask_check` have no effect.
 
     >>> from genesis import nn
     >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), num_layers=3)
@@ -120,7 +120,7 @@ class TransformerEncoder(Module):
 
 
 def _could_be_nested(layer: Module) -> bool:
-    """Whether PyTorch would compute with tensors of several lengths, which changes no result."""
+    """Whether PyTorch would use nested tensors, which changes no result."""
     attention = getattr(layer, "self_attn", None)
     return (
         isinstance(layer, TransformerEncoderLayer) and isinstance(attention, MultiheadAttention) and not layer.norm_first
@@ -130,9 +130,9 @@ def _could_be_nested(layer: Module) -> bool:
 
 
 class TransformerDecoderLayer(TransformerEncoderLayer):
-    """Attention of a sequence to itself, then to `memory`, then a network of two layers; each is added to what came in.
+    """Self-attention, then attention to `memory`, then a two-layer network; each is added to its input.
 
-    Arguments and errors are those of TransformerEncoderLayer.
+    Arguments and errors as in TransformerEncoderLayer.
 
     >>> layer = genesis.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
     >>> layer(genesis.ones(3, 5, 8), genesis.ones(3, 4, 8)).shape
@@ -190,13 +190,13 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder, and a decoder that attends to what the encoder made of `src`.
+    """An encoder, and a decoder that attends to the encoded `src`.
 
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: those of the
             layers; see TransformerEncoderLayer.
-        num_encoder_layers, num_decoder_layers: how many.
-        custom_encoder, custom_decoder: to be taken instead.
+        num_encoder_layers, num_decoder_layers: the number of layers.
+        custom_encoder, custom_decoder: replace the built ones.
 
     >>> model = genesis.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
     >>> model(genesis.ones(3, 4, 8), genesis.ones(3, 5, 8)).shape
@@ -234,7 +234,7 @@ class Transformer(Module):
     ) -> Tensor:
         """`src` and `tgt` of the shapes that MultiheadAttention takes, with their masks; the shape of `tgt`.
 
-        Raises ValueError where their features are not `d_model`.
+        Raises ValueError unless they have `d_model` features.
         """
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ValueError(f"Transformer: src {src.shape} and tgt {tgt.shape}; want {self.d_model} features in the last axis")
@@ -254,7 +254,7 @@ class Transformer(Module):
 
 
 def _activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """The function that a layer's argument stands for."""
+    """The activation function that a layer's argument names."""
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):

@@ -17,7 +17,7 @@ __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
 def _max_unpool(axes: int, extents: str) -> AnyFunction:
-    """The inverse of the max pooling of that many axes, of these `extents`."""
+    """The inverse of max pooling over `axes` axes, named `extents`."""
     name = f"max_unpool{axes}d"
 
     def max_unpool(

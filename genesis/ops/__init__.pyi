@@ -163,7 +163,7 @@ def airy_ai(input: Tensor) -> Tensor:
 def all(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
     """Whether all elements over `dim` are true."""
 def alpha_dropout(input: Tensor, p: Float = 0.5, training: Bool = False) -> Tensor:
-    """`input` with each element, with probability `p`, the least value of SELU; mean 0 and variance 1 stay what they are."""
+    """`input` with each element set to SELU's minimum with probability `p`; mean 0 and variance 1 are kept."""
 def amax(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
     """The greatest element over `dim` (all axes, if None); NaN wins."""
 def amin(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
@@ -1170,7 +1170,7 @@ def round_(input: Tensor, *, decimals: Int = 0) -> Tensor:
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one below the other; a vector is a row."""
 def rrelu(input: Tensor, lower: Float = 0.125, upper: Float = 0.3333333333333333, training: Bool = False) -> Tensor:
-    """x where positive, s * x elsewhere: s evenly drawn from [lower, upper), or the middle, if not training (Xu et al., .."""
+    """x where positive, s * x elsewhere: s uniform in [lower, upper), or the middle if not training (Xu et al., 2015)."""
 def rsqrt(input: Tensor) -> Tensor:
     """1 / sqrt(x)."""
 def rsqrt_(input: Tensor) -> Tensor:
