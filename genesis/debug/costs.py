@@ -1,4 +1,4 @@
-"""What programs cost: stages as the model estimates them, with what fusion decided against; measured times; and memory."""
+"""Program costs: the cost model's estimates per stage and fusions it rejected; measured times; memory."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class StageCost(NamedTuple):
         return f"{seconds * 1e6:10.1f} us {nbytes / 1e6:9.3f} MB {flops / 1e6:10.3f} MFlop  {self.text}"
 
     def spent(self, seconds: float | None = None) -> Spent:
-        """The stage with the seconds that it took, or else with the estimate."""
+        """The stage with its measured seconds, or with the estimate."""
         return Spent(self.text, self.lines, self.modules, self.estimate, self.estimate.seconds if seconds is None else seconds)
 
 
 class ProgramCost(NamedTuple):
-    """The stages of a program with their estimates; as text, the fusions it refused, what it keeps or computes again, and what
-    Python computes on the host between its parts (of which a GPU's are a graph each). A long one prints as a summary.
+    """The stages of a program with their estimates; as text, the fusions it rejected, the values it keeps or recomputes, and
+    the host operations between its parts (on a GPU each part is a graph). A long one prints as a summary.
     """
 
     stages: list[StageCost]
@@ -54,11 +54,11 @@ class ProgramCost(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The estimate of the whole."""
+        """The total estimate."""
         return sum(stage.estimate.seconds for stage in self.stages)
 
     def text(self, detail: bool | None = None) -> str:
-        """All stages and decisions, or a summary of them; by default whichever is fit for the length."""
+        """All stages and decisions, or a summary; by default a summary if there are many."""
         whole = "\n".join([*map(str, self.stages), *self.refusals, *self.choices, *self.splits]).splitlines()
         head = time_summary([[stage.spent() for stage in self.stages]], measured=False)
         return shortened([*head, *refusal_summary(self.refusals), *self.splits[:2]], whole, detail)
@@ -68,11 +68,10 @@ class ProgramCost(NamedTuple):
 
 
 def kernels(*tensors: Tensor) -> ProgramCost:
-    """What it would cost to compute `tensors`, and whatever else is pending: bytes, flops and estimated seconds of each
-    stage, the fusions that were refused and why, and which values are kept for later kernels. Nothing is computed.
+    """The cost of computing `tensors` and everything else pending: bytes, flops and estimated seconds of each
+    stage, the fusions that were rejected and why, and which values are kept for later kernels. Nothing is computed.
 
-    Of a GPU's program, `stages[k].sources` are the functions that it launches; its seconds are told by round numbers for GPUs
-    of its kind.
+    For a GPU, `stages[k].sources` are the functions that it launches; its estimates use round numbers for GPUs of its kind.
 
     >>> x = genesis.ones(100, 100)
     >>> x.sum().item()
@@ -86,7 +85,7 @@ def kernels(*tensors: Tensor) -> ProgramCost:
 
 
 def cost_of(plan: Plan, written: Provenance) -> ProgramCost:
-    """The stages and decisions of a plan, whose trace was `written` as that says."""
+    """The stages and decisions of a plan; `written` is the provenance of its trace."""
     lowered = plan.lowered
     nodes = lowered.nodes
     lines_of, modules, _ = written.of_origins(lowered.origins)
@@ -138,10 +137,10 @@ class StageTime(NamedTuple):
 
 
 class Timing:
-    """A context that notes what each stage takes whenever a program runs in it; what is pending is run first.
+    """A context that measures each stage of the programs that run in it; pending work runs first.
 
-    Prints as the stages of each program, in order; as a summary where these are many, `text(detail=True)` has all. On a GPU
-    launches run one by one, so no stage takes less than a launch;
+    Prints as the stages of each program, in order, or as a summary if there are many; `text(detail=True)` has all. On a GPU,
+    kernels are launched one by one, so no stage takes less than a launch;
     the first time of a program that ran before is that of its last timed run.
 
     >>> x = genesis.ones(64, 64)
@@ -170,7 +169,7 @@ class Timing:
         return [_stage_times(plan, runs) for plan, _, runs in self._runs.values()]
 
     def text(self, detail: bool | None = None) -> str:
-        """All stages, or where the time goes; by default whichever is fit for the length."""
+        """All stages, or where the time goes; by default a summary if there are many."""
         whole = "\n\n".join("\n".join(map(str, stages)) for stages in self.programs).splitlines()
         spent = [[stage.spent(median(seconds)) for stage, seconds in zip(cost.stages, zip(*runs, strict=True), strict=True)]
                  for _, cost, runs in self._runs.values()]
@@ -198,7 +197,7 @@ def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
 
 
 def _flops_of(part: Call) -> int:
-    """Two for each multiplication of a product, or of a kernel's sums of products."""
+    """Two per multiplication of a matrix product or of a kernel's sums of products."""
     if isinstance(part, Product):
         return part.flops
     if not isinstance(part, KernelCall):
@@ -218,8 +217,8 @@ def timing() -> Timing:
 class MemoryUse:
     """Bytes in buffers (`held`), the most there were (`peak`), and bytes kept for the next ones (`idle`).
 
-    As a context, `peak` is that of the block. What is pending is computed at its ends, so that it counts where it was
-    written; blocks may be nested.
+    As a context, `peak` is that of the block. Pending work runs at both ends, so that it counts where it was written. Blocks
+    may be nested.
     """
 
     __slots__ = ("_before", "_memory", "held", "idle", "peak")
@@ -247,10 +246,10 @@ class MemoryUse:
 
 
 def memory(reset: bool = False, device: DeviceLike = None) -> MemoryUse:
-    """The memory that tensors take now, and the most they took since the start; or, as a context, within a block.
+    """The memory that tensors use now, and the peak since the start or, as a context, within a block.
 
-    With `reset`, the peak begins anew afterwards. `device`, by default that of new tensors, is whose memory is meant; all
-    devices of the CPU share theirs. Blocks are counted whole, as they are lent: up to a quarter more than the elements need.
+    With `reset`, the peak restarts afterwards. `device` defaults to that of new tensors; all CPU devices share their memory.
+    Allocated blocks count in full: up to a quarter more than the elements need.
 
     >>> x = genesis.ones(1024, 1024)
     >>> with memory() as used:

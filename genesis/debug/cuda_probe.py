@@ -1,4 +1,4 @@
-"""Tries each part of CUDA in a process of its own, and prints a line before and a line after each.
+"""Tries each part of CUDA, run in a separate process, and prints a line before and after each.
 
 The doctor runs this file by its path, with the names of parts to skip. It imports nothing of genesis: a broken part may
 crash the process.
@@ -21,16 +21,16 @@ PACKAGES = {
 }
 LIBRARIES = {"nvvm": "libnvvm.so", "nvrtc": "libnvrtc.so", "nvJitLink": "libnvJitLink.so", "cublas": "libcublas.so"}
 NCCL = "libnccl.so.2"
-SAYS = "cuda probe: "  # what the lines begin with
+SAYS = "cuda probe: "  # prefix of its lines
 CAPABILITY = (75, 76)  # a GPU's attributes of these numbers in cuda.h: major, minor
 
 
 class Missing(Exception):
-    """The part is not here."""
+    """The part is not installed."""
 
 
 def parts() -> Iterator[tuple[str, Callable[[], object]]]:
-    """Each part's name, and what tries it: returns what was found, raises where that is nothing sound."""
+    """Each part's name and its test, which returns what it found or raises."""
     yield "driver", driver
     for package, module in PACKAGES.items():
         yield package, partial(imported, package, module)
@@ -78,7 +78,7 @@ def imported(package: str, module: str) -> str:
 
 
 def loaded(library: str, file: str) -> str:
-    """The version of a library's wheel, or else where it lies, if it can be loaded as those who use it load it."""
+    """The version of a library's wheel, or its path, if it can be loaded the way its users load it."""
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
 
@@ -112,12 +112,12 @@ def nccl() -> str:
 
 
 def tried(attempt: Callable[[], object]) -> tuple[str, object]:
-    """What came of an attempt: found and what, missing, or broken and why."""
+    """An attempt's outcome: ("found", what), ("missing", ..) or ("broken", why)."""
     try:
         return "found", attempt()
     except Missing:
         return "missing", None
-    except BaseException as error:  # a package may raise anything, SystemExit too: none is the doctor's end
+    except BaseException as error:  # a package may raise anything, even SystemExit; the doctor goes on
         return "broken", " ".join(f"{type(error).__name__}: {error}".split())
 
 

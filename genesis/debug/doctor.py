@@ -26,12 +26,12 @@ from genesis.runtime.system import available_processors
 from genesis.runtime.team import get_num_threads
 
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")
-FEATURES = ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "sve")  # that kernels are the faster for
-OPTIONAL = ("nvmath-python", "cublas", "nccl")  # CUDA computes without them: products by kernels of our own
-NUMBERED = ("cuda-bindings", "nvvm", "nvrtc", "nvJitLink", "cublas")  # as the CUDA that they are of
-OLDEST = [7, 5]  # the compute capability that CUDA 13 begins with
+FEATURES = ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "sve")  # that make kernels faster
+OPTIONAL = ("nvmath-python", "cublas", "nccl")  # CUDA works without them, with our own kernels for products
+NUMBERED = ("cuda-bindings", "nvvm", "nvrtc", "nvJitLink", "cublas")  # versioned like CUDA
+OLDEST = [7, 5]  # the lowest compute capability of CUDA 13
 PROBE = Path(__file__).with_name("cuda_probe.py")
-PATIENCE = 60.0  # seconds that the parts of CUDA may take to load
+PATIENCE = 60.0  # seconds allowed for loading the parts of CUDA
 
 
 class Finding(NamedTuple):
@@ -44,12 +44,12 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What the doctor found, by topic; as a string, all of it."""
+    """The doctor's findings, by topic; `str` has all."""
 
     topics: Mapping[str, list[Finding]]
 
     def __getitem__(self, about: str) -> str:
-        """What was found about one thing."""
+        """The finding on one topic."""
         return next(finding.value for findings in self.topics.values() for finding in findings if finding.about == about)
 
     @property
@@ -112,14 +112,14 @@ def _cache() -> Finding:
     size = 0
     with os.scandir(directory) as entries:
         for entry in entries:
-            with contextlib.suppress(FileNotFoundError):  # another process renames or removes its files meanwhile
+            with contextlib.suppress(FileNotFoundError):  # another process may rename or remove its files
                 size += entry.stat(follow_symlinks=False).st_size
     writable = "writable" if os.access(directory, os.W_OK) else "read-only: what is not there is compiled by each process"
     return Finding("kernel cache", f"{directory}: {size >> 20} of {SIZE_LIMIT >> 20} MiB, {writable}")
 
 
 def _cuda() -> Iterator[Finding]:
-    """The driver and the GPUs, and the parts that compile for them: these are missed only where there is a driver."""
+    """The driver, the GPUs, and the parts that compile for them, which are reported missing only if there is a driver."""
     found = _probed()
     state, driver = found.pop("driver", ("broken", "the search for it did not begin"))
     if state != "found":
@@ -152,9 +152,9 @@ def _cuda() -> Iterator[Finding]:
 
 
 def _probed() -> dict[str, tuple[str, Tree]]:
-    """What came of trying each part: found, missing or broken, and what or why.
+    """Each part's outcome: found, missing or broken, and what or why.
 
-    A part at which the process ends is broken, and a new process tries the others.
+    A part that ends the process is broken; a new process tries the others.
     """
     found: dict[str, tuple[str, Tree]] = {}
     while True:
@@ -163,7 +163,7 @@ def _probed() -> dict[str, tuple[str, Tree]]:
             output = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False).stdout
         except subprocess.TimeoutExpired as expired:
             output = (expired.stdout or b"").decode(errors="replace")
-        said = [line.partition(SAYS)[2] for line in output.splitlines() if line.startswith(SAYS)]  # parts may print as well
+        said = [line.partition(SAYS)[2] for line in output.splitlines() if line.startswith(SAYS)]  # parts may print other lines
         lines = [json.loads(text) for text in said]
         found |= {name: ("broken", "it ends the process that loads it, or never loads") for name, state, _ in lines[-1:]
                   if state == "began"}

@@ -1,4 +1,4 @@
-"""Explains a compiled function: its programs, inputs, guards, and why a call was recorded again."""
+"""Explains a compiled function: its programs, inputs, guards, and why a call was rerecorded."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class MeasuredProgram(NamedTuple):
 
 
 class Explanation:
-    """The outcome of `explain`. Prints as text: a long one as a summary, `text(detail=True)` has all.
+    """The result of `explain`. Prints as text, a long one as a summary; `text(detail=True)` has all.
 
     Attributes:
         programs: a MeasuredProgram for each, in order.
-        ungraphed: for each, why a GPU begins its launches one by one, if no graph could hold them; else empty.
-        splits: (file, line) where one program ends because the next could not go on in it.
-        slots: (what it is, its shape or value) of what each call reads anew.
-        guards: what else is compared at each call.
-        refusals: why a call runs as it is, each with the user's line; empty if it is replayed.
-        reads: values that are looked at, which have to be the same ones in a replay.
-        by_python: why no instructions replay the latest entry, where that has been found.
-        missed: what differed from the nearest entry when a call was last recorded anew; None if that was the first.
+        ungraphed: for each, why no CUDA graph can contain its launches; empty if one can.
+        splits: (file, line) where one program ends and another must begin.
+        slots: (description, shape or value) of the inputs that each call reads again.
+        guards: what else each call compares.
+        refusals: why a call is not replayed, each with the user's line; empty if it is.
+        reads: values that Python reads, which must be equal in a replay.
+        by_python: why the latest entry is replayed by Python and not natively, if so.
+        missed: what differed from the nearest entry when a call was last rerecorded; None if it was the first.
         entries, replays: how many recorded calls there are, and how often they were replayed.
     """
 
@@ -72,7 +72,7 @@ class Explanation:
         self.replays = sum(entry.replays for entry in compiled.entries)
 
     def text(self, detail: bool | None = None) -> str:
-        """All that is known, or a summary; by default whichever is fit for the length."""
+        """Everything, or a summary; by default a summary if it is long."""
         programs = f"{len(self.programs)} program{'s' * (len(self.programs) != 1)}"
         replayed = "runs as it is at each call" if self.refusals else "is replayed"
         lines = [f"{self.name}: {programs}; {replayed}"]
@@ -102,7 +102,7 @@ class Explanation:
 
 
 def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
-    """Call `fn` to see what `genesis.compile` makes of it.
+    """Call `fn` and explain how `genesis.compile` compiles it.
 
     Changes of tensors, optimizers, schedulers and random numbers are undone; other effects (prints, counts) are not. `fn`
     may be compiled or not. Times are the medians of a few calls.

@@ -14,8 +14,8 @@ from genesis.tracing.source_line import line_name
 
 
 class GradientRecord(NamedTuple):
-    """A step of backward: its number in the order, the node, the shapes of the gradients that came to it and that it passed
-    on (None for arguments without one), and the file and line of the operation.
+    """A step of backward: its number, the node, the shapes of incoming and outgoing gradients (None for arguments without one),
+    and the operation's file and line.
     """
 
     order: int
@@ -30,7 +30,7 @@ class GradientRecord(NamedTuple):
 
 
 class record_grad_function:
-    """Records this thread's backwards: as a context, as a decorator, or switched on by True and off by False.
+    """Records this thread's backward passes: as a context or a decorator, or switched on by True and off by False.
 
     It is a sequence of GradientRecords; `str` of it is a table.
 
@@ -71,12 +71,12 @@ class record_grad_function:
             return self._function(*args, **kwargs)
 
     def observe(self, event: GradientEvent) -> None:
-        """Take down a step of backward."""
+        """Record a step of backward."""
         self.records.append(GradientRecord(
             len(self.records), event.name, tuple(map(_shape, event.gradients)), tuple(map(_shape, event.passed)), event.line))
 
     def finish(self) -> None:
-        """A backward has come to its end."""
+        """A backward pass has ended."""
 
     def __len__(self) -> int:
         return len(self.records)

@@ -23,8 +23,8 @@ Line = tuple[str, int]  # file, line
 class Provenance(NamedTuple):
     """Position -> the user's line, the path of the module ("" outside of all) and the phase that recorded the value there.
 
-    What a backward adds is its phase; what is before the last one is "forward", what is after it "update". Without a backward
-    there are no phases.
+    Nodes that backward adds are "backward"; those before the last one are "forward", those after it "update". Without a
+    backward there are no phases.
     """
 
     lines: Mapping[int, Line]
@@ -33,11 +33,11 @@ class Provenance(NamedTuple):
 
     @classmethod
     def of_trace(cls, trace: Trace, indices: Iterable[int] | None = None) -> Provenance:
-        """That of some positions, or of all."""
+        """The provenance of some positions, or of all."""
         names = ScopeNames()
         chosen = range(len(trace.nodes)) if indices is None else [*indices]
         lines = {i: line for i in chosen if (line := trace.line_of(i)) is not None}
-        for i in reversed(chosen):  # what is entered for a call lies before it: it has the line of its first reader
+        for i in reversed(chosen):  # constants and views entered for a call precede it: they get the line of their first reader
             for j in trace.nodes[i].inputs:
                 if trace.nodes[j].op in ENTERED and i in lines and j in lines:
                     lines[j] = lines[i]
@@ -46,7 +46,7 @@ class Provenance(NamedTuple):
         return cls(lines, {i: names.path(trace.scope_of(i)) for i in chosen}, phases | dict.fromkeys(derived, "backward"))
 
     def of_origins(self, origins: Sequence[int]) -> Provenance:
-        """That of the nodes of a lowered graph, which come from these positions."""
+        """The provenance of a lowered graph's nodes, which originate from these positions."""
         def moved(found: Mapping[int, T]) -> dict[int, T]:
             return {i: found[origin] for i, origin in enumerate(origins) if origin in found}
 
@@ -77,7 +77,7 @@ class RecordedGraph:
 
     @classmethod
     def of_trace(cls, trace: Trace, outputs: Sequence[int] | None = None) -> RecordedGraph:
-        """What `outputs` (all that was recorded, if None) are computed from."""
+        """The part of the graph that `outputs` depend on; everything if None."""
         nodes = list(trace.nodes)
         every = range(len(nodes))
         indices = [*every] if outputs is None else [*compress(every, live_nodes(nodes, outputs))]
@@ -93,7 +93,7 @@ class RecordedGraph:
         return line_name(self.lines[index], short=True)
 
     def text(self, detail: bool | None = None) -> str:
-        """All nodes, or a summary of them; by default whichever is fit for the length.
+        """All nodes, or a summary; by default a summary if there are many.
 
         >>> x = genesis.ones(2)
         >>> for _ in range(50):
@@ -116,7 +116,7 @@ class RecordedGraph:
         >>> sorted(genesis.debug.graph(x).to_networkx().nodes(data="op"))[-1][1]
         'add'
         """
-        import networkx  # takes 0.2 s, which nothing else needs
+        import networkx  # imported here: it takes 0.2 s
 
         result = networkx.DiGraph()
         for i in self.indices:
@@ -144,9 +144,9 @@ class RecordedGraph:
 
 
 def graph(*tensors: Tensor) -> RecordedGraph:
-    """The pending graph that `tensors` will be computed from; without tensors, all that this thread has recorded.
+    """The pending graph of `tensors`; without tensors, all that this thread has recorded.
 
-    A tensor that has been computed already has nothing pending and adds nothing.
+    A tensor that has been computed already adds nothing.
 
     >>> x = genesis.full((2,), 3.0)
     >>> text = str(genesis.debug.graph(x * x))

@@ -1,4 +1,4 @@
-"""Run a script and look at the programs that it ran.
+"""Run a script and show the programs that it ran.
 
     python -m genesis graph SCRIPT [-o PAGE.html]
     python -m genesis graph SCRIPT --stage trace|lowered|kernels|program [--format text|dot] [-o FILE]
@@ -24,7 +24,7 @@ FORMATS = ("text", "dot")
 
 
 def graph_command(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m genesis graph` does with these arguments; the exit status.
+    """Runs `python -m genesis graph` with these arguments; returns the exit status.
 
     >>> graph_command(["no_such_script.py"])  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
 """A self-contained web page that explores the programs that ran: folded by module, unfolded to operations and kernels.
 
-Here is what the page is told; `explorer/` holds the page. It draws lowered graphs, so a value has the number that kernels,
-instructions and `genesis.debug.program` give it, and a stage the number of its line there.
+This file collects the page's data; `explorer/` has the page. It draws lowered graphs, so values have the numbers used by
+kernels, instructions and `genesis.debug.program`, and stages their line numbers there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXPLORER = Path(__file__).with_name("explorer")
 
 
 def page(programs: Sequence[Flushed], script: str) -> str:
-    """HTML that explores `programs`; it opens on the one that took most time.
+    """HTML that explores `programs`; it opens on the slowest.
 
     Nodes carry their module, user line, shape, dtype, time and kernel, and each launch its code.
 
@@ -41,7 +41,7 @@ def page(programs: Sequence[Flushed], script: str) -> str:
 
 
 def frame(programs: Sequence[Flushed], graph: RecordedGraph | None = None, program: LoweredProgram | None = None) -> str:
-    """The page in a frame, for a notebook: of programs that ran, or of one that did not, or of a graph alone."""
+    """The page in a frame, for notebooks: of programs that ran, of one that did not run, or of a graph."""
     if graph is None:
         text = page(programs, "")
     else:
@@ -85,7 +85,7 @@ def _program(
 
 
 def _scope(graph: RecordedGraph, index: int) -> tuple[str, ...]:
-    """Where a node stands: in its phase, there in its module, or outside of all on its line."""
+    """A node's scope: its phase, then its module, or its line outside of modules."""
     module = graph.modules.get(index)
     return (*filter(None, (graph.phases.get(index), *(module.split(".") if module else [graph.note(index)]))),)
 
@@ -120,7 +120,7 @@ def _launch(graph: RecordedGraph, launch: Launch, seconds: Sequence[float]) -> A
 
 
 def _is_literal(graph: RecordedGraph, index: int) -> bool:
-    """Numbers, spread over a shape or not, are written into their readers instead of being drawn."""
+    """Whether a node is a constant, expanded or not: it is written into its readers instead of drawn."""
     return index not in graph.outputs and graph.nodes[base_of(graph.nodes, index)].op in ("scalar", "constant")
 
 
@@ -146,7 +146,7 @@ def _literal(graph: RecordedGraph, index: int) -> str:
     return f"{node.attrs['value']:g}" if node.op == "constant" else "●"
 
 
-# What notebooks show.
+# Notebook representations.
 setattr(RecordedGraph, "_repr_html_", lambda self: frame((), self))  # noqa: B010 - the page is above what it draws
 setattr(LoweredProgram, "_repr_html_", lambda self: frame((), self.graph, self))  # noqa: B010
 setattr(Recording, "_repr_html_", lambda self: frame(self.programs))  # noqa: B010

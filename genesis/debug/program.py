@@ -1,4 +1,4 @@
-"""The lowered program: its kernels, its instruction list, the graph it was scheduled from; and a record of those that ran."""
+"""The lowered program: its kernels, instruction list and graph; and recordings of programs that ran."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from genesis.tracing.trace import Trace
 
 
 class KernelView(NamedTuple):
-    """A kernel of a program: its loops with the user's lines, and the values it touches in memory."""
+    """A kernel of a program: its loops with the user's lines, and the values it reads or writes in memory."""
 
     name: str
     source: str
@@ -35,7 +35,7 @@ class KernelView(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A kernel, product or host call: its stage's number, and the part of the stage's time that the cost model gives it."""
+    """A kernel, product or host call: its stage's number, and its share of the stage's time by the cost model."""
 
     stage: int
     call: KernelCall | Product | HostCall
@@ -43,26 +43,26 @@ class Launch(NamedTuple):
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """The values that it computes; those that a kernel reads in memory are not among them."""
+        """The values that it computes, without those that a kernel reads from memory."""
         if isinstance(self.call, KernelCall):
             return tuple(i for i in self.call.nodes if i in self.call.writes or i not in self.call.reads)
         return (self.call.node,)
 
     @property
     def kernel(self) -> str:
-        """The name of its kernel; of a product or a host call, empty."""
+        """The name of its kernel; empty for a product or a host call."""
         return self.call.kernel.name if isinstance(self.call, KernelCall) else ""
 
 
 class LoweredProgram:
-    """What a plan runs. Prints as its instruction list; a long one as a summary, `text(detail=True)` has all.
+    """A plan's program. Prints as its instruction list, a long one as a summary; `text(detail=True)` has all.
 
     Attributes:
         kernels: a KernelView per kernel, in the order they first run.
         instructions: a line of text per call of a stage.
         launches: a Launch for each kernel, product and host call, in order.
-        sources: the functions that a GPU launches, as text, each once; none on the CPU, whose kernels go to LLVM at once.
-        refused: why a GPU begins launches one by one, if no graph could hold them; else empty.
+        sources: the functions that a GPU launches, as text, each once; empty on the CPU, whose kernels go directly to LLVM.
+        refused: why no CUDA graph can contain the launches; empty if one can.
         arena_bytes: the memory of all temporaries.
         graph: the lowered nodes, a RecordedGraph.
         kernel_of: position in `graph` -> the kernel that computes it.
@@ -89,7 +89,7 @@ class LoweredProgram:
         self.refused = refused_by(plan)
 
     def text(self, detail: bool | None = None) -> str:
-        """All instructions, or a summary of them; by default whichever is fit for the length."""
+        """All instructions, or a summary; by default a summary if there are many."""
         whole = "\n".join([*self.instructions, f"arena: {self.arena_bytes} bytes"]).splitlines()
         kinds = Counter(text.split()[0] for text in self.instructions)
         names = {"product": "product", "kernel": "kernel", "loop": "loop", "host": "host call", "native": "native call"}
@@ -151,7 +151,7 @@ def sources_of(plan: Plan) -> dict[int, list[str]]:
 
 
 def refused_by(plan: Plan) -> str:
-    """Why no graph holds a plan's launches, if that is so."""
+    """Why no CUDA graph can contain a plan's launches; empty if one can."""
     return "; ".join(dict.fromkeys(s.program.refused for s in plan.segments if s.program and s.program.refused))
 
 
@@ -160,7 +160,7 @@ def _value(nodes: Sequence[Node], index: int) -> str:
 
 
 def program(*tensors: Tensor) -> LoweredProgram:
-    """The program that would compute `tensors`, and whatever else is pending, lowered and compiled but not run.
+    """The program that would compute `tensors` and everything else pending, lowered and compiled but not run.
 
     >>> x = genesis.tensor([1.0, 2.0])
     >>> lowered = genesis.debug.program(x * x + 1)
@@ -172,7 +172,7 @@ def program(*tensors: Tensor) -> LoweredProgram:
 
 
 def pending(tensors: Sequence[Tensor]) -> Trace:
-    """The trace that is to compute `tensors`; this thread's open one if they are computed already."""
+    """The trace that will compute `tensors`; this thread's open one if they are computed already."""
     traces = [a.trace for a in map(array_of, tensors) if a.memory is None and a.trace is not None]
     return traces[0] if traces else current_trace()
 
@@ -184,7 +184,7 @@ TIMED_RUNS = 100
 
 
 def seconds_of(plan: Plan) -> list[float]:
-    """What each stage took in the plan's latest run; a host call is not timed."""
+    """Each stage's seconds in the plan's latest run; host calls are not timed."""
     seconds = [0.0] * len(plan.lowered.schedule.stages)
     for segment in plan.segments:
         if segment.program is not None:
@@ -195,8 +195,8 @@ def seconds_of(plan: Plan) -> list[float]:
 
 @dataclass(slots=True)
 class Flushed:
-    """A program that ran: the graph as it was recorded, what it was lowered to, how many times it ran, and what each stage
-    took in the last of these runs."""
+    """A program that ran: the recorded graph, the lowered program, the number of runs, and each stage's time in the last
+    ones."""
 
     graph: RecordedGraph
     program: LoweredProgram
@@ -210,7 +210,7 @@ class Flushed:
 
 
 class Recording:
-    """A context that collects every flush inside it; what is pending before it is flushed first.
+    """A context that collects every flush inside it; earlier pending work is flushed first.
 
     Flushes that took one path through the trie count as one program.
 
@@ -234,7 +234,7 @@ class Recording:
         FLUSH_HOOKS.remove(self._on_flush)
 
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
-        if not isinstance(plan, Plan):  # nothing was asked for, or no program ran
+        if not isinstance(plan, Plan):  # nothing was computed
             return
         outputs = sorted({array.index for array in trace.run.handles})
         path = (trace.step, tuple(outputs))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def run_script(script: str, arguments: Sequence[str]) -> None:
-    """Run a file as `python script arguments` does, but what it prints goes to stderr, and so does an error that ends it."""
+    """Run a file as `python script arguments` does, with its output, and the error that ends it, on stderr."""
     before = sys.argv, sys.path[0]
     sys.argv, sys.path[0] = [script, *arguments], os.path.dirname(os.path.abspath(script))
     try:

@@ -1,4 +1,4 @@
-"""The first lines of what is printed of long programs: where the time goes, and what is furthest from the machine's peak."""
+"""Summaries of long programs: where the time goes, and what is furthest from the machine's peak."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from genesis.runtime.team import get_num_threads
 from genesis.tracing.source_line import line_name
 
 Line = tuple[str, int]  # file, line
-LONG = 40  # lines of detail from which on a summary is printed instead
+LONG = 40  # from this many lines of detail on, a summary is printed
 FURTHEST = 3
 _MOST = 6  # operations, lines or modules that a summary of a graph names
 _SAME_VALUE = ("variable", "detach", "with_value")
-_LAUNCH = 5e-6  # seconds: what takes less is mostly its launch
+_LAUNCH = 5e-6  # seconds: shorter stages are mostly launch overhead
 
 
 class Spent(NamedTuple):
-    """A stage: its first call as text, the user's lines, the modules, what the cost model says, and the seconds it took, or is
-    to take."""
+    """A stage: its first call as text, the user's lines, the modules, the cost model's estimate, and its measured or estimated
+    seconds."""
 
     text: str
     lines: Sequence[Line]
@@ -45,15 +45,15 @@ class Spent(NamedTuple):
 
 
 def shortened(head: Sequence[str], detail: Sequence[str], whole: bool | None) -> str:
-    """`detail` if it is short, or if the `whole` is wanted; else `head`, and how to see the detail."""
+    """`detail` if it is short or `whole` is wanted; otherwise `head` and how to see the detail."""
     if whole or (whole is None and len(detail) <= LONG):
         return "\n".join(detail)
     return "\n".join([*head, f"{len(detail)} lines of detail: text(detail=True)"])
 
 
 def time_summary(programs: Sequence[Sequence[Spent]], measured: bool = True) -> list[str]:
-    """How many programs, which kinds of stages take the time, and the stages that lose most against the cost model; or, if
-    nothing was `measured`, those that are to take longest."""
+    """The number of programs, the time by kind of stage, and the stages that exceed the cost model most; if nothing was
+    `measured`, those with the longest estimates."""
     stages = [stage for program in programs for stage in program]
     total = sum(stage.seconds for stage in stages) or 1e-30
     kinds: dict[str, float] = defaultdict(float)
@@ -73,7 +73,7 @@ def time_summary(programs: Sequence[Sequence[Spent]], measured: bool = True) -> 
 
 
 def why(stage: Spent) -> str:
-    """What bounds a stage, in numbers."""
+    """The bound of a stage, in numbers."""
     kind, (nbytes, flops, _), seconds = stage.text.split()[0], stage.estimate, max(stage.seconds, 1e-12)
     if kind == "host":
         return "Python computes it"
@@ -89,7 +89,7 @@ def why(stage: Spent) -> str:
 
 
 def refusal_summary(refusals: Sequence[str]) -> list[str]:
-    """How many fusions were refused, by reason."""
+    """The number of rejected fusions, by reason."""
     if not refusals:
         return []
     reasons: dict[str, int] = defaultdict(int)
@@ -103,9 +103,9 @@ def graph_summary(
     nodes: Sequence[Node], indices: Sequence[int], lines: Mapping[int, Line], modules: Mapping[int, str],
     phases: Mapping[int, str],
 ) -> list[str]:
-    """How many values, of which phases and operations; which lines and modules have most of them, and which are largest.
+    """The number of values by phase and operation, the lines and modules with most of them, and the largest values.
 
-    Inputs, constants and views are counted apart from what is computed.
+    Inputs, constants and views are counted separately from computed values.
     """
     kinds = {i: _kind(nodes[i]) for i in indices}
     read = [i for i in indices if kinds[i] == "input"]
@@ -129,14 +129,14 @@ def graph_summary(
 
 
 def _kind(node: Node) -> str:
-    """The kind of a primitive, of which inputs and what passes its operand on are told apart."""
+    """The kind of a primitive; inputs and no-ops are kinds of their own."""
     if node.op == "input" or node.op in _SAME_VALUE:
         return "input" if node.op == "input" else "view"
     return PRIMITIVES[node.op].kind
 
 
 def _most(found: Counter[str]) -> str:
-    """The names that occur most, each with its number, and how many more there are."""
+    """The most frequent names with their counts, and the number of the others."""
     named = ", ".join(f"{name} {count}" for name, count in found.most_common(_MOST))
     return f"{named}, and {len(found) - _MOST} more" if len(found) > _MOST else named
 

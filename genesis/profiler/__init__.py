@@ -1,4 +1,4 @@
-"""Profiles: what stages of programs take, line by line, module by module, and what Python does between them.
+"""Profiles: the time of program stages by line and module, and of Python between them.
 
 >>> x = genesis.ones(256, 256)
 >>> with genesis.profiler.profile() as p:

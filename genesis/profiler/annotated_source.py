@@ -10,11 +10,11 @@ from genesis.profiler.measured import Measured
 from genesis.profiler.tables import Text, summary
 from genesis.runtime.notebook import cell_name
 
-CONTEXT = 2  # lines without a time that are shown before and after one with
+CONTEXT = 2  # lines shown before and after a line with a time
 
 
 def annotate(measured: Measured, file: str | None = None, whole: bool = False) -> Text:
-    """Each file that has a share of the time, or the one named: milliseconds of forward and backward before its lines."""
+    """Each file with a share of the time, or only `file`: milliseconds of forward and backward before its lines."""
     times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0.0]))
     for program in measured.programs:
         for stage, seconds in zip(program.stages, program.seconds(), strict=True):

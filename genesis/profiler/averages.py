@@ -19,9 +19,9 @@ _SORTS: dict[str | None, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """An operation: how often it ran, and microseconds. No operation runs within another: own times are the times.
+    """An operation: its number of runs and microseconds. Operations do not nest, so own time equals time.
 
-    Or a `record_function`, with the time of the kernels that were recorded in it, of which none is its own.
+    Or a `record_function`, with the time of the kernels recorded in it and no own time.
     """
 
     key: str
@@ -33,7 +33,7 @@ class Average:
 
 
 class Averages(list[Average]):
-    """A list of `Average`: operations, longest time first, then what `record_function` names."""
+    """A list of `Average`: operations, longest time first, then `record_function` names."""
 
     def __init__(self, measured: Measured, by: str) -> None:
         self._measured, self._by = measured, by
@@ -55,7 +55,7 @@ class Averages(list[Average]):
         return Average("Total", count, total, total, total / max(count, 1), sum(row.flops for row in self))
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **others: object) -> Text:
-        """`profile.table`, sorted by one of PyTorch's names of columns. Raises ValueError for one that is not known."""
+        """`profile.table`, sorted by one of PyTorch's names of columns. Raises ValueError for an unknown one."""
         sort = _SORTS.get(sort_by, sort_by or "time")
         if sort not in SORTS:
             raise ValueError(f"table: sort_by={sort_by!r}; want one of {', '.join(name for name in _SORTS if name)}")

@@ -38,7 +38,7 @@ def _track(number: int) -> str:
 
 
 def _python(measured: Measured, origin: int) -> list[Event]:
-    """What threads of Python did, and the gaps of the profiled one, in which it traces."""
+    """The spans of Python's threads, and the gaps of the profiled thread, in which it traces."""
     threads = {measured.thread: PYTHON}
     events = [_event(f"step {number}", PYTHON, begin, end, origin) for number, (begin, end) in enumerate(measured.windows)]
     for span in measured.spans:
@@ -49,7 +49,7 @@ def _python(measured: Measured, origin: int) -> list[Event]:
     for begin, end in measured.windows:
         inside = [s for s in measured.spans if s.thread == measured.thread and begin <= s.start and s.end <= end]
         busy = [(s.start, s.end) for s in inside if s.kind in KINDS]
-        cuts = [(time, time) for s in inside if s.kind == "user" for time in (s.start, s.end)]  # a gap lies in a span or apart
+        cuts = [(time, time) for s in inside if s.kind == "user" for time in (s.start, s.end)]  # gaps are cut at the ends of users' spans
         reached = begin
         for start, stop in sorted([*busy, *cuts, (end, end)]):
             if start > reached:

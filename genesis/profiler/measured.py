@@ -1,4 +1,4 @@
-"""What was measured: the runs of each program, stage by stage, and where a thread's time went."""
+"""The measurements: each program's runs, stage by stage, and a thread's time by activity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from genesis.runtime.timeline import Launches, Span
 from genesis.tracing.trace import Trace
 
 Interval = tuple[int, int]  # nanoseconds
-KINDS = {  # of spans -> what their own time, without that of spans within, is called
+KINDS = {  # kind of span -> name of its own time, without nested spans
     "guards": "guards", "replay": "replaying", "record": "recording", "flush": "flushing", "plan": "planning",
     "compile": "compiling", "run": "launching", "host": "host calls",
 }
@@ -22,7 +22,7 @@ KERNELS, TRACING = "kernels", "tracing"
 
 
 class Run(NamedTuple):
-    """A run of a program: the stages that it ran, in order, each with its time, and when each worker took part."""
+    """A run of a program: its stages in order with their times, and each worker's intervals."""
 
     stages: list[tuple[int, Interval]]
     workers: list[list[Interval]]
@@ -38,16 +38,16 @@ class ProgramRuns:
 
     @cached_property
     def stages(self) -> list[StageInfo]:
-        """The program's stages: what they compute, for whom."""
+        """The program's stages, with the sites that they compute for."""
         return stages_of(self.plan, self.sites)
 
     @cached_property
     def sites(self) -> dict[int, Site]:
-        """Where the nodes of the plan's lowered graph come from."""
+        """The sites of the plan's lowered graph's nodes."""
         return sites_of(self.plan, self._trace)
 
     def seconds(self) -> list[float]:
-        """What each stage took in all runs together."""
+        """Each stage's total seconds over all runs."""
         total = [0.0] * len(self.plan.lowered.schedule.stages)
         for run in self.runs:
             for stage, (start, end) in run.stages:
@@ -56,12 +56,12 @@ class ProgramRuns:
 
 
 class Measured:
-    """What spans tell of some stretches of a thread's time.
+    """The spans within some windows of a thread's time.
 
     Attributes:
-        windows: the stretches.
-        thread: whose they are.
-        spans: all that were noted, of all threads.
+        windows: the windows.
+        thread: the thread.
+        spans: all recorded spans, of all threads.
         programs: those that ran, in the order of their first runs.
     """
 
@@ -72,12 +72,12 @@ class Measured:
 
     @property
     def wall(self) -> float:
-        """Seconds of all windows together."""
+        """The total seconds of the windows."""
         return 1e-9 * sum(end - start for start, end in self.windows)
 
     @cached_property
     def parts(self) -> dict[str, float]:
-        """Seconds by what the thread did: kernels, host calls, and what Python did before and between, largest first."""
+        """Seconds by activity of the thread: kernels, host calls, and Python before and between them, largest first."""
         own: dict[str, int] = defaultdict(int)
         for start, end in self.windows:
             inside = [span for span in self.spans if span.thread == self.thread and start <= span.start and span.end <= end]
@@ -92,7 +92,7 @@ class Measured:
 
 
 def _own_times(spans: Sequence[Span]) -> Iterator[tuple[Span, int, bool]]:
-    """Each span of one thread, its time without that of spans within, and whether it is in no other."""
+    """Each span of one thread, its time without nested spans, and whether it is outermost."""
     spans = sorted((span for span in spans if span.kind in KINDS), key=lambda span: (span.start, -span.end))
     inner = [0] * len(spans)
     open_: list[int] = []
@@ -109,7 +109,7 @@ def _own_times(spans: Sequence[Span]) -> Iterator[tuple[Span, int, bool]]:
 
 
 def _programs(spans: Sequence[Span]) -> list[ProgramRuns]:
-    """The programs whose runs are all there. A run that was interrupted, or of another device, is passed over."""
+    """The programs with complete runs. Interrupted runs, and those of another device, are skipped."""
     found: dict[int, ProgramRuns] = {}
     waiting: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
@@ -126,7 +126,7 @@ def _programs(spans: Sequence[Span]) -> list[ProgramRuns]:
 
 
 def _run(plan: Plan, spans: Sequence[Span]) -> Run | None:
-    """The run of a plan that these spans tell of, segment by segment; None where they do not fit it."""
+    """The run of a plan from its spans, segment by segment; None if they do not match."""
     if len(spans) != len(plan.segments):
         return None
     stages: list[tuple[int, Interval]] = []
@@ -153,7 +153,7 @@ def _run(plan: Plan, spans: Sequence[Span]) -> Run | None:
 
 
 def _times(clock: array[int]) -> list[int]:
-    """Seconds and nanoseconds in turn, as nanoseconds."""
+    """Alternating seconds and nanoseconds, as nanoseconds."""
     return [1_000_000_000 * seconds + rest for seconds, rest in zip(*[iter(clock)] * 2, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""What lies in memory while a program runs: its inputs, its results and its temporaries, stage by stage."""
+"""The memory of a program while it runs: inputs, results and temporaries, stage by stage."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Held(NamedTuple):
 
 
 class MemoryMap:
-    """The values of the program with the largest peak, and when they lie in memory. Prints as a drawing over time, and a list
-    of the largest at the peak.
+    """The values of the program with the largest peak, and their lifetimes. Prints as a drawing over time and a list of the
+    largest values at the peak.
 
     Attributes:
         values: a `Held` each.
-        bytes_at: of each stage, what lies in memory while it runs.
-        starts: of each stage, the seconds since the program's start.
+        bytes_at: per stage, the bytes in memory while it runs.
+        starts: per stage, the seconds since the program's start.
     """
 
     def __init__(self, measured: Measured) -> None:
@@ -53,11 +53,11 @@ class MemoryMap:
 
     @property
     def peak(self) -> int:
-        """The most bytes that lie in memory at once."""
+        """The most bytes in memory at once."""
         return max(self.bytes_at, default=0)
 
     def at_peak(self) -> list[Held]:
-        """What lies in memory then, largest first."""
+        """The values in memory at the peak, largest first."""
         if not self.bytes_at:
             return []
         stage = self.bytes_at.index(self.peak)
@@ -88,7 +88,7 @@ class MemoryMap:
 
 
 def _values(program: ProgramRuns) -> list[Held]:
-    """What a program reads, writes and keeps for a while. Outputs that lie over inputs take none of their own."""
+    """A program's inputs, outputs and temporaries. Outputs written over inputs take no memory of their own."""
     lowered = program.plan.lowered
     nodes, schedule = lowered.nodes, lowered.schedule
     touched: dict[int, list[int]] = {}
@@ -114,7 +114,7 @@ def _values(program: ProgramRuns) -> list[Held]:
 
 
 def _lines(program: ProgramRuns, stage: int) -> str:
-    """The line and module that have the most of a stage's time."""
+    """The line and module with the largest share of a stage's time."""
     shares = program.stages[stage].shares
     if not shares:
         return ""

@@ -1,4 +1,4 @@
-"""Profiles of what runs in a block, step by step if a schedule says so."""
+"""Profiles of a block, or of scheduled steps."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from genesis.tracing.scopes import named_scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_LOG_ENTRIES = 1 << 14  # of a worker, in one run of a program: launches that it takes part in
-_open: list[profile] = []  # one at a time: all hear of the same timeline
+_LOG_ENTRIES = 1 << 14  # log entries per worker and run of a program, one per launch it takes part in
+_open: list[profile] = []  # at most one: there is a single timeline
 
 
 class ProfilerActivity(enum.Enum):
-    """Where things run. Profiles tell of all that runs."""
+    """Kinds of devices. Profiles always cover all."""
 
     CPU, XPU, MTIA, CUDA, HPU, PrivateUse1 = range(6)
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does with a step."""
+    """How a profile treats a step."""
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
 
@@ -52,8 +52,8 @@ def supported_activities() -> set[ProfilerActivity]:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """A function from the number of a step to what a profile does with it: after `skip_first` steps, cycles of `wait` steps
-    without, `warmup` steps that are thrown away and `active` steps that are recorded; `repeat` cycles, without end if 0.
+    """Maps the number of a step to a `ProfilerAction`: after `skip_first` steps, cycles of `wait` unprofiled steps, `warmup`
+    discarded steps and `active` recorded steps; `repeat` cycles, without end if 0.
     With `skip_first_wait` the first cycle does not wait.
 
     Raises ValueError for numbers below 0, and for no active step.
@@ -97,9 +97,9 @@ def tensorboard_trace_handler(
 
 
 class profile:
-    """A context that measures what runs in it: stages of programs, and what Python does between them.
+    """A context that measures the stages of programs, and Python between them.
 
-    Programs run with no other code than without it; what is pending is computed at its ends. One may be open at a time.
+    Programs run the same code as without it. Pending work runs at both ends. Only one may be open at a time.
 
     Args:
         activities: any of `ProfilerActivity`; without effect, all that runs on the CPU is measured.
@@ -133,7 +133,7 @@ class profile:
         self._spans: list[Span] = []
         self._windows: list[Interval] = []
         self._began, self._thread = 0, threading.get_ident()
-        self._is_seen = False  # `on_trace_ready` has been given what is there
+        self._is_seen = False  # whether `on_trace_ready` has been called for the current steps
         self._measured: Measured | None = None
 
     def __enter__(self) -> Self:
@@ -153,7 +153,7 @@ class profile:
         self._switch()
 
     def stop(self) -> None:
-        """Compute what is pending, and end; `on_trace_ready` is called if steps were recorded that it has not seen."""
+        """Run pending work and stop; `on_trace_ready` is called if there are recorded steps that it has not seen."""
         if self not in _open:
             return
         try:
@@ -170,7 +170,7 @@ class profile:
             self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Say that a step has ended. What it has recorded is computed."""
+        """Mark the end of a step. Its pending work runs first."""
         before = self.current_action
         flush_all()
         self._end_step()
@@ -187,10 +187,10 @@ class profile:
         return ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
 
     def _switch(self) -> None:
-        """Listen, or do not, as the coming step wants."""
+        """Start or stop listening, as the next step requires."""
         self._measured = None
         listens = self.current_action is not ProfilerAction.NONE
-        if self._is_seen and self._is_recording():  # of a cycle before
+        if self._is_seen and self._is_recording():  # left from an earlier cycle
             self._spans, self._windows, self._is_seen = [], [], False
         team.log(_LOG_ENTRIES if listens else 0)
         timeline.spans = None
@@ -202,14 +202,14 @@ class profile:
         return self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
     def _end_step(self) -> None:
-        """Take what the step has noted."""
+        """Collect the step's spans."""
         ended, spans = now(), timeline.spans
         if self._is_recording() and self._began and spans is not None:
             self._spans += map(Span._make, spans)
             self._windows.append((self._began, ended))
         self._began, self._measured = 0, None
 
-    # ---- what was measured ----
+    # ---- results ----
 
     @property
     def measured(self) -> Measured:
@@ -223,14 +223,14 @@ class profile:
         return rows_of(self.measured, by)
 
     def table(self, by: str = "line", sort: str = "time", limit: int | None = 25) -> Text:
-        """The rows as text, with shares of the time of kernels, below where all the time went.
+        """The rows as text, with shares of the kernels' time, after a summary of all time.
 
         Args:
             by: "line", "module", "kernel" or "operation". What a kernel fuses shares its time, by the cost model.
             sort: "time", "calls", "bytes", "flops" or "name".
             limit: how many rows, None for all.
 
-        A backward's time is told with the line and module whose gradient it computes; the column says how much that is.
+        Backward's time counts for the line and module whose gradient it computes; a column shows this part.
         """
         return table(self.measured, by, sort, limit)
 
@@ -248,7 +248,7 @@ class profile:
     export_chrome_trace = chrome_trace
 
     def memory(self) -> MemoryMap:
-        """What lay in memory while the program with the largest peak ran, with the lines that made it."""
+        """The memory of the program with the largest peak, with the lines that allocated it."""
         return MemoryMap(self.measured)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Averages:
@@ -260,7 +260,7 @@ class profile:
 
 
 class record_function:
-    """A context, or a decorator, whose time is shown on the track of Python; its name is in the path of kernels recorded in it.
+    """A context or decorator whose time is shown on Python's track; its name is in the path of kernels recorded in it.
 
     >>> with genesis.profiler.profile() as p, genesis.profiler.record_function("double"):
     ...     y = (genesis.ones(3) * 2).tolist()
@@ -284,7 +284,7 @@ class record_function:
         self._scope.__exit__()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, each call of which is told."""
+        """`function` with each call recorded."""
         @functools.wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with record_function(self.name):

@@ -1,4 +1,4 @@
-"""What stages are made of: the user's lines, modules and operations that a stage's time belongs to, and how much to each."""
+"""Attribution of a stage's time to the user's lines, modules and operations."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Line = tuple[str, int]
 
 
 class Site(NamedTuple):
-    """Where a value was written: the user's line, the module's path, the operation that was called, and whether it is part of
-    a gradient. A gradient's line and module are those of the value whose gradient it is."""
+    """The origin of a value: the user's line, the module's path, the called operation, and whether it is part of a gradient.
+    A gradient has the line and module of its value."""
 
     line: Line | None
     module: str
@@ -29,7 +29,7 @@ class Site(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What of a stage belongs to a site: a fraction of its time and bytes, and floating-point operations."""
+    """A site's share of a stage: a fraction of its time and bytes, and floating-point operations."""
 
     site: Site
     fraction: float
@@ -38,7 +38,7 @@ class Share(NamedTuple):
 
 class StageInfo(NamedTuple):
     """A stage of a plan: its first call as text, its kernel, bytes to and from memory, operations, the model's seconds, and
-    whom it belongs to."""
+    the sites' shares."""
 
     text: str
     kernel: str
@@ -52,7 +52,7 @@ UNKNOWN = Site(None, "", "", False)
 
 
 def stages_of(plan: Plan, sites: Mapping[int, Site]) -> list[StageInfo]:
-    """The stages of a plan, whose nodes are from these sites."""
+    """The stages of a plan, given its nodes' sites."""
     lowered = plan.lowered
     found = []
     for stage in lowered.schedule.stages:
@@ -63,7 +63,7 @@ def stages_of(plan: Plan, sites: Mapping[int, Site]) -> list[StageInfo]:
 
 
 def sites_of(plan: Plan, trace: Trace) -> dict[int, Site]:
-    """Node of a plan's lowered graph -> its site, by the trace that the plan was made for."""
+    """Node of a plan's lowered graph -> its site, from the plan's trace."""
     names, known = ScopeNames(), {}
     for index, origin in enumerate(plan.lowered.origins):
         if not 0 <= origin < len(trace.nodes):
@@ -94,7 +94,7 @@ def _kernel_name(nodes: Sequence[Node], stage: Stage) -> str:
 
 
 def _shares(plan: Plan, stage: Stage, sites: Mapping[int, Site]) -> list[Share]:
-    """How a stage's time is split: over its parts by the cost model, over a kernel's nodes by their operations."""
+    """Splits a stage's time: over its parts by the cost model, over a kernel's nodes by their operations."""
     nodes, target = plan.lowered.nodes, plan.lowered.target
     weights: dict[Site, list[float]] = {}
     for call in stage:
@@ -112,7 +112,7 @@ def _shares(plan: Plan, stage: Stage, sites: Mapping[int, Site]) -> list[Share]:
 
 
 def _cost(nodes: Sequence[Node], index: int) -> float:
-    """Operations of a node of a kernel, and one for each element that it passes on."""
+    """The operations of a kernel's node, plus one per element that it outputs."""
     node = nodes[index]
     primitive = PRIMITIVES.get(node.op)
     if primitive is None or primitive.kind in ("view", "source"):

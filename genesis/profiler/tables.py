@@ -1,4 +1,4 @@
-"""Tables of what was measured: by line, module, kernel or operation, beside what the machine can do."""
+"""Tables of measurements by line, module, kernel or operation, with the machine's peaks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SORTS: dict[str, Callable[[Row], float | str]] = {
 
 
 class Text(str):
-    """A string that a session shows as it is printed."""
+    """A string that interactive sessions show as printed."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -30,18 +30,18 @@ class Text(str):
 
 @dataclass(slots=True)
 class Row:
-    """What belongs to one line, module, kernel or operation."""
+    """The totals of one line, module, kernel or operation."""
 
     name: str
     seconds: float = 0.0
-    gradient_seconds: float = 0.0  # of these, for gradients
+    gradient_seconds: float = 0.0  # the part for gradients
     calls: int = 0
     nbytes: float = 0.0
     flops: float = 0.0
 
 
 class Peaks(NamedTuple):
-    """What all threads together move from and to memory, and compute in matrix products, a second."""
+    """Memory bytes per second and matrix product flops per second, of all threads together."""
 
     memory: float
     products: float
@@ -49,7 +49,7 @@ class Peaks(NamedTuple):
 
 @functools.cache
 def peaks(threads: int) -> Peaks:
-    """This machine's, measured if `genesis.tune` has not done so."""
+    """This machine's peaks, measured now unless `genesis.tune` has."""
     found = speeds()
     if found is ROUND:
         found = measure()
@@ -57,9 +57,9 @@ def peaks(threads: int) -> Peaks:
 
 
 def rows_of(measured: Measured, by: str) -> list[Row]:
-    """A row for each line, module, kernel or operation that stages of programs were run for, longest time first.
+    """A row per line, module, kernel or operation of the stages that ran, longest time first.
 
-    The time and bytes of a stage are split over what it fuses: see `sites`. A call is a run of a stage.
+    A stage's time and bytes are split over the operations it fuses: see `sites`. A call is a run of a stage.
     """
     if by not in BY:
         raise ValueError(f"table: by={by!r}; want one of {', '.join(BY)}")
@@ -98,7 +98,7 @@ def _parts(stage: StageInfo, by: str) -> Iterable[tuple[object, str, float, floa
 
 
 def name_of(site: Site, by: str) -> str:
-    """What a site is called among lines, modules or operations."""
+    """A site's name as a line, module or operation."""
     if by == "line":
         return line_name(site.line, short=True) if site.line else "(no line)"
     if by == "module":
@@ -107,7 +107,7 @@ def name_of(site: Site, by: str) -> str:
 
 
 def table(measured: Measured, by: str = "line", sort: str = "time", limit: int | None = 25) -> Text:
-    """The rows as text, below a summary."""
+    """The rows as text, after a summary."""
     if sort not in SORTS:
         raise ValueError(f"table: sort={sort!r}; want one of {', '.join(SORTS)}")
     rows = sorted(rows_of(measured, by), key=SORTS[sort])
