@@ -49,7 +49,7 @@ def _python(measured: Measured, origin: int) -> list[Event]:
     for begin, end in measured.windows:
         inside = [s for s in measured.spans if s.thread == measured.thread and begin <= s.start and s.end <= end]
         busy = [(s.start, s.end) for s in inside if s.kind in KINDS]
-        cuts = [(time, time) for s in inside if s.kind == "user" for time in (s.start, s.end)]  # gaps are cut at the ends of users' spans
+        cuts = [(time, time) for s in inside if s.kind == "user" for time in (s.start, s.end)]  # cut gaps there
         reached = begin
         for start, stop in sorted([*busy, *cuts, (end, end)]):
             if start > reached:

@@ -35,8 +35,8 @@ def save(
 ) -> None:
     """Write `obj` (a tensor, a state dict, anything that pickles) to a path or an open binary file.
 
-    `torch.load` reads what is written. Tensors that share storage share it in the file, and after loading. Raises
-    ValueError for another pickle module or the format from before PyTorch 1.6.
+    `torch.load` reads what is written. Tensors that share storage share it in the file and after loading. Raises
+    ValueError for another pickle module or the format before PyTorch 1.6.
 
     >>> import genesis, io
     >>> file = io.BytesIO()
@@ -64,17 +64,17 @@ def load(
     f: File, map_location: MapLocation = None, pickle_module: ModuleType | None = None, *, weights_only: bool | None = True,
     mmap: bool | None = None, **pickle_load_args: Any,
 ) -> Read:
-    """Read what `save` wrote, or `torch.save`; PyTorch need not be there.
+    """Read a file written by `save` or `torch.save`, without PyTorch.
 
     Args:
         f: a path, or a binary file that can seek.
         map_location: where tensors go: a device, a dict from locations in the file to devices, or a function of a storage
-            and a location that returns the storage on its device, or None. Without it they go where they were.
-        weights_only: build nothing but tensors, dtypes, numbers, strings and their containers. Anything else raises
-            pickle.UnpicklingError. Without it, a pickle may run any code: do so only with files of your own.
-        mmap: let tensors be the file's pages, read when they are looked at; writes do not reach the file. Wants a path.
+            and a location that returns the storage on its device, or None. By default they return to their devices.
+        weights_only: build only tensors, dtypes, numbers, strings and their containers. Anything else raises
+            pickle.UnpicklingError. Without it, a pickle may run any code: only use that with trusted files.
+        mmap: map the file's pages into tensors, read on demand; writes do not reach the file. Requires a path.
 
-    Raises pickle.UnpicklingError for a damaged file, RuntimeError for tensors on a device that is not here.
+    Raises pickle.UnpicklingError for a damaged file, RuntimeError for tensors on a missing device.
     """
     careful = weights_only is not False
     if pickle_module not in (None, pickle) or set(pickle_load_args) - {"encoding"}:
@@ -105,18 +105,18 @@ def _load(file: BinaryIO, map_location: MapLocation, careful: bool, mapping: boo
 def _read(
     file: BinaryIO, map_location: MapLocation, unpickler: type[CarefulUnpickler] | type[TrustingUnpickler], mapping: bool
 ) -> Read:
-    """The contents of a file, whatever its format is."""
+    """The contents of a file in any of the formats."""
     if _is_zip(file):
         archive = Archive(file, mapping)
         builder = Builder(archive, map_location, archive.swapped)
         return unpickler(archive.pickled(), builder).load()
     if _begins(file, MAGIC):
         return load_legacy(file, map_location, unpickler)
-    return unpickler(file, Builder(None, map_location), 0).load()  # what `save` wrote before: one pickle
+    return unpickler(file, Builder(None, map_location), 0).load()  # earlier versions of `save` wrote one pickle
 
 
 def names_in(file: BinaryIO) -> set[tuple[str, str]]:
-    """The names, (module, name), that the pickle of a file in the zip format asks for."""
+    """The names, (module, name), in the pickle of a file in the zip format."""
     found, strings = set[tuple[str, str]](), list[str]()
     for opcode, argument, _ in pickletools.genops(Archive(file).pickled()):
         if opcode.name == "GLOBAL":
@@ -130,7 +130,7 @@ def names_in(file: BinaryIO) -> set[tuple[str, str]]:
 
 
 def unknown_names(file: BinaryIO) -> list[str]:
-    """Those of them that `load` with weights_only refuses, sorted."""
+    """The names in a file that `load` with weights_only rejects, sorted."""
     reader = CarefulUnpickler(io.BytesIO(), Builder(None, None))
     refused = []
     for module, name in names_in(file):
@@ -152,7 +152,7 @@ def _is_zip(file: BinaryIO) -> bool:
     return _begins(file, b"PK\x03\x04")
 
 
-# ---- what careful loading may build besides ----
+# ---- further classes for weights_only ----
 def add_safe_globals(safe_globals: Sequence[AnyFunction | tuple[AnyFunction, str]]) -> None:
     """Let `load` with weights_only build objects of these classes, or call these functions; (class, full name) renames one.
 
@@ -168,12 +168,12 @@ def add_safe_globals(safe_globals: Sequence[AnyFunction | tuple[AnyFunction, str
 
 
 def get_safe_globals() -> list[AnyFunction | tuple[AnyFunction, str]]:
-    """The classes and functions that `add_safe_globals` was given."""
+    """The classes and functions given to `add_safe_globals`."""
     return [*allowed_by_users.values()]
 
 
 def clear_safe_globals() -> None:
-    """Forget what `add_safe_globals` was given."""
+    """Undo all `add_safe_globals`."""
     allowed_by_users.clear()
 
 

@@ -1,4 +1,4 @@
-"""PyTorch's zip files: a pickle, and beside it the bytes of each storage, uncompressed and aligned to 64 bytes."""
+"""PyTorch's zip files: a pickle, and the bytes of each storage, uncompressed and aligned to 64 bytes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ALIGNMENT = 64
 _HEADER = 30  # bytes of a record's header before its name
 _ZIP64 = 20  # bytes of its extra field where sizes take 64 bits
 _PADDING = 0x4246  # the extra field that PyTorch pads with
-_CHUNK = 1 << 26  # CRCs are taken of so many bytes at once
+_CHUNK = 1 << 26  # bytes per CRC update
 
 
 class Archive:
-    """The records of a zip file; with `mapping` the storages are its pages, copied when they are written to."""
+    """The records of a zip file; with `mapping` storages are its pages, copied on write."""
 
     def __init__(self, file: BinaryIO, mapping: bool = False) -> None:
         self._file = file
@@ -42,7 +42,7 @@ class Archive:
 
     @property
     def swapped(self) -> bool:
-        """Whether numbers are in the other byte order than this machine's."""
+        """Whether numbers have the byte order opposite to this machine's."""
         if self._folder + "byteorder" not in self._zip.NameToInfo:
             return False
         order = self._zip.read(self._folder + "byteorder").decode("ascii", "replace")
@@ -72,7 +72,7 @@ class Archive:
             raise damaged(f"the checksum of storage {key!r} does not fit its bytes")
 
     def mapped(self, key: str, nbytes: int) -> np.ndarray | None:
-        """The bytes of a storage where they lie; None unless the file is mapped, and they are aligned in it."""
+        """The mapped bytes of a storage; None unless the file is mapped and they are aligned."""
         if self._pages is None or not nbytes:
             return None
         info = self._record(key, nbytes)
@@ -82,7 +82,7 @@ class Archive:
         return self._pages[start : start + nbytes]
 
     def check(self, key: str, nbytes: int) -> None:
-        """Raise UnpicklingError unless a storage has so many bytes."""
+        """Raise UnpicklingError unless a storage has `nbytes` bytes."""
         self._record(key, nbytes)
 
     def _record(self, key: str, nbytes: int) -> zipfile.ZipInfo:
@@ -104,7 +104,7 @@ class Archive:
 
 
 def write_archive(file: BinaryIO, folder: str, pickled: bytes, storages: Iterable[tuple[str, np.ndarray]]) -> None:
-    """Write a zip file that `torch.load` and `Archive` read. Its bytes depend on the contents alone."""
+    """Write a zip file that `torch.load` and `Archive` read. Its bytes depend only on the contents."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, content in (
             ("data.pkl", pickled), (".format_version", b"1"), (".storage_alignment", str(_ALIGNMENT).encode()),

@@ -1,4 +1,4 @@
-"""PyTorch's files from before 1.6: pickles one after the other, then the bytes of each storage."""
+"""PyTorch's files before 1.6: consecutive pickles, then the bytes of each storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROTOCOL = 1001
 
 
 def load_legacy(file: BinaryIO, map_location: MapLocation, unpickler: type[CarefulUnpickler] | type[TrustingUnpickler]) -> Read:
-    """What a file holds that begins with MAGIC."""
+    """The contents of a file that begins with MAGIC."""
     start = file.tell()
     size = file.seek(0, os.SEEK_END)
     file.seek(start + len(MAGIC))

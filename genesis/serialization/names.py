@@ -1,4 +1,4 @@
-"""What names in files stand for: PyTorch's, and those of this library's earlier files, which were plain pickles."""
+"""The meaning of names in files: PyTorch's, and those of this library's earlier files, which were plain pickles."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
-Read = Any  # what a file holds
-Name = tuple[str, str]  # a module's, and one in it
+Read = Any  # an object read from a file
+Name = tuple[str, str]  # (module, name in it)
 
 STORAGES = {  # PyTorch's classes of storages
     "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
     "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8",
     "BoolStorage": "bool", "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
 }
-_MOVED = {  # modules as files of earlier versions name them
+_MOVED = {  # module names in earlier versions' files
     "genesis.devices": "genesis.runtime.devices", "genesis.methods.conversion": "genesis.functions.methods.conversion",
     "genesis.tensor": "genesis.tensor.handle", "genesis.variable": "genesis.functions.variable",
 }
 _BUILTINS = {"__builtin__": "builtins", "numpy.core.multiarray": "numpy._core.multiarray"}  # Python 2's, and NumPy 1's
-allowed_by_users: dict[Name, AnyFunction] = {}  # `add_safe_globals`
+allowed_by_users: dict[Name, AnyFunction] = {}  # by `add_safe_globals`
 
 
 class Kind:
-    """A class of tensors, as files name it: nothing can be called on it or written to it."""
+    """A tensor class named by a file: it cannot be called or written to."""
 
     __slots__ = ("type",)
 
@@ -48,7 +48,7 @@ class Kind:
 
 
 def today(module: str, name: str) -> Name:
-    """Where what a file names is today."""
+    """The current module and name of an object named by a file."""
     return _MOVED.get(module, _BUILTINS.get(module, module)), name
 
 
@@ -57,7 +57,7 @@ def damaged(what: str) -> pickle.UnpicklingError:
 
 
 def own_attributes(kind: type[Tensor], own: object) -> dict[str, Read]:
-    """The attributes that a file gives a tensor, if they are no one's but the user's."""
+    """The attributes that a file gives a tensor, if all are the user's own."""
     if not (
         isinstance(own, dict) and all(type(name) is str and name.isidentifier() and name[0] != "_" for name in own)
         and not any(hasattr(kind, name) for name in own)
@@ -67,7 +67,7 @@ def own_attributes(kind: type[Tensor], own: object) -> dict[str, Read]:
 
 
 class Builder:
-    """Makes a file's storages, tensors and parameters. All that it is given is checked, for it comes from the file."""
+    """Makes a file's storages, tensors and parameters. All arguments are checked: they come from the file."""
 
     def __init__(self, source: Source | None, map_location: MapLocation, swapped: bool = False) -> None:
         self._source = source
@@ -76,7 +76,7 @@ class Builder:
         self.storages: dict[str, Storage] = {}
 
     def storage(self, reference: Read, limit: int | None = None) -> Storage:
-        """The storage that a file refers to, read now; without a source, memory of at most `limit` bytes for it."""
+        """The storage that a file refers to, read now; without a source, memory of at most `limit` bytes."""
         if type(reference) is not tuple or len(reference) not in (5, 6) or reference[0] != "storage":
             raise damaged(f"a reference {reference!r:.60} to no storage")
         _, kind, key, location, elements, *view = reference
@@ -114,7 +114,7 @@ class Builder:
         self, storage: Read, offset: Read, size: Read, stride: Read, requires_grad: Read, hooks: Read, dtype: Read,
         metadata: Read = None,
     ) -> Tensor:
-        """`_rebuild_tensor_v3`: the storage holds bytes, the tensor says of which dtype."""
+        """`_rebuild_tensor_v3`: the storage has bytes, the tensor the dtype."""
         if not isinstance(storage, Storage) or not isinstance(dtype, DType):
             raise damaged("a tensor of no storage, or no dtype")
         return self._view(storage, dtype, offset, size, stride, requires_grad)
@@ -133,14 +133,14 @@ class Builder:
         if type(data) is not Tensor or type(requires_grad) is not bool or (requires_grad and data.dtype.category < 2):
             raise damaged("a parameter of no tensor")
         own = own_attributes(Parameter, state or {})
-        data.__class__ = Parameter  # in place: the storage's other tensors are views of this one
+        data.__class__ = Parameter  # in place, because the storage's other tensors are views of this one
         if requires_grad:
             _make_leaf(data)
         data.__dict__.update(own)
         return data
 
     def of_class(self, function: Read, kind: Read, arguments: Read, state: Read) -> Tensor:
-        """`_rebuild_from_type_v2`: a tensor with attributes, or of a class of its own."""
+        """`_rebuild_from_type_v2`: a tensor with attributes or of a subclass."""
         result = function(*arguments)
         wanted = kind.type if isinstance(kind, Kind) else kind
         if not isinstance(result, Tensor) or not (isinstance(wanted, type) and issubclass(wanted, Tensor)):
@@ -151,7 +151,7 @@ class Builder:
         return result
 
     def sparse_tensor(self, layout: Read, data: Read) -> Tensor:
-        """`_rebuild_sparse_tensor`: the positions of a file are looked at."""
+        """`_rebuild_sparse_tensor`; the file's indices are checked."""
         if not isinstance(layout, SparseLayout) or type(data) is not tuple or len(data) not in (3, 4):
             raise damaged("a sparse tensor of no layout")
         first, second, third, fourth = (*data, False)[:4]
@@ -165,7 +165,7 @@ class Builder:
     def earlier_tensor(
         self, kind: Read, content: Read, shape: Read, dtype: Read, requires_grad: Read, own: Read, device: Read = "cpu"
     ) -> Tensor:
-        """A tensor of an earlier file of ours, with all its bytes in the pickle."""
+        """A tensor of an earlier genesis file, with all bytes in the pickle."""
         wanted = kind.type if isinstance(kind, Kind) else kind
         fits = (
             isinstance(wanted, type) and issubclass(wanted, Tensor)
@@ -207,20 +207,20 @@ def _device(name: Read, index: Read = None) -> Device:
 
 
 def _encoded(text: Read, encoding: Read = "utf-8") -> bytes:
-    """`_codecs.encode`, with which pickles of protocol 2 hold bytes."""
+    """`_codecs.encode`, by which protocol 2 pickles represent bytes."""
     if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8", "ascii"):
         raise damaged("bytes that are no text")
     return text.encode(encoding)
 
 
 def _bytearray(content: Read = b"", *encoding: Read) -> bytearray:
-    if type(content) not in (bytes, bytearray, list, str):  # a number would be a length, of any size
+    if type(content) not in (bytes, bytearray, list, str):  # a number would be a length and allocate any size
         raise damaged("a bytearray of no bytes")
     return bytearray(content, *encoding)
 
 
 def data_of(module: str, name: str) -> Read:
-    """The dtype, the class of storages or the class of tensors that a name stands for; None for another name."""
+    """The dtype, storage class or tensor class of a name; None for others."""
     if module in ("torch", "torch.cuda") and name in STORAGES:
         if STORAGES[name] not in NAMED:
             raise pickle.UnpicklingError(f"load: the file holds {STORAGES[name]} tensors; genesis has {', '.join(NAMED)}")
@@ -235,7 +235,7 @@ def data_of(module: str, name: str) -> Read:
 
 
 def functions_of(builder: Builder) -> dict[Name, AnyFunction]:
-    """What files may call."""
+    """The functions that files may call."""
     return {
         ("torch._utils", "_rebuild_tensor"): builder.tensor, ("torch._utils", "_rebuild_tensor_v2"): builder.tensor,
         ("torch._utils", "_rebuild_tensor_v3"): builder.typed_tensor,

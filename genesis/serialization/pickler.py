@@ -25,7 +25,7 @@ _STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
 
 
 class _Name:
-    """A name that files hold, of something that need not be here."""
+    """A name written to files; the object need not exist here."""
 
     __slots__ = ("module", "name")
 
@@ -61,11 +61,11 @@ class _Reference:
         self.identity = identity
 
 
-_PurePickler: Any = pickle._Pickler  # the one in Python, for it can write names of what is not here
+_PurePickler: Any = pickle._Pickler  # the Python implementation can write names of missing objects
 
 
 class Pickler(_PurePickler):
-    """A Pickler that notes the storages of the tensors it meets."""
+    """A Pickler that collects the storages of the tensors it meets."""
 
     def __init__(self, file: BinaryIO, protocol: int) -> None:
         super().__init__(file, protocol)
@@ -74,14 +74,14 @@ class Pickler(_PurePickler):
     def storages(self) -> Iterator[tuple[str, np.ndarray]]:
         """The key of each storage, and its bytes."""
         for key, root in self._roots.values():
-            with LOCK:  # a compiled call in another thread may be writing it
+            with LOCK:  # a compiled call in another thread may write it
                 yield key, memory_of(root).numpy(root.dtype).reshape(-1).view(np.uint8)
 
     def persistent_id(self, obj: Any) -> tuple[object, ...] | None:
         return ("storage", *obj.identity) if type(obj) is _Reference else None
 
     def reducer_override(self, obj: Any) -> Any:
-        """How tensors, devices and sizes are rebuilt; others as they say themselves."""
+        """Reduces tensors, devices and sizes; other objects reduce themselves."""
         if isinstance(obj, Device):
             return _DEVICE, (str(obj),)
         if type(obj) is Size:
@@ -114,7 +114,8 @@ class Pickler(_PurePickler):
     def _rebuilt(self, tensor: Tensor, requires_grad: bool) -> tuple[_Name, tuple[object, ...]]:
         realize(tensor._array)
         root = tensor if tensor._base is None else tensor._base
-        # Parts of a complex tensor, or the other way round, for a storage has one dtype here; and lazy conjugates.
+        # Views across dtypes (a complex tensor's parts, and back) are copied, because a file's storage has one dtype; and lazy
+        # conjugates.
         if tensor.dtype is not root.dtype or tensor._element_map is not None:
             tensor = root = tensor.detach().clone()
         key, _ = self._roots.setdefault(id(root), (str(len(self._roots)), root))
@@ -139,7 +140,7 @@ class Pickler(_PurePickler):
 
 
 class _Part:
-    """A tensor within a parameter, which is no object of its own."""
+    """The tensor inside a parameter, which is not an object of its own."""
 
     __slots__ = ("arguments", "function")
 

@@ -36,7 +36,7 @@ Tensors = Mapping[str, Tensor]
 
 
 class Stateful(Protocol):
-    """A module, as far as its state goes."""
+    """An object with a module's state dict."""
 
     def state_dict(self) -> dict[str, Tensor]: ...
 
@@ -45,14 +45,14 @@ class Stateful(Protocol):
 
 # ---- loading ----
 class _Bytes:
-    """The source of a storage: bytes that lie in memory, mapped from a file or not."""
+    """The source of a storage: bytes in memory, possibly mapped from a file."""
 
     def __init__(self, content: np.ndarray, copied: bool) -> None:
         self._content = content
         self._copied = copied
 
     def check(self, key: str, nbytes: int) -> None:
-        """The header was checked before."""
+        """Does nothing: the header has been checked."""
 
     def read(self, key: str, into: np.ndarray) -> None:
         into[...] = self._content
@@ -66,9 +66,9 @@ class safe_open:  # the package's name
 
     Args:
         filename: its path.
-        framework: taken as `safetensors` takes it, and ignored: tensors are genesis'.
-        device: where the tensors go.
-        backend: "mmap" lets tensors of the CPU be the file's pages, which are copied when written to; "pread" reads them.
+        framework: accepted for compatibility and ignored: tensors are genesis'.
+        device: the tensors' device.
+        backend: "mmap" maps the file's pages into CPU tensors, copied on write; "pread" reads them.
 
     Raises SafetensorError for a file that is damaged.
 
@@ -98,7 +98,7 @@ class safe_open:  # the package's name
         return self
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
-        """Nothing to do: the pages live as long as tensors of theirs."""
+        """Does nothing: the pages live as long as tensors use them."""
 
     def keys(self) -> list[str]:
         """The names of the tensors, in their order in the file."""
@@ -107,7 +107,7 @@ class safe_open:  # the package's name
     offset_keys = keys
 
     def metadata(self) -> dict[str, str] | None:
-        """The texts that were saved along, if any."""
+        """The saved metadata, if any."""
         return self._metadata
 
     def get_tensor(self, name: str) -> Tensor:
@@ -118,7 +118,7 @@ class safe_open:  # the package's name
         content = self._content[self._start + entry.begin : self._start + entry.end]
         return _tensor(entry, _Bytes(content, self._copied), self._device)
 
-    get_slice = get_tensor  # a mapped tensor is read where it is indexed
+    get_slice = get_tensor  # a mapped tensor reads only what is indexed
 
     def get_tensors(self) -> dict[str, Tensor]:
         """All tensors, by name."""
@@ -153,9 +153,9 @@ def load_file(filename: Path_, device: DeviceLike | int = CPU, *, backend: str =
 
 
 def load_sharded(index: Path_, device: DeviceLike | int = CPU, *, backend: str = "mmap") -> dict[str, Tensor]:
-    """The tensors of several files, which `model.safetensors.index.json`, or the folder it is in, names.
+    """The tensors of the files listed in `model.safetensors.index.json`, given its path or its folder.
 
-    Raises SafetensorError where the index is damaged, or names a tensor that its file lacks.
+    Raises SafetensorError if the index is damaged or lists a tensor that its file lacks.
     """
     path = Path(index) / _INDEX if Path(index).is_dir() else Path(index)
     try:
@@ -175,7 +175,7 @@ def load_sharded(index: Path_, device: DeviceLike | int = CPU, *, backend: str =
 
 # ---- saving ----
 def _parts(tensors: Tensors, metadata: Mapping[str, str] | None) -> Iterator[memoryview | bytes]:
-    """The bytes of a file, in parts. Raises before the first one for tensors that cannot be saved."""
+    """The bytes of a file, in parts. Raises before the first part for tensors that cannot be saved."""
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(f"save: {name!r} is a {type(tensor).__name__}; want a dict of tensors")
@@ -194,13 +194,13 @@ def save(tensors: Tensors, metadata: Mapping[str, str] | None = None) -> bytes:
 
 
 def save_file(tensors: Tensors, filename: Path_, metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors, by name, to a safetensors file; `metadata` are texts that go along.
+    """Write tensors, by name, to a safetensors file; `metadata` are strings saved with them.
 
-    Raises ValueError for a tensor that is not contiguous, RuntimeError for tensors that share memory, of which
-    `save_model` keeps one.
+    Raises ValueError for a tensor that is not contiguous, RuntimeError for tensors that share memory (`save_model`
+    keeps one of these).
     """
     parts = _parts(tensors, metadata)
-    first = next(parts)  # raises before the file is touched
+    first = next(parts)  # raises before the file is opened
     with open(filename, "wb") as file:
         _write(file, first, parts)
 
@@ -214,7 +214,7 @@ def _write(file: BinaryIO, first: memoryview | bytes, rest: Iterator[memoryview 
 def save_sharded(
     tensors: Tensors, folder: Path_, max_shard_size: int = 5 * 10**9, metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write tensors to files of at most `max_shard_size` bytes, or of one tensor, with an index that names them.
+    """Write tensors to files of at most `max_shard_size` bytes, or of one tensor, with an index of all.
 
     >>> import genesis, tempfile, os
     >>> folder = tempfile.mkdtemp()
@@ -243,7 +243,7 @@ def save_sharded(
 def save_model(
     model: Stateful, filename: Path_, metadata: Mapping[str, str] | None = None, force_contiguous: bool = True
 ) -> None:
-    """Write a module's state to a safetensors file; of tied weights one is written, and the metadata name the others."""
+    """Write a module's state to a safetensors file; one of tied weights is written; the metadata list the others."""
     state = model.state_dict()
     dropped = dropped_names(state)
     kept = {name: tensor for name, tensor in state.items() if name not in dropped}
@@ -255,9 +255,9 @@ def save_model(
 def load_model(
     model: Stateful, filename: Path_, strict: bool = True, device: DeviceLike | int = CPU, *, backend: str = "mmap"
 ) -> tuple[list[str], list[str]]:
-    """Read a module's state from a safetensors file; returns the names that the file lacks, and those that the module does.
+    """Read a module's state from a safetensors file; returns (names missing in the file, names unknown to the module).
 
-    With `strict` either raises RuntimeError. Tied weights are there if one of them is.
+    With `strict` either raises RuntimeError. One of several tied weights is enough.
     """
     read = load_file(filename, device, backend=backend)
     dropped = dropped_names(model.state_dict(), [*read])

@@ -1,4 +1,4 @@
-"""The header of a safetensors file: JSON that says of each tensor its dtype, its shape, and where its bytes lie."""
+"""The header of a safetensors file: JSON with each tensor's dtype, shape and byte range."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any, NamedTuple
 from genesis.ir.dtypes import NAMED, DType
 from genesis.tensor.handle import Tensor
 
-_NAMES = {  # in the order in which files hold them, which aligns each tensor
+_NAMES = {  # in file order, which aligns each tensor
     "uint64": "U64", "int64": "I64", "float64": "F64", "complex64": "C64", "float32": "F32", "uint32": "U32", "int32": "I32",
     "bfloat16": "BF16", "float16": "F16", "uint16": "U16", "int16": "I16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
     "int8": "I8", "uint8": "U8", "bool": "BOOL",
 }
 _ORDER = [*_NAMES]
 _DTYPES = {short: name for name, short in _NAMES.items()}
-MOST_HEADER = 100_000_000  # bytes, as the package has it
+MOST_HEADER = 100_000_000  # bytes, the package's limit
 
 
 class SafetensorError(Exception):
-    """A file that is damaged, or is none."""
+    """A file that is damaged or not a safetensors file."""
 
 
 class Entry(NamedTuple):
-    """A tensor of a file: its bytes lie from `begin` to `end` after the header."""
+    """A tensor of a file: its bytes are `begin` to `end` after the header."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -42,7 +42,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _entry(name: str, told: Any) -> Entry:
-    """A tensor as the header tells of it. Raises SafetensorError where that does not fit together."""
+    """A tensor's entry in the header. Raises SafetensorError if it is inconsistent."""
     try:
         short, shape, (begin, end) = told["dtype"], tuple(told["shape"]), told["data_offsets"]
         numbers = [*shape, begin, end]
@@ -57,7 +57,7 @@ def _entry(name: str, told: Any) -> Entry:
 
 
 def parsed(head: bytes, length: int) -> tuple[dict[str, Entry], dict[str, str] | None, int]:
-    """Entries and metadata of a header that begins a file of so many bytes, and where the data begins."""
+    """The entries and metadata of the header of a file of `length` bytes, and the offset of the data."""
     [size] = struct.unpack("<Q", head[:8]) if len(head) >= 8 else [0]
     if not 0 < size <= min(MOST_HEADER, length - 8) or len(head) < 8 + size:
         raise SafetensorError(f"load: a header of {size} bytes in a file of {length}; this is no safetensors file")

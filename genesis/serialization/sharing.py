@@ -1,4 +1,4 @@
-"""Which tensors share memory: of those that do, one is saved."""
+"""Finds tensors that share memory: only one of them is saved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from genesis.tensor.handle import Tensor
 
 
 def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
-    """The names, sorted, of tensors that share memory."""
+    """Groups of sorted names of tensors that share memory."""
     by_root: dict[int, list[tuple[int, int, str]]] = {}
     for name, tensor in tensors.items():
         root = tensor if tensor._base is None else tensor._base
@@ -34,7 +34,7 @@ def _is_whole(tensor: Tensor) -> bool:
 
 
 def dropped_names(tensors: Mapping[str, Tensor], preferred: Sequence[str] = ()) -> dict[str, str]:
-    """Tensors that are seen through another one, by name, with the name of the one to keep."""
+    """The name of each tensor contained in another -> the name of that one, to keep."""
     dropped: dict[str, str] = {}
     for names in (names for names in sharing(tensors) if len(names) > 1):
         whole = [name for name in names if _is_whole(tensors[name])]
@@ -46,12 +46,12 @@ def dropped_names(tensors: Mapping[str, Tensor], preferred: Sequence[str] = ()) 
 
 
 def storage_ptr(tensor: Tensor) -> int:
-    """The address of the memory that the tensor lies in, or is a view of."""
+    """The address of the tensor's storage."""
     root = tensor if tensor._base is None else tensor._base
     return root.data_ptr()
 
 
 def storage_size(tensor: Tensor) -> int:
-    """The bytes of that memory."""
+    """The bytes of the tensor's storage."""
     root = tensor if tensor._base is None else tensor._base
     return root.numel() * root.dtype.itemsize

@@ -1,4 +1,4 @@
-"""Storages of a file: memory that tensors are views of, on the device that `map_location` chooses."""
+"""A file's storages: the memory of its tensors, on the device that `map_location` chooses."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _MOST_AXES = 64
 
 
 class StorageKind(NamedTuple):
-    """A class of storages, as files name it: that of a dtype, or of bytes."""
+    """A storage class named by a file: of a dtype, or of bytes."""
 
     dtype: DType | None
 
 
 class Source(Protocol):
-    """Where the bytes of storages are: `read` fills an array with those of a key, `mapped` gives them where they lie.
+    """The source of storages' bytes: `read` fills an array with those of a key, `mapped` returns them mapped from the file.
 
-    `check` raises UnpicklingError unless there are so many.
+    `check` raises UnpicklingError unless the size is right.
     """
 
     def check(self, key: str, nbytes: int) -> None: ...
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class Storage:
-    """A run of memory of one dtype, of which tensors are views. `device` is where it is, or is to be read to.
+    """A run of memory of one dtype that tensors are views of. `device` is its current or future device.
 
     >>> storage = Storage(None, 8)
     >>> storage.nbytes(), storage.to("cpu:1").device
@@ -55,31 +55,31 @@ class Storage:
         self._nbytes = nbytes
         self._buffer: Buffer | None = None
         self._roots: dict[DType, Tensor] = {}
-        self._swapped = False  # bytes of unknown dtype, in the other order
+        self._swapped = False  # bytes of unknown dtype, in the opposite byte order
 
     def nbytes(self) -> int:
         """The number of bytes."""
         return self._nbytes
 
     def to(self, device: DeviceLike) -> Storage:
-        """The storage, to be on `device`."""
+        """The storage, with `device` as its target."""
         return Storage(self.dtype, self._nbytes, device_of(device))
 
     def cpu(self) -> Storage:
-        """The storage, to be on the CPU."""
+        """The storage, with the CPU as its target."""
         return self.to(CPU)
 
     def cuda(self, device: int | None = None) -> Storage:
-        """The storage, to be on a GPU."""
+        """The storage, with a GPU as its target."""
         return self.to("cuda" if device is None else f"cuda:{device}")
 
     def allocate(self, device: Device) -> None:
-        """Take memory on `device`, for `fill`."""
+        """Allocate memory on `device`, for `fill`."""
         self.device, self._buffer = device, Buffer(self._nbytes, device)
 
     def open(self, key: str, source: Source, swapped: bool, device: Device) -> None:
-        """Read the storage's bytes; `swapped` if they are in the other byte order."""
-        source.check(key, self._nbytes)  # before memory is taken: the file may name any size
+        """Read the storage's bytes; `swapped` if they are in the opposite byte order."""
+        source.check(key, self._nbytes)  # before allocating: the file may claim any size
         content = source.mapped(key, self._nbytes) if device is CPU else None
         if content is None:
             self.allocate(device)
@@ -99,7 +99,7 @@ class Storage:
             self.device.memory.write(self._buffer.ptr, content)
 
     def _prepare(self, content: np.ndarray, swapped: bool) -> None:
-        """The bytes as this machine and its kernels take them: in its order, bools as 0 and 1."""
+        """Converts the bytes for this machine and its kernels: native byte order, bools as 0 and 1."""
         self._swapped = swapped and self.dtype is None
         if swapped and self.dtype is not None and self.dtype.itemsize > 1:
             content.view(f"u{self.dtype.itemsize}").byteswap(inplace=True)
@@ -107,13 +107,13 @@ class Storage:
             np.minimum(content, 1, out=content)
 
     def tensor(self, dtype: DType, at: Layout) -> Tensor:
-        """A tensor of this storage, with a layout in it. The first one that takes all of it is the root of the others."""
+        """A tensor of this storage with a layout. The first one that covers all of it is the root of the others."""
         assert self._buffer is not None
         if self._swapped and dtype.itemsize > 1:
             raise pickle.UnpicklingError(f"load: the file holds {dtype.name} in another byte order than {sys.byteorder}")
         root = self._roots.get(dtype)
         if root is None:
-            if self._roots:  # two dtypes see these bytes: what is written through one is written at once
+            if self._roots:  # two dtypes share these bytes: writes through one are immediate
                 self._buffer.expose()
             flat = contiguous_layout((self._nbytes // dtype.itemsize,))
             whole = at.offset == 0 and at.is_contiguous and numel(at.shape) == flat.shape[0]
@@ -130,7 +130,7 @@ class Storage:
 
 
 def checked_layout(elements: int, itemsize: int, offset: object, size: object, stride: object) -> Layout:
-    """The layout that a file gives a tensor, if it lies within a storage of so many elements. Raises UnpicklingError."""
+    """The layout that a file gives a tensor. Raises UnpicklingError unless it is within a storage of `elements`."""
     if (
         type(offset) is int and offset >= 0
         and isinstance(size, tuple) and isinstance(stride, tuple) and len(size) == len(stride) <= _MOST_AXES
@@ -149,7 +149,7 @@ MapLocation = DeviceLike | Mapping[DeviceLike, DeviceLike] | LocationMap
 
 
 def mapped_device(storage: Storage, location: str, map_location: MapLocation) -> Device:
-    """The device of a storage that a file saw at `location`. Raises RuntimeError if it is not here."""
+    """The device for a storage that was at `location`. Raises RuntimeError if it does not exist here."""
     chosen: Storage | DeviceLike
     if callable(map_location):
         try:

@@ -1,4 +1,4 @@
-"""The two readers of pickles: one builds tensors and plain containers and nothing else, one whatever the file names."""
+"""The two pickle readers: one builds only tensors and plain containers, the other anything that the file names."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from genesis.ir.library import Library
 from genesis.serialization.names import Builder, Kind, Read, allowed_by_users, damaged, data_of, functions_of, today
 from genesis.serialization.storage import Storage
 
-# The opcodes of plain containers, and of calls.
+# The opcodes for plain containers and calls.
 _OPCODES = """
     MARK STOP POP POP_MARK DUP PROTO FRAME GLOBAL STACK_GLOBAL NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1
     LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES
     SHORT_BINBYTES BINBYTES8 BYTEARRAY8 EMPTY_LIST LIST EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT DICT EMPTY_SET
     FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE BINPERSID
 """
-Handler = Callable[[Any], None]  # an opcode of an unpickler
+Handler = Callable[[Any], None]  # implements an opcode of the unpickler
 
 
 class _Call:
-    """A function that a file may call. The file never holds the function itself."""
+    """A function that a file may call. The file never gets the function itself."""
 
     __slots__ = ("function",)
 
@@ -60,10 +60,10 @@ class TrustingUnpickler(pickle.Unpickler):
 
 
 class CarefulUnpickler(pickle._Unpickler):
-    """An Unpickler of tensors, dtypes, devices, numbers, strings and plain containers. It builds nothing else.
+    """An Unpickler of only tensors, dtypes, devices, numbers, strings and plain containers.
 
-    A file's names stand for the entries of a table, which are not the library's own objects where a file could write to
-    these; calls go to functions of that table, items into plain containers, and sizes are checked against the data.
+    A file's names refer to entries of a table, never to library objects that a file could modify. Only functions of that table
+    are called, items go only into plain containers, and sizes are checked against the data.
     """
 
     def __init__(self, file: BinaryIO, builder: Builder, limit: int | None = None) -> None:
@@ -136,7 +136,7 @@ def _filling(opcode: bytes, kinds: tuple[type, ...], depth: int) -> Handler:
 
 
 class _Handlers(dict[int, Handler]):
-    """What each opcode does; one that is not among them asks for more than data."""
+    """The allowed opcodes' handlers; any other opcode raises, because it does more than describe data."""
 
     def __missing__(self, opcode: int) -> Handler:
         raise pickle.UnpicklingError(f"load: the file does more than hold data (opcode {bytes([opcode])!r}); if you trust it, "

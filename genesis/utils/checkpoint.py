@@ -1,4 +1,4 @@
-"""Checkpointing trades time for memory: intermediates are recomputed in backward, not kept."""
+"""Checkpointing trades time for memory: backward recomputes intermediates instead of keeping them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 __dir__ = __all__.copy
 
-_TENSOR = object()  # where an argument was one
+_TENSOR = object()  # placeholder of a tensor argument
 
 
 def checkpoint(
@@ -40,10 +40,10 @@ def checkpoint(
 ) -> Tree:
     """`function(*args, **kwargs)`, run again in backward instead of keeping what it computes between.
 
-    Gradients are those without checkpoint, and reach every tensor that `function` uses, argument or not. The second run
-    draws the same random numbers (unless `preserve_rng_state` is off) and has the same autocast. `context_fn` gives a context
-    for each of the two runs, as `create_selective_checkpoint_contexts` does. The other options are accepted as PyTorch's;
-    there is one way here. Raises RuntimeError if `function` changes an argument in place.
+    Gradients are the same as without checkpoint, and reach every tensor that `function` uses, argument or not. The second run
+    draws the same random numbers (unless `preserve_rng_state` is off) and has the same autocast. `context_fn` returns a
+    context for each of the two runs, such as `create_selective_checkpoint_contexts`. PyTorch's other options have no effect.
+    Raises RuntimeError if `function` changes an argument in place.
 
     >>> from genesis.utils.checkpoint import checkpoint
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
@@ -69,7 +69,7 @@ def checkpoint(
     context.set_materialize_grads(False)
     context._reaches_more = True
 
-    bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # lest the graph hold them twice
+    bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # so that the graph does not hold them twice
 
     def again(saved: Sequence[Tensor]) -> list[Tensor]:
         tensors = iter(saved)
@@ -88,7 +88,7 @@ def checkpoint(
 def _recomputed(
     again: Callable[[Sequence[Tensor]], list[Tensor]], saved: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> Deferred:
-    """The second run, from copies of the arguments; and the pass from its results back to those copies."""
+    """The second run, from copies of the arguments, and the backward pass from its results to those copies."""
     create_graph = thread_state.grad_enabled
     device = next(array_of(g).device for g in gradients if g is not None)
     with recording(True) as mode, mode:
@@ -109,7 +109,7 @@ def _recomputed(
 
 
 def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input: Tree, **options: Any) -> Tree:
-    """`input` through `functions` (a list, or an `nn.Sequential`), in `segments` pieces, all but the last checkpointed.
+    """`input` through `functions` (a list, or an `nn.Sequential`), in `segments` parts, all but the last checkpointed.
 
     Raises ValueError for more segments than functions.
 

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps all the same: a policy chooses by the functions that are called."""
+"""Selective checkpointing: a policy chooses by called function which results are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 class CheckpointPolicy(enum.Enum):
-    """Whether the result of a call is kept for backward, or computed again."""
+    """Whether a call's result is kept for backward or recomputed."""
 
     MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD, PREFER_CPU_OFFLOAD = range(6)
 
@@ -30,7 +30,7 @@ _KEPT = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPol
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the call: whether this is the second run."""
+    """A policy's context besides the call: whether this is the second run."""
 
     def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
         self.is_recompute, self.op_output = is_recompute, op_output
@@ -40,7 +40,7 @@ Policy = Callable[..., CheckpointPolicy | bool]
 
 
 class _Run(FunctionMode):
-    """One of the two runs. `kept` has the results that the first one keeps, by function, in order."""
+    """One of the two runs. `kept` has the results that the first run keeps, by function, in order."""
 
     def __init__(self, policy: Policy, kept: dict[AnyFunction, list[list[Tensor]]], again: bool) -> None:
         self._policy, self._kept, self._again = policy, kept, again
@@ -68,7 +68,7 @@ class _Run(FunctionMode):
 
 
 def _valued(derived: Tensor, value: Tensor) -> Tensor:
-    """The kept value, with the derivation of the one that would be computed again, and now is not."""
+    """The kept value with the gradient of the recomputed one, which is then never computed."""
     if not derived.requires_grad:
         return value
     found: Tensor = call(OPERATIONS["with_value"], (derived, value))
@@ -78,10 +78,10 @@ def _valued(derived: Tensor, value: Tensor) -> Tensor:
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Policy | Sequence[AnyFunction], allow_cache_entry_mutation: bool = False
 ) -> Contexts:
-    """The contexts of a checkpoint's two runs: results of the calls that a policy chooses are kept, not computed again.
+    """The contexts of a checkpoint's two runs: results that a policy chooses are kept, not recomputed.
 
     `policy_fn_or_list` is a list of functions whose results are kept, or a function of a `SelectiveCheckpointContext`, the
-    function that is called and its arguments, which gives a `CheckpointPolicy` or whether to keep the result.
+    called function and its arguments, which returns a `CheckpointPolicy` or a bool: whether to keep the result.
 
     >>> from genesis.utils.checkpoint import checkpoint
     >>> x = genesis.tensor([1., 2.], requires_grad=True)

@@ -1,4 +1,4 @@
-"""Files that TensorBoard shows, written by its own package (the extra `tensorboard`), under PyTorch's names."""
+"""TensorBoard files, written by its own package (the extra `tensorboard`), under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ Values = Tensor | np.ndarray | Scalar | list[Any]
 
 
 class SummaryWriter:
-    """Writes what TensorBoard shows: `tensorboard --logdir runs`. Arguments are those of PyTorch's class of that name.
+    """Writes files for TensorBoard: `tensorboard --logdir runs`. Arguments are those of PyTorch's class.
 
-    `log_dir` is `runs/TIME_HOST` followed by `comment`, if it is not given. Events of steps from `purge_step` on are dropped.
+    `log_dir` defaults to `runs/TIME_HOST` followed by `comment`. Events of steps from `purge_step` on are dropped.
     Values are tensors, arrays or numbers of any dtype and device. A tensor is computed when it is added.
 
     >>> import tempfile
@@ -62,13 +62,13 @@ class SummaryWriter:
         self.log_dir = os.fspath(log_dir) if log_dir is not None else default
         self._options = max_queue, flush_secs, filename_suffix
         self._writer: Any = EventFileWriter(self.log_dir, *self._options)
-        self._beside: dict[str, SummaryWriter] = {}  # of add_scalars, one for each curve
+        self._beside: dict[str, SummaryWriter] = {}  # writers of add_scalars, one per curve
         if purge_step is not None:
             self._write(Event(file_version="brain.Event:2"), purge_step, None)
             self._write(Event(session_log=SessionLog(status=SessionLog.START)), purge_step, None)
 
     def get_logdir(self) -> str:
-        """The folder that is written to."""
+        """The folder of the files."""
         return self.log_dir
 
     def add_scalar(
@@ -92,7 +92,7 @@ class SummaryWriter:
         self, main_tag: str, tag_scalar_dict: Mapping[str, Values], global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """Points of several curves of one chart, each curve a folder of its own."""
+        """Points of several curves in one chart; each curve has its own folder."""
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{tag}")
             if folder not in self._beside:
@@ -103,7 +103,7 @@ class SummaryWriter:
         self, tag: str, values: Values, global_step: int | None = None, bins: str | list[float] = "tensorflow",
         walltime: float | None = None, max_bins: int | None = None,
     ) -> None:
-        """The distribution of values over `bins`: TensorFlow's, whose widths grow by a tenth, or what numpy.histogram takes."""
+        """The distribution of values over `bins`: TensorFlow's, whose widths grow by a tenth, or those of numpy.histogram."""
         value = _array(values).astype(np.float64, copy=False).reshape(-1)
         if value.size == 0:
             raise ArgumentError(f"add_histogram: {tag!r} has no elements")
@@ -151,12 +151,12 @@ class SummaryWriter:
         self._write(Event(graph_def=graph.SerializeToString()), None, None)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write pending events."""
         for writer in (self._writer, *self._beside.values()):
             writer.flush()
 
     def close(self) -> None:
-        """Write what waits, and end the file. Whatever is added later goes into another one."""
+        """Write pending events and close the file. Later events go into a new one."""
         for writer in (self._writer, *self._beside.values()):
             if writer is not None:
                 writer.close()
@@ -206,7 +206,7 @@ def _histogram(values: np.ndarray, bins: str | list[float], most: int | None) ->
     if not used.size:
         raise ArgumentError(f"add_histogram: no value lies within the bins, from {limits[0]} to {limits[-1]}")
     first, last = used[0], used[-1] + 1
-    return HistogramProto(  # buckets are told by their upper limits, so that one without values comes first
+    return HistogramProto(  # buckets have only upper limits, so an empty one comes first
         min=values.min(), max=values.max(), num=len(values), sum=values.sum(), sum_squares=values @ values,
         bucket=[0, *counts[first:last].tolist()], bucket_limit=limits[first : last + 1].tolist())
 

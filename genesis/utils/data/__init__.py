@@ -1,4 +1,4 @@
-"""Datasets, samplers and the loader that makes batches of them."""
+"""Datasets, samplers and the loader of batches."""
 
 from genesis.utils.data.collate import default_collate, default_convert
 from genesis.utils.data.dataset import (

@@ -27,8 +27,8 @@ def default_collate(batch: Sequence[Tree]) -> Tree:
     """The batch of a list of samples: tensors, arrays and numbers are stacked along a new first axis.
 
     Dicts, named tuples, dataclasses and lists keep their type and tuples become lists, collated part by part; strings
-    stay a list. Python floats become float64. `default_collate_fn_map` has a function for each class that is not taken
-    apart: users add theirs. Raises TypeError for samples of other types, ValueError where shapes or lengths differ.
+    stay a list. Python floats become float64. `default_collate_fn_map` has a function for each leaf class; users
+    may add classes. Raises TypeError for samples of other types, ValueError if shapes or lengths differ.
 
     >>> default_collate([{"x": genesis.ones(2), "label": 3}, {"x": genesis.zeros(2), "label": 4}])
     {'x': tensor([[1., 1.],
@@ -38,7 +38,7 @@ def default_collate(batch: Sequence[Tree]) -> Tree:
 
 
 def collate(batch: Sequence[Tree], *, collate_fn_map: Kinds | None = None) -> Tree:
-    """As `default_collate`, of samples of the classes in `collate_fn_map` by their functions: of (batch, collate_fn_map=)."""
+    """As `default_collate`; samples of a class in `collate_fn_map` use its function, called with (batch, collate_fn_map=)."""
     first, kinds = batch[0], collate_fn_map or {}
     function = kinds.get(type(first)) or next((kinds[kind] for kind in kinds if isinstance(first, kind)), None)
     if function is not None:
@@ -50,12 +50,12 @@ def collate(batch: Sequence[Tree], *, collate_fn_map: Kinds | None = None) -> Tr
 
 
 def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Kinds | None = None) -> Tensor:
-    """The tensors in one."""
+    """The tensors stacked."""
     return _stacked(batch)
 
 
 def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Kinds | None = None) -> Tensor:
-    """Arrays and NumPy's numbers in one tensor."""
+    """Arrays and NumPy scalars, stacked."""
     if batch[0].dtype.kind not in "biufV":  # V: bfloat16
         raise TypeError(f"default_collate: cannot put arrays of {batch[0].dtype} into one batch")
     return from_data(_same_shapes([np.asarray(sample) for sample in batch]))
@@ -80,14 +80,14 @@ def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Kinds | None = None)
 
 
 Kinds = dict[Any, Callable[..., Any]]
-default_collate_fn_map: Kinds = {  # users add classes of their own
+default_collate_fn_map: Kinds = {  # users may add classes
     Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn, np.generic: collate_numpy_array_fn, int: collate_int_fn,
     float: collate_float_fn, str: collate_str_fn, bytes: collate_str_fn,
 }
 
 
 def default_convert(data: Tree) -> Tree:
-    """A sample as it is, but for arrays, which become tensors, and tuples, lists: what a loader does without batches.
+    """A sample with arrays converted to tensors and tuples to lists: a loader's default without batches.
 
     >>> default_convert((np.array([1.0, 2.0]), "name"))
     [tensor([1., 2.], dtype=genesis.float64), 'name']
@@ -101,7 +101,7 @@ def default_convert(data: Tree) -> Tree:
 
 
 def _by_parts(first: Tree, part: Callable[[AnyFunction], Tree], name: str) -> Tree:
-    """An object with the structure of `first`, made of `part(read)` for a function that reads each part of a sample."""
+    """An object structured like `first`, made of `part(read)`, where `read` gets one part of a sample."""
     if isinstance(first, Mapping):
         made = {key: part(lambda sample, key=key: sample[key]) for key in first}  # type: ignore[misc]
         if not isinstance(first, MutableMapping):
@@ -120,7 +120,7 @@ def _by_parts(first: Tree, part: Callable[[AnyFunction], Tree], name: str) -> Tr
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors in one: a copy in memory, so that no program depends on which samples were drawn."""
+    """The tensors stacked by a copy in memory, so that no program depends on which samples were drawn."""
     first = tensors[0]
     tracked = is_grad_enabled() and any(t.requires_grad for t in tensors)
     if tracked or any(t.dtype is not first.dtype for t in tensors):
@@ -138,7 +138,7 @@ def _same_shapes(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def gathered(dataset: object, positions: Sequence[int]) -> list[Tensor] | None:
-    """The batch that default_collate would make of the rows of a TensorDataset, read at once; None for other datasets."""
+    """The default-collated batch of a TensorDataset's rows, gathered at once; None for other datasets."""
     if type(dataset) is Subset:
         return gathered(dataset.dataset, [dataset.indices[p] for p in positions])
     if default_collate_fn_map.get(Tensor) is not collate_tensor_fn:

@@ -19,9 +19,9 @@ Sample = TypeVar("Sample", covariant=True)
 
 
 class Dataset(Generic[Sample]):
-    """Samples by position. Subclasses say what `__getitem__` gives and, for most uses, their `__len__`.
+    """Samples by position. Subclasses define `__getitem__` and, for most uses, `__len__`.
 
-    With a method `__getitems__(positions)`, which returns a list of samples, it is asked for a batch at once.
+    A method `__getitems__(positions)`, which returns a list of samples, fetches a whole batch.
 
     >>> class Squares(Dataset):
     ...     def __len__(self):
@@ -41,9 +41,9 @@ class Dataset(Generic[Sample]):
 
 
 class IterableDataset(Dataset[Sample]):
-    """Samples one after the other. Subclasses say what `__iter__` gives.
+    """A stream of samples. Subclasses define `__iter__`.
 
-    A loader with several workers iterates once in each: `get_worker_info()` tells a worker which part is its own.
+    A loader with several workers iterates once in each; `get_worker_info()` identifies the worker, to choose its part.
     """
 
     def __iter__(self) -> Iterator[Sample]:
@@ -51,7 +51,7 @@ class IterableDataset(Dataset[Sample]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """The rows of tensors: sample i is (t[i], ..). Raises ValueError where the first extents differ.
+    """The rows of tensors: sample i is (t[i], ..). Raises ValueError if the first extents differ.
 
     >>> data = TensorDataset(genesis.arange(6).reshape(3, 2), genesis.arange(3))
     >>> data[1], len(data)
@@ -88,7 +88,7 @@ class Subset(Dataset[Sample]):
 
 
 class ConcatDataset(Dataset[Sample]):
-    """Datasets one after the other. Raises ValueError for none, TypeError for an iterable one, which has no positions."""
+    """Datasets one after the other. Raises ValueError for an empty list, TypeError for an iterable dataset."""
 
     def __init__(self, datasets: Iterable[Dataset[Sample]]) -> None:
         self.datasets = list(datasets)
@@ -130,7 +130,7 @@ class ChainDataset(IterableDataset[Sample]):
 class StackDataset(Dataset[Any]):
     """The samples of several datasets of one length at the same position: as a tuple, or by name as a dict.
 
-    Raises ValueError for none, for datasets given both ways, and for different lengths.
+    Raises ValueError for no datasets, for datasets given both ways, and for different lengths.
 
     >>> StackDataset(image=["a", "b"], label=[0, 1])[1]
     {'image': 'b', 'label': 1}
@@ -154,9 +154,9 @@ class StackDataset(Dataset[Any]):
 def random_split(
     dataset: Dataset[Sample], lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[Sample]]:
-    """Subsets of `lengths` samples each (or of fractions that add up to 1) that share none, in random order.
+    """Disjoint random subsets with `lengths` samples each (or fractions that add up to 1).
 
-    What fractions leave over goes one by one to the first subsets. Raises ValueError for lengths that do not add up.
+    Samples left over by fractions go one by one to the first subsets. Raises ValueError for lengths that do not add up.
 
     >>> [len(part) for part in random_split(list(range(10)), [0.75, 0.25])]
     [8, 2]

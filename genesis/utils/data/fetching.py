@@ -1,4 +1,4 @@
-"""From tasks to batches: what a loader does where the loop asks, and each of its workers for itself."""
+"""From tasks to batches: done in the loop, or by each of the loader's workers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Fetching"]
 
 @dataclass(frozen=True)
 class Fetching:
-    """How a loader's samples become batches. It holds no loader: workers that wait for a next pass keep none alive.
+    """Turns a loader's samples into batches. It has no reference to the loader, so waiting workers do not keep it alive.
 
     Attributes:
-        is_batched: whether a task is a list of positions, or of an iterable dataset asks for a list of samples.
+        is_batched: whether a task is a list of positions or, for an iterable dataset, asks for a list of samples.
         batch_size, drop_last: of an iterable dataset's batches.
     """
 
@@ -32,7 +32,7 @@ class Fetching:
     worker_init_fn: Callable[[int], None] | None
 
     def opened_in_worker(self) -> Fetch:
-        """As `opened`, in a worker, whose `worker_init_fn` is called the first time."""
+        """As `opened`, in a worker; calls `worker_init_fn` the first time."""
         info = get_worker_info()
         if info is not None and self.worker_init_fn is not None and not getattr(here, "is_initialized", False):
             self.worker_init_fn(info.id)
@@ -40,13 +40,13 @@ class Fetching:
         return self.opened()
 
     def opened(self) -> Fetch:
-        """The function from a task (a position, a list of them, or None for the next) to a batch, for one pass."""
+        """A function from a task (a position, a list of them, or None for the next) to a batch, for one pass."""
         if self.is_iterable:
             return self._following(iter(self.dataset))
         return self._at_positions if self.is_batched else lambda position: self.collate_fn(self.dataset[position])
 
     def fetched(self, tasks: Iterator[Task]) -> Iterator[Batch]:
-        """The batches of `tasks`, each fetched when it is asked for."""
+        """The batches of `tasks`, fetched lazily."""
         fetch = self.opened()
         for task in tasks:
             batch = fetch(task)

@@ -24,27 +24,24 @@ class DataLoader:
     """The samples of a dataset in batches; each `for` loop over it is one pass.
 
     Args:
-        dataset: what has `__getitem__` and `__len__`, or an `IterableDataset`.
-        batch_size: samples per batch; None gives single samples, which may be batches already.
-        shuffle: visit the samples in a random order, another one each pass.
+        dataset: an object with `__getitem__` and `__len__`, or an `IterableDataset`.
+        batch_size: samples per batch; None gives single samples, which may already be batches.
+        shuffle: visit the samples in a random order, a new one each pass.
         sampler: the positions to visit, in order, instead of `shuffle`.
         batch_sampler: lists of positions, a batch each, instead of `batch_size`, `shuffle`, `sampler` and `drop_last`.
-        num_workers: threads that fetch ahead and share the dataset; 0 fetches when the loop asks.
+        num_workers: threads that prefetch and share the dataset; 0 fetches in the loop.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context of `multiprocessing`: the workers are processes
-            started so, for datasets whose own Python takes the time. They have copies of the dataset.
-        collate_fn: makes a batch of a list of samples; `default_collate` stacks them.
-        drop_last: leave out a last batch that is not full.
-        timeout: the seconds to wait for a worker's batch; 0 waits as long as it takes.
-        worker_init_fn: called with its number in each worker at first.
-        generator: a `genesis.Generator` for the random order; without one, `genesis.manual_seed` decides.
-        prefetch_factor: how many batches each worker is ahead.
-        persistent_workers: keep the workers from one pass to the next, with what they have made of the dataset; they end
-            with the loader.
-        pin_memory, pin_memory_device, in_order: accepted as PyTorch's; threads and CPU memory need no pinning, and batches
-            always come in order.
+            started this way, for datasets that are slow in Python itself. They have copies of the dataset.
+        collate_fn: makes a batch from a list of samples; `default_collate` stacks them.
+        drop_last: drop an incomplete last batch.
+        timeout: the seconds to wait for a worker's batch; 0 waits forever.
+        worker_init_fn: called once in each worker, with its number.
+        generator: a `genesis.Generator` for the random order; by default the one of `genesis.manual_seed`.
+        prefetch_factor: the number of batches that each worker prefetches.
+        persistent_workers: keep the workers, and their copies of the dataset, between passes; they end with the loader.
+        pin_memory, pin_memory_device, in_order: no effect; nothing needs pinning, and batches always come in order.
 
-    What a worker raises is raised in the loop, with the worker's traceback. Raises ValueError for arguments that exclude
-    each other.
+    A worker's exception is raised in the loop, with the worker's traceback. Raises ValueError for conflicting arguments.
 
     >>> data = genesis.utils.data.TensorDataset(genesis.arange(5), genesis.arange(5) ** 2)
     >>> for x, y in DataLoader(data, batch_size=2, drop_last=True):
@@ -85,7 +82,7 @@ class DataLoader:
         self.generator = generator
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = (prefetch_factor or 2) if num_workers else None
-        self._kept: tuple[int, list[Worker]] = 0, []  # workers between two passes, and whose they are
+        self._kept: tuple[int, list[Worker]] = 0, []  # (process id of their owner, workers between two passes)
         self._batched = batch_sampler is not None or (self._iterable and batch_size is not None)
         self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
 
@@ -95,7 +92,7 @@ class DataLoader:
         fetching = Fetching(
             self.dataset, self.collate_fn, self._iterable, self._batched, self.batch_size, self.drop_last, self.worker_init_fn)
         if not self.num_workers:
-            seed_of(self.generator)  # is drawn without workers too, as PyTorch's
+            seed_of(self.generator)  # drawn even without workers, as in PyTorch
             return fetching.fetched(tasks)
         ahead, timeout = self.prefetch_factor or 2, self.timeout or None
         if not self.persistent_workers:
@@ -108,7 +105,7 @@ class DataLoader:
         return self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True))
 
     def _held_by(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The batches; whoever has them holds the loader, with which its workers end."""
+        """The batches. The iterator keeps the loader alive: its workers end with it."""
         yield from batches
 
     def _started(self, fetching: Fetching) -> list[Worker]:
@@ -122,7 +119,7 @@ class DataLoader:
         return {**vars(self), "_kept": (0, [])}
 
     def __len__(self) -> int:
-        """The number of batches. Raises TypeError where the dataset or the sampler has no length."""
+        """The number of batches. Raises TypeError if the dataset or the sampler has no length."""
         if not self._iterable:
             return len(self.batch_sampler if self.batch_sampler is not None else self.sampler)  # type: ignore[arg-type]
         count = len(self.dataset)
@@ -132,7 +129,7 @@ class DataLoader:
 
 
 def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
-    """Raise ValueError for settings of workers that are out of range, or without workers."""
+    """Raise ValueError for worker settings that are out of range, or given without workers."""
     if num_workers < 0 or timeout < 0 or (prefetch_factor is not None and prefetch_factor < 1):
         raise ValueError(
             f"DataLoader: want num_workers and timeout not below 0 and prefetch_factor above it, got {num_workers}, "
@@ -146,7 +143,7 @@ def _check_order(
     is_iterable: bool, batch_size: int | None, shuffle: bool | None, sampler: Iterable[int] | None,
     batch_sampler: Iterable[Sequence[int]] | None, drop_last: bool,
 ) -> None:
-    """Raise ValueError for arguments that exclude each other: each says in which order, or in which batches, samples come."""
+    """Raise ValueError for conflicting arguments: several that determine the order or the batches."""
     if is_iterable and (shuffle or sampler is not None or batch_sampler is not None):
         raise ValueError("DataLoader: an IterableDataset has its own order; leave out shuffle, sampler and batch_sampler")
     if sampler is not None and shuffle:

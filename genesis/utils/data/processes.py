@@ -1,7 +1,7 @@
-"""Workers as processes: for datasets whose own Python takes the time, which threads cannot do at once.
+"""Worker processes, for datasets that are slow in Python itself, which threads cannot parallelize.
 
-A process fetches what it is told and sends it back pickled; a thread here waits for it, so that a loop over batches sees
-futures as of a worker that is a thread.
+A process fetches tasks and sends batches back pickled. A thread here waits for it, so that the loop sees futures, as with
+worker threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from genesis.runtime import rng
 from genesis.utils.data.workers import END, LAST, NEXT_PASS, Batch, Fetch, Task, WorkerInfo, here
 
-Context = Any  # of the module multiprocessing, or the name of a way to start processes
+Context = Any  # a context of `multiprocessing`, or the name of a start method
 
 __all__ = ["ProcessWorker"]
 
@@ -42,7 +42,7 @@ class ProcessWorker:
         threading.Thread(target=self._pass_on, name=name, daemon=True).start()
 
     def submit(self, task: Task) -> Future[Batch]:
-        """The future of what the process makes of a task."""
+        """The future of a task's batch."""
         future: Future[Batch] = Future()
         self.tasks.put((future, task))
         return future
@@ -52,7 +52,7 @@ class ProcessWorker:
         return self._process.is_alive()
 
     def _pass_on(self) -> None:
-        """Send tasks and bring back what comes of them, one after the other."""
+        """Send tasks and receive their batches, one after the other."""
         while (item := self.tasks.get()) is not None:
             future, task = item
             if future.set_running_or_notify_cancel():
@@ -71,7 +71,7 @@ class ProcessWorker:
                 else:
                     future.set_result(END if kind == "end" else content)
             del item, future, task
-        with contextlib.suppress(OSError):  # the process has ended by itself
+        with contextlib.suppress(OSError):  # the process has already ended
             self._connection.send(LAST)
         self._connection.close()
         self._process.join(5)
@@ -80,12 +80,12 @@ class ProcessWorker:
 
 
 def _work(others: Connection, connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
-    """What the process runs: tasks until the last, or until the other side is closed."""
-    others.close()  # a copy, which would keep that side open
+    """The process's loop: tasks until the last one, or until the other side closes."""
+    others.close()  # this process's copy would keep the other side open
     here.info = info
     random.seed(info.seed)
     base = info.seed - info.id
-    np.random.seed(np.random.SeedSequence([info.id, base % (1 << 32), base >> 32, 0]).generate_state(4))  # as PyTorch's
+    np.random.seed(np.random.SeedSequence([info.id, base % (1 << 32), base >> 32, 0]).generate_state(4))  # as PyTorch does
     rng.manual_seed(info.seed)
     fetch = None
     while True:
@@ -106,5 +106,5 @@ def _work(others: Connection, connection: Connection, info: WorkerInfo, opened: 
             answer = "error", (problem, traceback.format_exc())
         try:
             connection.send(answer)
-        except Exception as problem:  # it does not pickle
+        except Exception as problem:  # the batch does not pickle
             connection.send(("error", (RuntimeError(f"DataLoader: a batch or an error does not pickle: {problem}"), "")))

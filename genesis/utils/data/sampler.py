@@ -34,13 +34,13 @@ def _checked(generator: Generator | None) -> Generator:
 
 
 def _numbers(generator: Generator | None) -> np.random.Generator:
-    """A NumPy generator that continues a stream of genesis; the stream moves on."""
+    """A NumPy generator seeded from genesis' stream, which advances."""
     stream = _checked(generator)
     return np.random.default_rng((stream.initial_seed(), stream.reserve(1)))
 
 
 def seed_of(generator: Generator | None) -> int:
-    """A number of 63 bits, as seed of other streams."""
+    """A 63-bit number, the seed of another stream."""
     stream = _checked(generator)
     if Generator.in_pytorchs_order:
         return int(sequential_draws.integers(stream.twister(), 1, int64, 0, 1 << 63)[0])
@@ -55,11 +55,11 @@ def shuffled(count: int, generator: Generator | None) -> list[int]:
 
 
 def _some(count: int, wanted: int, generator: Generator | None) -> Iterator[int]:
-    """`wanted` of the positions below `count`, each drawn anew."""
+    """`wanted` positions below `count`, drawn with replacement."""
     if not Generator.in_pytorchs_order:
         yield from _numbers(generator).integers(0, count, wanted).tolist() if wanted else ()
         return
-    for start in range(0, wanted, 32):  # PyTorch's sampler draws as many at once
+    for start in range(0, wanted, 32):  # PyTorch's sampler draws 32 at once
         part = min(32, wanted - start)
         yield from sequential_draws.integers(_checked(generator).twister(), part, int64, 0, count).tolist()
 
@@ -70,7 +70,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 class Sampler(Generic[Position]):
-    """Positions of a dataset, in some order. Subclasses say what `__iter__` gives, and their `__len__`."""
+    """Positions of a dataset, in some order. Subclasses define `__iter__` and `__len__`."""
 
     def __iter__(self) -> Iterator[Position]:
         raise NotImplementedError(f"{type(self).__name__}: a sampler wants a method __iter__()")
@@ -90,13 +90,13 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """All positions of `data_source` in a random order, another one each time it is iterated.
+    """All positions of `data_source` in a random order, a new one for each iteration.
 
     Args:
-        data_source: what has a length.
-        replacement: draw each position anew, so that some come several times.
-        num_samples: how many to give, if not all; without replacement, beyond all of them a new order begins.
-        generator: a `genesis.Generator`; without one, `genesis.manual_seed` decides.
+        data_source: an object with a length.
+        replacement: draw with replacement, so that positions may repeat.
+        num_samples: the number of positions, by default all; without replacement, further ones start a new order.
+        generator: a `genesis.Generator`; by default the one of `genesis.manual_seed`.
 
     >>> sorted(RandomSampler(range(5)))
     [0, 1, 2, 3, 4]
@@ -113,7 +113,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many positions it gives."""
+        """The number of positions."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -137,7 +137,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The positions `indices` in a random order, another one each time."""
+    """The positions `indices` in a random order, a new one for each iteration."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -154,8 +154,8 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """`num_samples` positions, position i with a probability in proportion to `weights[i]`.
 
-    Without `replacement` none comes twice. Raises ValueError for weights that are no probabilities, and for more samples
-    than there are positions to draw.
+    Without `replacement` positions do not repeat. Raises ValueError for weights that are not probabilities, and for more
+    samples than positions to draw.
 
     >>> list(WeightedRandomSampler([0.0, 2.0, 0.0], 3))
     [1, 1, 1]
@@ -191,12 +191,11 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class DistributedSampler(Sampler[int]):
-    """The positions that one of several processes takes: each `num_replicas`-th from `rank` on, in an order that all share.
+    """The positions of one of several processes: every `num_replicas`-th from `rank` on, in an order that all share.
 
-    Left out, these are the number of ranks and this process's own, as `genesis.distributed` knows them; 1 and 0 without it.
-
-    `shuffle`d anew for each `set_epoch`. So that all take as many, the first positions come again at the end, or with
-    `drop_last` the last ones are left out. Raises ValueError for a rank that is none.
+    They default to the number of ranks and this process's rank in `genesis.distributed`; 1 and 0 without it. With `shuffle`,
+    `set_epoch` gives a new order. All processes get equally many: the first positions repeat at the end, or with `drop_last`
+    the last ones are dropped. Raises ValueError for an invalid rank.
 
     >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
     [1, 3, 0]
@@ -215,7 +214,7 @@ class DistributedSampler(Sampler[int]):
         self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next order be that of `epoch`."""
+        """Use the order of `epoch` from now on."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -234,7 +233,7 @@ class DistributedSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The positions of `sampler` in lists of `batch_size`; the last may be shorter, or is left out with `drop_last`.
+    """The positions of `sampler` in lists of `batch_size`; the last may be shorter, or is dropped with `drop_last`.
 
     >>> list(BatchSampler(range(5), 2, drop_last=False))
     [[0, 1], [2, 3], [4]]

@@ -1,7 +1,7 @@
-"""Workers that fetch batches ahead of the loop that consumes them: threads, unless processes are asked for.
+"""Workers that prefetch batches for the loop: threads, unless processes are requested.
 
-Threads share the dataset, so nothing is pickled or copied, and no process is forked under running threads. Reading
-files, NumPy and genesis's kernels let go of the interpreter's lock, and run beside the training step.
+Threads share the dataset, so nothing is pickled or copied, and no process is forked while threads run. File reads, NumPy and
+genesis's kernels release the interpreter's lock and run concurrently with the training step.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from genesis.runtime.rng import Generator
 __all__ = ["END", "LAST", "NEXT_PASS", "Batch", "Fetch", "Task", "ThreadWorker", "Worker", "WorkerInfo", "end",
            "get_worker_info", "here", "prefetched", "thread_safe_generator"]
 
-Task = Any  # what a worker fetches: a position, a list of them, or None for the next
+Task = Any  # a position, a list of them, or None for the next
 Batch = Any
 Fetch = Callable[[Task], Batch]
-END: Batch = object()  # what a worker answers with once it has no more batches
+END: Batch = object()  # a worker's result once it has no more batches
 
 
-class _Order(enum.Enum):  # a member is itself after it was pickled
+class _Order(enum.Enum):  # members keep their identity when pickled
     NEXT_PASS = enum.auto()
     LAST = enum.auto()
 
 
-NEXT_PASS: Task = _Order.NEXT_PASS  # tasks from here on are another pass over the dataset
+NEXT_PASS: Task = _Order.NEXT_PASS  # the following tasks are another pass over the dataset
 LAST: Task = _Order.LAST  # no task comes after it
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """Which worker of how many a thread is, a seed of its own, and the dataset."""
+    """A worker's number, the number of workers, its seed, and the dataset."""
 
     id: int
     num_workers: int
@@ -50,12 +50,12 @@ here = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What this thread is to a loader; None outside of workers."""
+    """This thread's worker information; None outside of workers."""
     return getattr(here, "info", None)
 
 
 def thread_safe_generator() -> Generator | None:
-    """This worker's own generator of random numbers, with its seed; None outside of workers, for the default one."""
+    """This worker's random number generator, with its seed; None outside of workers, meaning the default one."""
     info = get_worker_info()
     if info is None:
         return None
@@ -78,7 +78,7 @@ class ThreadWorker:
         return future
 
     def is_alive(self) -> bool:
-        """Whether it works, which a thread always does."""
+        """Whether it runs: always true for a thread."""
         return True
 
 
@@ -93,11 +93,11 @@ def _work(tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInf
                 future.set_result(None if fetch is None else fetch(task))
             except BaseException as problem:
                 future.set_exception(problem)
-        del item, future, task  # a batch is let go of when the consumer has it
+        del item, future, task  # do not keep the batch alive after the consumer has it
 
 
 class Worker(Protocol):
-    """What fetches batches: a thread or a process."""
+    """A thread or process that fetches batches."""
 
     tasks: SimpleQueue[tuple[Future[Batch], Task] | None]
 
@@ -107,7 +107,7 @@ class Worker(Protocol):
 
 
 def end(workers: Sequence[Worker]) -> None:
-    """Have workers end, once what they were given is done."""
+    """Make workers end after their pending tasks."""
     for worker in workers:
         worker.tasks.put(None)
 
@@ -115,10 +115,10 @@ def end(workers: Sequence[Worker]) -> None:
 def prefetched(
     tasks: Iterator[Task], workers: Sequence[Worker], ahead: int, timeout: float | None, keep: bool = False
 ) -> Iterator[Batch]:
-    """The results of `tasks` in order, computed by the workers, at most `ahead` for each before they are wanted.
+    """The results of `tasks` in order, computed by the workers, each at most `ahead` tasks in advance.
 
-    What a worker raises is raised here, with the worker's traceback. However the loop over this ends, the workers end, unless
-    they are to be kept: then they wait for the tasks of another pass.
+    A worker's exception is raised here, with the worker's traceback. When the loop ends, for any reason, the workers end too,
+    or, if they are to be kept, wait for the tasks of another pass.
     """
     pending: deque[tuple[Worker, Future[Batch]]] = deque()
     try:
