@@ -1,4 +1,4 @@
-"""Transforms of functions: derivatives as functions that can be transformed again, and modules as pure functions.
+"""Function transforms: composable derivatives and vmap, and modules as pure functions.
 
 >>> from genesis.func import grad
 >>> grad(grad(lambda x: x**3))(genesis.tensor(2.0))

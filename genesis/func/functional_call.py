@@ -21,15 +21,15 @@ def functional_call(
     """Call `module` with other tensors instead of the parameters and buffers at the given paths.
 
     Args:
-        module: is as it was afterwards.
-        parameter_and_buffer_dicts: path, as in `named_parameters`, -> tensor, or several such dicts. What is not named stays.
-        args: the positional arguments of the call, a tuple, or the only one; None is none.
-        kwargs: the named ones.
-        tie_weights: a tensor that stands at several paths is replaced at all of them; else at the given ones alone.
-        strict: all parameters and buffers have to be named, those at several paths once.
+        module: unchanged afterwards.
+        parameter_and_buffer_dicts: path, as in `named_parameters`, -> tensor, or several such dicts. The rest stays.
+        args: the positional arguments, a tuple or a single one; None for none.
+        kwargs: the named arguments.
+        tie_weights: replace a tensor with several paths at all of them; otherwise only at the given ones.
+        strict: require all parameters and buffers, shared ones once.
 
-    Raises KeyError for a path at which the module has no tensor, ValueError for one that several dicts have, or for two tensors
-    instead of a tied one, RuntimeError for what `strict` misses.
+    Raises KeyError for a path without a tensor, ValueError for a path in several dicts or two tensors for tied weights,
+    RuntimeError for paths that `strict` requires.
 
     >>> layer = genesis.nn.Linear(2, 1)
     >>> weights = {"weight": genesis.ones(1, 2), "bias": genesis.zeros(1)}
@@ -70,7 +70,7 @@ def _members(module: Module) -> dict[str, tuple[Module, str, Tensor]]:
 
 
 def _joined(given: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]]) -> Mapping[str, Tensor]:
-    """One dict of several, which share no path."""
+    """The union of dicts with disjoint paths."""
     if isinstance(given, Mapping):
         return given
     joined: dict[str, Tensor] = {}
@@ -83,10 +83,10 @@ def _joined(given: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]]) -> Map
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """(parameters, buffers) of modules of one class by their paths, stacked: for `vmap` over `functional_call`.
+    """(parameters, buffers) of modules of one class, by path, stacked: for `vmap` over `functional_call`.
 
-    The parameters are leaves that require a gradient if those of the modules do. Raises ValueError for modules of several
-    classes or modes, or for none.
+    The parameters are leaves that require a gradient if the modules' do. Raises ValueError for modules of different classes
+    or modes, or for no modules.
 
     >>> parameters, buffers = genesis.func.stack_module_state([genesis.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape, buffers
@@ -107,7 +107,7 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Have the batch norms in `root` use a batch's own statistics alone, which `vmap` needs; returns `root`.
+    """Make the batch norms in `root` use only batch statistics, as `vmap` requires; returns `root`.
 
     >>> net = genesis.nn.Sequential(genesis.nn.BatchNorm1d(2))
     >>> genesis.func.replace_all_batch_norm_modules_(net)[0].running_mean is None

@@ -1,4 +1,4 @@
-"""`rearrange`: axes named, split, merged and moved by a pattern (A. Rogozhnikov, "Einops", 2022)."""
+"""`rearrange`: name, split, merge and move axes by a pattern (A. Rogozhnikov, "Einops", 2022)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from genesis.tensor.handle import Tensor
 __all__ = ["rearrange"]
 
 _stack = functions_of("stack")[0]
-Group = list[str]  # the names of what one axis is made of; "..." stands for those of any number of axes
-BARE = "... outside of brackets"  # as many axes
+Group = list[str]  # the names of one axis's factors; "..." means any number of axes
+BARE = "... outside of brackets"  # "..." as separate axes
 
 
 def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int) -> Tensor:
-    """The tensor with its axes as `pattern` says: "b (h w) c -> b c h w", of which all extents but one in brackets are given.
+    """The tensor with its axes as `pattern` says: "b (h w) c -> b c h w". In each bracket, all extents but one must be given.
 
-    A list of tensors is stacked first, along a new first axis. "..." stands for any axes, 1 for one of extent 1. Raises
-    ValueError for a pattern that does not fit.
+    A list of tensors is stacked first, along a new first axis. "..." means any axes, 1 one of extent 1. Raises
+    ValueError for a pattern that does not match.
 
     >>> rearrange(genesis.zeros(2, 12, 5), "b (h w) c -> b c h w", h=3).shape
     (2, 5, 3, 4)
@@ -71,7 +71,7 @@ def _with_dots(side: list[Group], left: list[Group], rank: int, pattern: str) ->
 
 
 def _extents(group: Group, extent: int, given: dict[str, int], pattern: str) -> dict[str, int]:
-    """The extents of the parts of one axis; one of them may be left out."""
+    """The extents of one axis's factors; one of them may be inferred."""
     known = {name: given[name] for name in group if name in given}
     unknown = [name for name in group if name not in given]
     product = numel(tuple(known.values()))

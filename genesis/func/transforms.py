@@ -1,8 +1,8 @@
-"""Derivatives as transforms: each takes a function and gives, or calls, another, which can be transformed again.
+"""Derivatives as composable function transforms.
 
 Arguments and results may be nested tuples, lists and dicts of tensors. The function sees tensors that require grad; the
-caller's keep their flags, their `.grad` and their values. Results require grad only if something outside does on which they
-depend: the argument of an outer transform, or a tensor of the caller's with `requires_grad`.
+caller's tensors keep their flags, `.grad` and values. Results require grad only if they depend on an outer transform's argument
+or on a tensor of the caller's with `requires_grad`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     """The gradient of a function with a 0-d result, as a function of the same arguments.
 
     Args:
-        func: returns a 0-d floating tensor; with `has_aux`, a pair of that and anything else, which is passed on.
+        func: returns a 0-d floating tensor; with `has_aux`, a pair of that and anything else, which is returned as well.
         argnums: the positions of the arguments to differentiate by; for several, the result is a tuple.
 
-    Raises, when called, TypeError for an argument with leaves other than floating tensors (or floats), IndexError for a
-    position that is not there and ValueError for another result.
+    The call raises TypeError for an argument with leaves other than floating tensors (or floats), IndexError for a
+    position out of range and ValueError for another result.
 
     >>> genesis.func.grad(lambda p, x: (p["w"] * x).sum() + p["b"])(
     ...     {"w": genesis.ones(2), "b": genesis.tensor(0.0)}, genesis.tensor([3.0, 4.0]))
@@ -63,7 +63,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
 
 def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As `grad`, with the value: a function that gives (value, gradient), or ((value, aux), gradient) with `has_aux`.
+    """As `grad`, with the value: a function that returns (value, gradient), or ((value, aux), gradient) with `has_aux`.
 
     >>> genesis.func.value_and_grad(lambda x: x * x)(3.0)
     (tensor(9.), tensor(6.))
@@ -86,8 +86,8 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 def vjp(func: Function, *primals: Tree, has_aux: bool = False) -> Tree:
     """(the result of `func(*primals)`, v -> v J): a function from cotangents of the result to those of the primals.
 
-    That function takes a tree like the result and gives a tuple, one cotangent (tree) for each primal. With `has_aux` the
-    function returns a pair, whose second part comes third.
+    That function takes a tree like the result and returns a tuple, one cotangent (tree) per primal. With `has_aux`, `func`
+    returns a pair, whose second part is returned third.
 
     >>> y, pullback = genesis.func.vjp(lambda x: x * x, genesis.tensor([1.0, 3.0]))
     >>> pullback(genesis.tensor([1.0, 10.0]))
@@ -105,9 +105,9 @@ def vjp(func: Function, *primals: Tree, has_aux: bool = False) -> Tree:
 
 
 def linearize(func: Function, *primals: Tree) -> Tree:
-    """(the result of `func(*primals)`, t -> J t): the function is run once, however often its derivative is asked for.
+    """(the result of `func(*primals)`, t -> J t): the function runs once, however often its derivative is used.
 
-    That function takes a tangent (tree) for each primal, and gives the result's.
+    That function takes a tangent (tree) per primal and returns the result's tangent.
 
     >>> y, along = genesis.func.linearize(lambda x: x * x, genesis.tensor([1.0, 3.0]))
     >>> y, along(genesis.tensor([1.0, 10.0]))
@@ -129,7 +129,7 @@ def linearize(func: Function, *primals: Tree) -> Tree:
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As `value_and_grad`, by PyTorch's order: a function that gives (gradient, value), or (gradient, (value, aux)).
+    """As `value_and_grad`, in PyTorch's order: a function that returns (gradient, value), or (gradient, (value, aux)).
 
     >>> genesis.func.grad_and_value(lambda x: x * x)(3.0)
     (tensor(6.), tensor(9.))
@@ -147,9 +147,9 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 def jvp(
     func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], *, strict: bool = False, has_aux: bool = False
 ) -> Tree:
-    """(the result of `func(*primals)`, its change as the primals move along the tangents); then aux, with `has_aux`.
+    """(the result of `func(*primals)`, its directional derivative along the tangents); then aux, with `has_aux`.
 
-    It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
+    It uses reverse mode twice: v -> v J is linear in v, and its own vjp with the tangents gives J times the tangents.
     With `strict`, a result that does not depend on the primals raises RuntimeError.
 
     >>> genesis.func.jvp(lambda x: x * x, (genesis.tensor([1.0, 3.0]),), (genesis.tensor([1.0, 10.0]),))
@@ -159,7 +159,7 @@ def jvp(
     if strict and not all([y.requires_grad for y in call.outputs]):
         raise RuntimeError("jvp: a result does not depend on the primals; strict=True wants all to")
     along = _fitting("jvp", "tangents", list(tangents), call.points)
-    moving = [y for y in call.outputs if y.dtype.category >= 2]  # positions and the like do not change
+    moving = [y for y in call.outputs if y.dtype.category >= 2]  # integer results have no derivative
     seeds, slopes = pull_linear(moving, call.points)
     records = is_grad_enabled() and (call.records or any([t.requires_grad for t in along]))
     changes = iter(or_zeros(pull(or_zeros(slopes, call.points), along, seeds, records), moving))
@@ -171,9 +171,9 @@ def jvp(
 def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
     """The Jacobian of a function, row by row: derivatives of shape (*result.shape, *argument.shape).
 
-    For trees: the tree of the results, in each leaf the tree of the argument (a tuple, for several `argnums`). All rows are
-    computed by one program, `chunk_size` of them at a time if given, which takes less memory. With `has_aux`, the transformed
-    function gives (Jacobian, aux). Raises ValueError for a `chunk_size` below 1.
+    For trees: the result's tree, with the argument's tree in each leaf (a tuple, for several `argnums`). One program computes
+    all rows, or `chunk_size` rows at a time, which needs less memory. With `has_aux`, the transformed function returns
+    (Jacobian, aux). Raises ValueError for a `chunk_size` below 1.
 
     >>> genesis.func.jacrev(lambda x: x * x)(genesis.tensor([1.0, 3.0]))
     tensor([[2., 0.],
@@ -186,7 +186,7 @@ def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_si
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """As `jacrev`, column by column: less work where the result has more elements than the arguments.
+    """As `jacrev`, column by column: less work if the result has more elements than the arguments.
 
     As in `jvp`, columns are rows of the transposed linear function v -> v J. Raises RuntimeError if `func` draws random
     numbers while `randomness` is "error"; with "same" or "different", all columns are those of one draw.
@@ -230,9 +230,9 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 
 
 class _Call:
-    """A call of a function with points instead of the leaves of the arguments to differentiate by.
+    """A call of a function with new leaves, the points, for the arguments to differentiate by.
 
-    `records` says whether derivatives have to be recorded, because something outside could ask for theirs.
+    `records`: whether derivatives must be recorded, because something outside may differentiate them.
     """
 
     __slots__ = ("arguments", "aux", "outputs", "points", "records", "result")
@@ -265,7 +265,7 @@ class _Call:
         self.records = follow and (any([leaf.requires_grad for leaf in leaves]) or leads_elsewhere(tensors, self.points))
 
     def leave(self, tree: Tree) -> Tree:
-        """What the function returned, as the caller gets it."""
+        """The function's result, as the caller gets it."""
         return map_tree(lambda x: constant(x) if isinstance(x, Tensor) and not self.records else x, tree)
 
     def like_arguments(self, leaves: Sequence[Tree]) -> Tree:

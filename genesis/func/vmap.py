@@ -1,4 +1,4 @@
-"""A function of one example as a function of many."""
+"""vmap: a function of one example becomes a function of many."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ __all__ = ["vmap"]
 def vmap(
     func: AnyFunction, in_dims: Tree = 0, out_dims: Tree = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> AnyFunction:
-    """`func` of each example along an axis of its arguments, computed for all at once.
+    """`func` applied to each example along an axis of its arguments, for all examples at once.
 
     The function is traced for the first example, and the trace is batched: it may branch on shapes, not on values. Writes to
-    outer tensors are those of one example.
+    outer tensors happen once, for one example.
 
     Args:
-        func: from tensors, or nested tuples, lists and dicts of them, to such.
+        func: takes and returns tensors, or nested tuples, lists and dicts of them.
         in_dims: the axis of the examples: of all arguments, of each one (a tuple), or of their leaves (trees like the
-            arguments). None for what is the same for all.
-        out_dims: where the axis goes in the results, for all of them or as a tree.
-        randomness: what random numbers in `func` are: "error", "different" for each example, or the "same" for all.
-        chunk_size: how many examples are computed at once, all if None.
+            arguments). None for arguments shared by all examples.
+        out_dims: the position of the axis in the results, for all of them or as a tree.
+        randomness: random numbers in `func` are an "error", "different" for each example, or the "same" for all.
+        chunk_size: the number of examples computed at once; all if None.
 
     Named arguments are the same for all. Raises RuntimeError for another `randomness`, ValueError for a `chunk_size` below 1
-    and, when called, where the extents of the axes differ or there is none; RuntimeError if the function looks at a value, or
-    draws random numbers where that is an error.
+    and, when called, if the extents of the axes differ or there is no such axis; RuntimeError if the function reads a value, or
+    draws random numbers with "error".
 
     >>> x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.func.vmap(genesis.func.grad(lambda x: (x**2).sum()))(x)
@@ -88,7 +88,7 @@ def _mapped(
     func: AnyFunction, args: Tree, dims: Sequence[int | None], out_dims: Tree, randomness: str, kwargs: Mapping[str, Tree]
 ) -> Tree:
     leaves = leaves_of(args)
-    stacked = [None if dim is None else call(OPERATIONS["clone"], (x.movedim(dim, 0),))  # a result of the open trace
+    stacked = [None if dim is None else call(OPERATIONS["clone"], (x.movedim(dim, 0),))  # in the open trace
                for x, dim in zip(leaves, dims, strict=True)]
     pairs = [(call(OPERATIONS["clone"], (x[0],)), x) for x in stacked if x is not None]
     examples = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
@@ -105,14 +105,14 @@ def _mapped(
 
 
 def _joined(results: Sequence[Tree], axes: Sequence[int]) -> Tree:
-    """The results of consecutive examples as those of all."""
+    """Concatenates the results of consecutive chunks of examples."""
     columns = zip(*map(leaves_of, results), strict=True)
     whole = [call(OPERATIONS["cat"], (column, axis)) for column, axis in zip(columns, axes, strict=True)]
     return with_leaves(results[0], iter(whole))
 
 
 def _example(one: Tensor, x: Tensor, dim: int) -> Tensor:
-    """The first example `one` as the function gets it: lies by itself, where those of `x` lie side by side along `dim`."""
+    """The first example, `one`, with a layout of its own; in `x` examples are interleaved along `dim`."""
     result = tensor_of(array_of(one), one.requires_grad)
     result._lay_as = lies_as(x.select(dim, 0))
     return result

@@ -1,4 +1,4 @@
-"""Programs that leave the process: `export`, `load_program`, and what they give."""
+"""Exported programs: `export`, `load_program` and their results."""
 
 from genesis.shipping.dynamic import Dim
 from genesis.shipping.export import export

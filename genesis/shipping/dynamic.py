@@ -1,6 +1,6 @@
-"""Sizes that may vary: how a graph's numbers follow from them.
+"""Dynamic sizes: a graph's numbers as functions of them.
 
-A graph of every size is found from graphs of a few: the call is recorded at several sizes, and each number that differs among
+A graph for all sizes is derived from graphs of a few: the call is recorded at several sizes, and each number that differs among
 the graphs (an extent, a stride, an offset, a mean's divisor) is fitted by a polynomial of the sizes, in exact arithmetic.
 Further recordings, at the ends of the range among them, must agree with the polynomials.
 """
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from genesis.ir.graph import Node
 
-_DEGREE = 2  # of a size in a polynomial: attention's scores have the square of the sequence's length
-_FAR = 4  # a recording computes: the largest one has so many times the example's size, unless the range ends before
+_DEGREE = 2  # of a size in a polynomial: attention scores grow with the square of the sequence length
+_FAR = 4  # recordings run at up to this multiple of the example's size, within the range
 
 
 class Dim:
-    """A size that may vary, from `min` to `max` (no bound if it is None); axes with the same Dim have the same size.
+    """A dynamic size from `min` to `max` (None for no bound); axes with the same Dim have the same size.
 
     >>> Dim("batch", max=64)
     Dim('batch', min=1, max=64)
@@ -39,7 +39,7 @@ class Dim:
 
 
 class Formula(NamedTuple):
-    """A number that follows from sizes: `kind` of the polynomial with these terms, each a coefficient and a degree per size."""
+    """A number as a function of sizes: `kind` of a polynomial with these terms, each a coefficient and a degree per size."""
 
     kind: str
     terms: tuple[tuple[Fraction, tuple[int, ...]], ...]
@@ -57,7 +57,7 @@ def _root(value: Fraction) -> float:
 _KINDS: dict[str, Callable[[Fraction], Any]] = {
     "int": int, "float": float, "inverse": lambda value: 1 / float(value), "root": _root,
     "inverse root": lambda value: 1 / _root(value),
-    "inverse root, as a power": lambda value: float(value) ** -0.5,  # which rounds otherwise
+    "inverse root, as a power": lambda value: float(value) ** -0.5,  # rounds differently
 }
 _UNDONE: dict[str, Callable[[Any], float]] = {
     "float": lambda v: v, "inverse": lambda v: 1 / v, "root": lambda v: v * v, "inverse root": lambda v: 1 / (v * v),
@@ -65,20 +65,20 @@ _UNDONE: dict[str, Callable[[Any], float]] = {
 
 
 class Sizes:
-    """The sizes that vary: dims, the axes of the arguments' tensors that have them, the examples' sizes, and the formulas of
-    (node, number within it), where node -1 has the graph's scalars."""
+    """The dynamic sizes: dims, the axes of argument tensors that have them, the examples' sizes, and the formulas by
+    (node, number within it); node -1 has the graph's scalars."""
 
     def __init__(
         self, dims: Sequence[Dim] = (), axes: Sequence[tuple[int, int, int]] = (), examples: tuple[int, ...] = (),
         formulas: dict[tuple[int, int], Formula] | None = None,
     ) -> None:
         self.dims = list(dims)
-        self.axes = list(axes)  # (tensor of the arguments, axis, dim)
+        self.axes = list(axes)  # (argument tensor, axis, dim)
         self.examples = examples
         self.formulas = formulas or {}
 
     def of(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """The sizes that arguments of these shapes have. Raises ValueError if they differ, or are out of range."""
+        """The sizes of arguments with these shapes. Raises ValueError if they differ, or are out of range."""
         found: dict[int, int] = {}
         for tensor, axis, dim in self.axes:
             shape, one = shapes[tensor], self.dims[dim]
@@ -94,12 +94,12 @@ class Sizes:
         return ", ".join(f"{dim.__name__}={size}" for dim, size in zip(self.dims, sizes, strict=True))
 
     def shape(self, tensor: int, shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape that an argument's tensor is to have."""
+        """The expected shape of an argument's tensor."""
         given = {axis: sizes[dim] for one, axis, dim in self.axes if one == tensor}
         return tuple(given.get(axis, extent) for axis, extent in enumerate(shape))
 
     def at(self, sizes: tuple[int, ...], nodes: Sequence[Node], numbers: Sequence[float]) -> tuple[list[Node], list[float]]:
-        """The graph at these sizes, of that at the examples'."""
+        """The graph at these sizes, from the graph at the examples' sizes."""
         made, scalars = [*nodes], [*numbers]
         by_node: dict[int, dict[int, Formula]] = {}
         for (node, number), formula in self.formulas.items():
@@ -115,7 +115,7 @@ class Sizes:
         return made, scalars
 
     def varying(self, index: int, node: Node) -> Node:
-        """A node of the graph with a Formula instead of each number that follows from sizes."""
+        """A node of the graph with a Formula for each number that depends on sizes."""
         return _with_numbers(node, [self.formulas.get((index, k), v) for k, v in enumerate(numbers_of(node))])
 
     def __str__(self) -> str:
@@ -125,7 +125,7 @@ class Sizes:
 
 
 def samples(dims: Sequence[Dim], examples: Sequence[int]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """The sizes to fit formulas at, the examples' first, and those to check them at."""
+    """The sizes for fitting formulas, the examples' first, and those for checking them."""
     grids, ends = [], []
     for dim, example in zip(dims, examples, strict=True):
         most = dim.max or _FAR * max(example, 4)
@@ -139,11 +139,11 @@ def samples(dims: Sequence[Dim], examples: Sequence[int]) -> tuple[list[tuple[in
 
 
 def fitted(grid: Sequence[tuple[int, ...]], values: Sequence[Any]) -> Formula | None:
-    """The formula that has these values at these sizes; None if there is none."""
+    """The formula with these values at these sizes; None if there is none."""
     return _fitted((*grid,), (*values,), all(type(value) is int for value in values))
 
 
-@lru_cache(1 << 12)  # the layers of a model have the same numbers
+@lru_cache(1 << 12)  # the layers of a model share numbers
 def _fitted(grid: tuple[tuple[int, ...], ...], values: tuple[Any, ...], exact: bool) -> Formula | None:
     kinds = ["int"] if exact else [*_UNDONE]
     degrees = [*itertools.product(*[range(len({point[k] for point in grid})) for k in range(len(grid[0]))])]
@@ -192,7 +192,7 @@ def _with_numbers(node: Node, numbers: Sequence[Any]) -> Node:
 
 
 def structure_of(node: Node) -> tuple[Any, ...]:
-    """All else of a node: equal for nodes that differ in numbers alone."""
+    """Everything else of a node: equal for nodes that differ only in numbers."""
     marks = itertools.repeat("number")
     attrs = [(name, _filled(value, marks)) for name, value in node.attrs.items()]
     return node.op, node.inputs, node.dtype, _filled(node.shape, marks), attrs

@@ -1,4 +1,4 @@
-"""`genesis.export`: a function or module, with its state, as a program of its own."""
+"""`genesis.export`: a function or module, with its state, as a standalone program."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from genesis.tracing.state import recording
 
 Arguments = tuple[tuple[Any, ...], Options]
 Dynamic = Mapping[str, Any] | Sequence[Any]
-_TOLERANCE = 1e-3  # between two graphs of one function: a mistake in a size is no rounding
+_TOLERANCE = 1e-3  # between two graphs of one function: a wrong size gives a larger error than rounding
 
 
 def export(fn: AnyFunction, *examples: Any, dynamic: Dynamic | None = None, **named: Any) -> ExportedProgram:
-    """`fn(*examples, **named)` as a program that is called, saved and shipped without `fn`.
+    """`fn(*examples, **named)` as a program that can be called, saved and shipped without `fn`.
 
     Args:
         fn: a function of tensors, or a module, whose parameters and buffers become the program's state.
-        examples: arguments like those of later calls, in tuples, lists and dicts. What is no tensor is part of the program.
-        dynamic: the axes whose size may vary: for each argument, by name or in order, a dict from axis to `Dim` or its name,
-            or None: `dynamic={"x": {0: "batch"}}`. Axes of one name have one size. For a tuple, list or dict of tensors, one
-            of such dicts.
+        examples: arguments like those of later calls, in tuples, lists and dicts. Everything that is not a tensor is fixed in
+        the program.
+        dynamic: the axes with dynamic sizes: for each argument, by name or in order, a dict from axis to `Dim` or its name,
+            or None: `dynamic={"x": {0: "batch"}}`. Axes with one name have one size. For a tuple, list or dict of tensors, a
+            tuple, list or dict of such dicts.
 
-    The function runs once, with dynamic sizes several times, and what it changes is put back. What Python decides is decided:
-    the program holds for the numbers, flags and globals of now. Buffers that it writes over (`BatchNorm` in training) are the
-    program's own.
+    The function runs once, with dynamic sizes several times, and its side effects on tensors are undone. Python's decisions are
+    fixed: the program holds for the current numbers, flags and globals. Buffers that it updates (`BatchNorm` in training) are
+    copied into the program.
 
-    Raises ExportError, with the user's line, for what no program can repeat: a value that is looked at, a host's call, random
-    numbers, a gradient left in `.grad`, an argument written to, a number that follows from sizes by no polynomial.
+    Raises ExportError, with the user's line, for anything that a program cannot repeat: reading a value, a host call, random
+    numbers, a gradient left in `.grad`, writing to an argument, a number that is not a polynomial of the sizes.
 
     >>> import genesis
     >>> double = genesis.export(lambda x: x * 2, genesis.ones(3), dynamic=[{0: "n"}])
@@ -80,18 +81,18 @@ def export(fn: AnyFunction, *examples: Any, dynamic: Dynamic | None = None, **na
     state = dict(program.state_dict)
     for point in check:
         _check(program, _graph_at(fn, arguments, point, dims).computed, arguments(point), point)
-        program.state_dict.update(state)  # which the call may have written over
+        program.state_dict.update(state)  # restore what the call may have updated
     return program
 
 
 def _named(graph: CallGraph, fn: AnyFunction) -> CallGraph:
-    """The graph with the names of the arguments that came by position."""
+    """The graph with names for positional arguments."""
     _, ((_, items), _) = graph.arguments
     return graph._replace(names=argument_names(fn, len(items)))
 
 
 def argument_names(fn: AnyFunction, count: int) -> list[str]:
-    """What the first `count` arguments by position are called."""
+    """The names of the first `count` positional arguments."""
     try:
         parameters = [*inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters.values()]
     except (TypeError, ValueError):
@@ -145,7 +146,7 @@ def _pairs(wanted: Any, ndim: int, path: str) -> list[tuple[int, Dim | str]]:
 
 
 def _resized(tensor: Tensor, sizes: Mapping[int, int]) -> Tensor:
-    """A tensor of other sizes along some axes, with the values of the example over and over: indices stay in range."""
+    """A tensor of other sizes along some axes that repeats the example's values, so that indices stay in range."""
     values = tensor.detach().numpy()
     for axis, size in sizes.items():
         values = np.take(values, np.arange(size) % values.shape[axis], axis)
@@ -156,8 +157,7 @@ def _formulas(
     fn: AnyFunction, arguments: Callable[[tuple[int, ...]], Arguments], graph: CallGraph, dims: Sequence[Dim],
     grid: Sequence[tuple[int, ...]],
 ) -> tuple[CallGraph, dict[tuple[int, int], Formula]]:
-    """The graph, which is that of the first sizes, with those of its calls whose settings hold at all sizes; and how its
-    numbers follow from the sizes."""
+    """The graph of the first sizes, with only those calls whose settings hold at all sizes, and the formulas of its numbers."""
     others = [_alike(graph, _graph_at(fn, arguments, point, dims), point, dims) for point in grid[1:]]
     calls = [call for call, *same in zip(graph.calls, *(other.calls for other in others), strict=False)
              if all(one == call for one in same)]
@@ -176,7 +176,7 @@ def _formulas(
 def _graph_at(
     fn: AnyFunction, arguments: Callable[[tuple[int, ...]], Arguments], point: tuple[int, ...], dims: Sequence[Dim]
 ) -> CallGraph:
-    """The graph at other sizes. Raises ExportError, with the user's line, where the function fails at these."""
+    """The graph at other sizes. Raises ExportError, with the user's line, if the function fails there."""
     try:
         return graph_of_call(fn, *arguments(point))
     except ExportError:
@@ -189,9 +189,9 @@ def _graph_at(
 
 
 def _check(program: ExportedProgram, wanted: Sequence[Tensor], arguments: Arguments, point: tuple[int, ...]) -> None:
-    """Raise ExportError unless the program computes at other sizes what the function does.
+    """Raise ExportError unless program and function agree at other sizes.
 
-    The function's own graph may be another one there: with a size of 1 there is nothing to expand.
+    The function's own graph may differ there: with a size of 1 there is nothing to expand.
     """
     with recording(False) as again, again:
         found = [leaf for leaf in leaves_of(program(*arguments[0], **arguments[1])) if isinstance(leaf, Tensor)]
@@ -207,7 +207,7 @@ def _are_close(one: Tensor, two: Tensor) -> bool:
 
 
 def _alike(graph: CallGraph, other: CallGraph, point: tuple[int, ...], dims: Sequence[Dim]) -> CallGraph:
-    """`other`, which has the structure of `graph`. Raises ExportError for another one."""
+    """`other`, after checking that it has the structure of `graph`; raises ExportError otherwise."""
     sizes = ", ".join(f"{dim.__name__}={size}" for dim, size in zip(dims, point, strict=True))
     for k, (one, two) in enumerate(zip(graph.nodes, other.nodes, strict=False)):
         if structure_of(one) != structure_of(two):

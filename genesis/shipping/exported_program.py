@@ -1,4 +1,4 @@
-"""Exported programs: a graph with its state, without the function that it came from."""
+"""Exported programs: a graph with its state, without the exported function."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from genesis.tracing.trace import Array
 
 
 class ExportedProgram:
-    """A program that runs without the function that it was exported from: see `genesis.export`.
+    """A program that runs without its exported function: see `genesis.export`.
 
-    It is called with tensors of the shapes and dtypes of the examples (along dynamic axes, of others), computes at once, and
-    has no gradients. What else was among the arguments has to be as it was.
+    It takes tensors with the shapes and dtypes of the examples (except along dynamic axes), computes at once, and has no
+    gradients. Other arguments must equal the examples'.
 
     Attributes:
         graph: nodes, inputs and outputs.
         state_dict: the tensors that it reads, by name: parameters, buffers, constants.
-        sizes: what may vary, and how the graph follows.
+        sizes: the dynamic sizes and the graph's formulas.
     """
 
     def __init__(self, graph: CallGraph, sizes: Sizes) -> None:
@@ -47,7 +47,7 @@ class ExportedProgram:
     # ---- running ----
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute. Raises ValueError for arguments that are not like the examples, naming the first."""
+        """Compute. Raises ValueError, naming the first argument that does not match the examples."""
         refuse("an exported program runs")
         if thread_state.deferred:
             raise RuntimeError("an exported program computes at once: it cannot be transformed, by vmap or grad")
@@ -73,11 +73,11 @@ class ExportedProgram:
         return built(self.graph.result, tensors)
 
     def _leaves(self, args: Sequence[Any], kwargs: Options) -> list[tuple[str, Any]]:
-        """The tensors among the arguments, each with what to call it."""
+        """The tensors among the arguments, with their names."""
         _, ((_, items), (_, options)) = self.graph.arguments
         names = self.graph.names
         args, kwargs = [*args], dict(kwargs)
-        for name in names[len(args) : len(items)]:  # by name where the example came by position
+        for name in names[len(args) : len(items)]:  # given by name, positional in the example
             if name not in kwargs:
                 break
             args.append(kwargs.pop(name))
@@ -93,7 +93,7 @@ class ExportedProgram:
         return leaves
 
     def variant(self, sizes: tuple[int, ...] | None = None) -> Variant:
-        """The program at a choice of sizes; those of the examples if none is given."""
+        """The program at the given sizes, by default the examples'."""
         sizes = self.sizes.examples if sizes is None else sizes
         found = self._variants.get(sizes)
         if found is None:
@@ -101,7 +101,7 @@ class ExportedProgram:
             try:
                 verify_layouts(nodes)
             except VerificationError as problem:
-                after = (short(line) for line in self.graph.lines[problem.index or 0 :] if line)  # a view has its reader's
+                after = (short(line) for line in self.graph.lines[problem.index or 0 :] if line)  # a view has its reader's line
                 raise ExportError(
                     f"export: the program has no form for {self.sizes.told(sizes)} at {next(after, 'its results')}: {problem}; "
                     "want Dims whose `min` and `max` leave such sizes out") from problem
@@ -109,14 +109,14 @@ class ExportedProgram:
         return found
 
     def module(self) -> Module:
-        """The program as a module, for who wants one."""
+        """The program as a module."""
         return ExportedModule(self)
 
     # ---- reading ----
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
-        """The names of what it takes, holds and gives."""
+        """The names of its inputs, state and outputs."""
         inputs = self.graph.inputs
         named = {kind: {f"%{one.node}": one.name for one in inputs if one.kind == kind} for kind in ("parameter", "buffer")}
         return ExportGraphSignature(
@@ -125,7 +125,7 @@ class ExportedProgram:
             {f"%{node}": name for name, node in self.graph.written.items()})
 
     def named_arguments(self) -> list[tuple[str, int]]:
-        """Each argument's tensor: what it is called, and its number."""
+        """(name, number) of each argument tensor."""
         _, ((_, items), (_, options)) = self.graph.arguments
         pairs = [*zip(self.graph.names, items, strict=True), *options]
         return [leaf for name, spec in pairs for leaf in tensors_of(spec, built(spec, range(1 << 20)), name)]
@@ -147,9 +147,9 @@ class ExportedProgram:
     # ---- shipping ----
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the program to a file, which `genesis.load_program` reads: graph, state, and machine code for this processor.
+        """Write the program to a file for `genesis.load_program`: graph, state, and machine code for this processor.
 
-        The file is one of safetensors: JSON and numbers, no pickle.
+        The file is in the safetensors format: JSON and numbers, no pickle.
         """
         write_program(file, self.graph, self.sizes, self.state_dict, self.variant())
 
@@ -157,17 +157,17 @@ class ExportedProgram:
         """Write an ELF object, its C header and its weights to a folder: `{name}.o`, `{name}.h`, `{name}.weights`.
 
         A C program links the object with libc alone, reads the weights by `{name}_load` and computes by `{name}_run`, on one
-        thread, at the sizes of the examples. The code is for this kind of processor, or for what GENESIS_TARGET names.
+        thread, at the sizes of the examples. The code is for this kind of processor, or for GENESIS_TARGET.
 
-        Raises ExportError for a program that writes over its state, or that Python's libraries compute in part: LAPACK's
-        factorizations, FFTs that SciPy computes.
+        Raises ExportError for a program that updates its state, or needs Python's libraries: LAPACK factorizations, FFTs by
+        SciPy.
         """
         names = [path for path, _ in self.named_arguments()]
         write_object(folder, name, self.graph, self.variant(), self.state_dict, names)
 
 
 class ExportedModule(Module):
-    """An exported program behind a module's interface."""
+    """An exported program as a module."""
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
@@ -189,13 +189,13 @@ def _contiguous(tensor: Tensor) -> Array:
 
 
 def load_program(file: str | os.PathLike[str], *, machine_code: bool = True) -> ExportedProgram:
-    """The program in a file that `ExportedProgram.save` wrote; without the function that it came from.
+    """The program in a file written by `ExportedProgram.save`, without its original function.
 
-    On the same kind of processor, with the same genesis and as many threads, nothing is compiled, and results are equal to
-    the bit. Elsewhere, or without `machine_code`, the graph in the file is compiled anew.
+    On the same kind of processor, with the same genesis version and number of threads, nothing is compiled, and results are
+    bitwise equal. Otherwise, or without `machine_code`, the graph is compiled again.
 
-    Nothing is unpickled, but machine code runs: load files of those alone whose shared libraries you would load. Raises
-    ValueError for a file that is damaged or no such program.
+    Nothing is unpickled, but machine code runs: only load files from sources whose shared libraries you would load. Raises
+    ValueError for a file that is damaged or not an exported program.
     """
     graph, sizes, lowered = read_program(file, machine_code)
     program = ExportedProgram(graph, sizes)

@@ -1,4 +1,4 @@
-"""From a call to one graph: the call is recorded as `genesis.compile` records it, and its programs are joined."""
+"""Turns a call into one graph: records the call as `genesis.compile` does, and joins its programs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Line = tuple[str, int] | None
 
 
 class ExportError(RuntimeError):
-    """A function does what no exported program can repeat."""
+    """A function does something that an exported program cannot repeat."""
 
 
 class Input(NamedTuple):
-    """An input of a graph: a tensor of the arguments ("argument"), a parameter or buffer of a module, or another tensor that
-    the function reads ("constant")."""
+    """An input of a graph: a tensor of the arguments ("argument"), a parameter or buffer of a module, or another tensor
+    that the function reads ("constant")."""
 
     kind: str
     name: str
@@ -41,9 +41,9 @@ class Input(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of an operation: its name, the nodes that it added, its arguments by position and by name.
+    """A call of an operation: its name, the nodes that it added, its positional and named arguments.
 
-    Among these, a `Position` is a value of the graph.
+    A `Position` among these is a value of the graph.
     """
 
     operation: str
@@ -57,10 +57,10 @@ class Position(int):
 
 
 class CallGraph(NamedTuple):
-    """What a call computes: nodes with the user's lines, inputs, and the nodes of results and of state that is written over.
+    """A call's computation: nodes with the user's lines, inputs, and the nodes of results and of updated state.
 
     `numbers` are those of the graph's scalars; `arguments` and `result` are described as in `trees.py`; `leaves` are shape and
-    dtype of the arguments' tensors, `computed` is what the call returned, `names` what the arguments by position are called.
+    dtype of the arguments' tensors, `computed` is what the call returned, `names` the names of positional arguments.
     """
 
     nodes: list[Node]
@@ -79,10 +79,10 @@ class CallGraph(NamedTuple):
 
 
 def graph_of_call(function: AnyFunction, args: tuple[Any, ...], kwargs: Options) -> CallGraph:
-    """The graph of `function(*args, **kwargs)`; of a module, without derivations.
+    """The graph of `function(*args, **kwargs)`; for a module, without gradients.
 
-    The call runs once, and what it changes is put back. Raises ExportError, with the user's line, for a call that does more
-    than compute: it looks at a value, draws random numbers, writes to its arguments or leaves gradients.
+    The call runs once, and its side effects on tensors are undone. Raises ExportError, with the user's line, for a call that
+    does more than compute: it reads a value, draws random numbers, writes to its arguments or leaves gradients.
     """
     module = function if isinstance(function, Module) else None
     leaves: list[Tensor] = []
@@ -94,7 +94,7 @@ def graph_of_call(function: AnyFunction, args: tuple[Any, ...], kwargs: Options)
         return len(leaves) - 1
 
     spec = described([list(args), kwargs], take, "export: the arguments")
-    copies = [tensor_of(array_of(leaf.detach().clone()), leaf.requires_grad) for leaf in leaves]  # a tensor given twice is two
+    copies = [tensor_of(array_of(leaf.detach().clone()), leaf.requires_grad) for leaf in leaves]  # one input per argument
     remaining = iter(copies)
     args, kwargs = map_tree(lambda leaf: next(remaining) if isinstance(leaf, Tensor) else leaf, (tuple(args), kwargs))
     called, called_with = (function, ()) if module is None else (type(module).__call__, (module,))
@@ -128,19 +128,19 @@ class _Joined:
         self._names = _names_of(module)
         self._inputs: dict[int, Input] = {}  # by the id of the tensor
         self._constants: dict[int, Input] = {}
-        self._arrays: list[Array] = []  # whose ids are in use
+        self._arrays: list[Array] = []  # kept alive because their ids are in use
         self.nodes: list[Node] = []
         self.lines: list[Line] = []
         self.calls: list[Call] = []
         self.numbers: list[float] = []
         self.state: dict[str, Tensor] = {}
-        self._positions: list[dict[int, int]] = []  # of each program's values, here
+        self._positions: list[dict[int, int]] = []  # per program: position there -> position here
         self._written: dict[str, int] = {}
         for program in recorder.programs:
             self._join(program)
 
     def graph(self, arguments: Spec) -> CallGraph:
-        """The whole, with every argument among the inputs."""
+        """The joined graph, with every argument among the inputs."""
         outputs: list[int] = []
         result = self._result(self._results.tree, outputs)
         inputs = sorted([*self._inputs.values(), *self._constants.values()], key=lambda one: one.node)
@@ -149,7 +149,7 @@ class _Joined:
 
     def _add(self, node: Node, line: Line = None) -> int:
         self.nodes.append(node)
-        self.lines.append((cell_name(line[0]) or line[0], line[1]) if line else None)  # a file is read where there are no cells
+        self.lines.append((cell_name(line[0]) or line[0], line[1]) if line else None)  # or a notebook cell
         return len(self.nodes) - 1
 
     # ---- programs ----
@@ -185,7 +185,7 @@ class _Joined:
             self._written[self._name(tensor, source)] = at[index]
 
     def _note_calls(self, lines: Sequence[CallLine], at: dict[int, int], count: int, ops: Sequence[str]) -> None:
-        """The calls of operations, by the keys under which they were recorded."""
+        """Records the calls of operations, from their trace keys."""
         ends = [line[0] for line in lines[1:]] + [count]
         for (start, *_, key), end in zip(lines, ends, strict=True):
             own = [index for index in range(start, end) if ops[index] not in ("input", "variable", "scalar")]
@@ -209,7 +209,7 @@ class _Joined:
         return self._add(Node("view", (whole,), attrs, layout.shape, self.nodes[whole].dtype), line)
 
     def _tensor(self, tensor: Tensor, source: Source) -> int:
-        """The position of a tensor that was there before the call."""
+        """The position of a tensor that existed before the call."""
         known = self._inputs.get(id(tensor))
         if known is None:
             argument = self._arguments.get(id(tensor))
@@ -284,12 +284,12 @@ def _at(line: Line) -> str:
 
 
 def short(line: Line) -> str:
-    """File and line, as listings show them."""
+    """File and line, as in listings."""
     return line_name(line, short=True) if line else ""
 
 
 def _names_of(module: Module | None) -> dict[int, tuple[str, str]]:
-    """Kind and name of a module's tensors, by identity."""
+    """id -> (kind, name) of a module's tensors."""
     if module is None:
         return {}
     named = {id(buffer): ("buffer", name) for name, buffer in module.named_buffers()}
@@ -297,7 +297,7 @@ def _names_of(module: Module | None) -> dict[int, tuple[str, str]]:
 
 
 def _call(key: tuple[Any, ...], nodes: range, at: dict[int, int]) -> Call:
-    """The call of a key."""
+    """The call of a trace key."""
     tokens, named = arguments_in(key)
 
     def argument(token: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Exported programs as object files: a C program links one, and needs neither Python nor genesis."""
+"""Exported programs as object files, which C programs can link without Python and genesis."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ void {name}_free(void);
 def write_object(
     folder: str | os.PathLike[str], name: str, graph: CallGraph, variant: Variant, state: dict[str, Tensor], names: list[str]
 ) -> None:
-    """Write `{name}.o`, `{name}.h` and `{name}.weights`. Raises ExportError for what only Python can do."""
+    """Write `{name}.o`, `{name}.h` and `{name}.weights`. Raises ExportError for operations that need Python."""
     if not name.isidentifier():
         raise ValueError(f"to_object: name {name!r}; want an identifier of C")
     if graph.written:
@@ -89,7 +89,7 @@ def write_object(
 
 
 def _given(variant: Variant, graph: CallGraph, number: int) -> tuple[tuple[int, ...], DType]:
-    """Shape and dtype of an argument's tensor."""
+    """The shape and dtype of an argument tensor."""
     for one in graph.inputs:
         if one.kind == "argument" and int(one.name) == number:
             return variant.nodes[one.node].shape, variant.nodes[one.node].dtype
@@ -103,13 +103,13 @@ def _listed(leaves: list[tuple[tuple[int, ...], DType]], names: list[str]) -> st
 
 
 class _Weights:
-    """The bytes of state, one tensor after the other."""
+    """The concatenated bytes of the state's tensors."""
 
     def __init__(self) -> None:
         self.content = bytearray()
 
     def add(self, tensor: Tensor) -> int:
-        """Where the tensor begins."""
+        """Append a tensor; returns its offset."""
         self.content += b"\0" * (-len(self.content) % _ALIGNMENT)
         start = len(self.content)
         self.content += tensor.detach().contiguous().numpy().tobytes()
@@ -150,6 +150,6 @@ def _interface(
 
 
 def _word(number: float) -> int:
-    """A number as a word."""
+    """A number as a 64-bit word."""
     return int.from_bytes(struct.pack("=d" if type(number) is float else "=q", number), "little", signed=True)
 

@@ -1,7 +1,7 @@
-"""Exported programs as files: a safetensors file, whose metadata has the graph as JSON, beside state and machine code.
+"""Exported programs as files: a safetensors file with the graph as JSON in its metadata, the state and the machine code.
 
-Machine code is used where everything that determines it is the same here: the kernel's source, the compilers, the processor.
-Otherwise the graph is compiled anew. Nothing of the file is unpickled.
+Machine code is used only if everything it depends on is the same: the kernel's source, the compilers, the processor. Otherwise
+the graph is compiled again. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write_program(
 
 
 def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[CallGraph, Sizes, Lowered | None]:
-    """What `write_program` wrote; how it was lowered, if that holds here. Raises ValueError for another file."""
+    """The contents of a program file, and its lowered graph if that is valid here. Raises ValueError for another file."""
     try:
         with safe_open(file, backend="pread") as opened:
             tensors = opened.get_tensors()

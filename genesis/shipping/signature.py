@@ -1,4 +1,4 @@
-"""What an exported program takes, holds and gives, by name: PyTorch's `ExportGraphSignature`."""
+"""The names of an exported program's inputs, state and outputs: PyTorch's `ExportGraphSignature`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class ExportGraphSignature:
         user_outputs: the values that are returned, as the listing names them.
         parameters: those of the module.
         buffers: those of the module.
-        inputs_to_parameters: which parameter an input of the graph is.
-        inputs_to_buffers: which buffer an input of the graph is.
-        buffers_to_mutate: the values that buffers hold after a call, and the buffers.
+        inputs_to_parameters: input of the graph -> parameter.
+        inputs_to_buffers: input of the graph -> buffer.
+        buffers_to_mutate: value -> the buffer that holds it after a call.
     """
 
     user_inputs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Arguments and results as plain data: a description of JSON's kinds, and the tensors among the leaves.
+"""Arguments and results as plain data: a JSON description, and the tensors among the leaves.
 
     ["tensor", k]  ["value", number, text, truth or None]  ["list", items]  ["tuple", items]  ["dict", [[key, item], ..]]
 """
@@ -16,9 +16,9 @@ _KINDS = {"list": list, "tuple": tuple}
 
 
 def described(tree: Tree, take: Callable[[Any], int | None], path: str) -> Spec:
-    """The description of a tree; `take` returns the number of a leaf that is a tensor, None for another.
+    """The description of a tree; `take` returns the number of a tensor leaf, None for other leaves.
 
-    Raises TypeError, which begins with `path`, for what is neither a tensor nor plain data.
+    Raises TypeError, which begins with `path`, for leaves that are neither tensors nor plain data.
 
     >>> described((1, ["x", None]), lambda leaf: None, "argument 0")
     ['tuple', [['value', 1], ['list', [['value', 'x'], ['value', None]]]]]
@@ -48,7 +48,7 @@ def built(spec: Spec, tensors: Sequence[Any]) -> Tree:
 
 
 def tensors_of(spec: Spec, tree: Tree, path: str) -> list[tuple[str, Any]]:
-    """The leaves where a description has tensors, each with its path. Raises ValueError for a tree that is another."""
+    """The leaves where a description has tensors, with their paths. Raises ValueError for a tree that does not match."""
     kind, content = spec
     if kind == "tensor":
         return [(path, tree)]

@@ -1,4 +1,4 @@
-"""A graph of fixed sizes, ready to run."""
+"""A graph at fixed sizes, ready to run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Variant:
         self.nodes = nodes
         self.numbers = numbers
         self.values = sorted({*values})
-        self._step = Step((), None)  # where its plans are kept
+        self._step = Step((), None)  # owns its plans
 
     def _trace(self, inputs: list[Array]) -> Trace:
         trace = Trace(CPU)
@@ -35,5 +35,5 @@ class Variant:
         return dict(zip(self.values, handles, strict=True))
 
     def plan(self, lowered: Lowered | None = None) -> Plan:
-        """Make the plan that runs from now on, of what was lowered before if that is given."""
+        """Make the plan, from an already lowered graph if given."""
         return keep_plan(self._trace([]), tuple(self.values), lowered)

@@ -32,15 +32,15 @@ __dir__ = __all__.copy
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta` * mat + `alpha` * mat1 @ mat2, of matrices of which any may be sparse."""
+    """`beta` * mat + `alpha` * mat1 @ mat2; any of the matrices may be sparse."""
     return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
-    """The product of two matrices, one of them sparse at least; sparse if both are.
+    """The product of two matrices, at least one of them sparse; sparse if both are.
 
-    With a sparse and a dense one, `reduce` is how the products of elements become one: "sum", "mean" (of those that are
-    there), "amax" or "amin", which are 0 where there are none. Raises ValueError for another.
+    For a sparse and a dense one, `reduce` combines the products of elements: "sum", "mean" (over stored elements), "amax" or
+    "amin", which are 0 without elements. Raises ValueError for another.
 
     >>> x = genesis.tensor([[2.0, 3.0], [0.0, 0.0]]).to_sparse()
     >>> genesis.sparse.mm(x, genesis.ones(2, 1), "amax")
@@ -63,5 +63,5 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | No
     return total.to(input.dtype) if dtype is None and isinstance(total, SparseTensor) else total
 
 
-_installed = _masked, _methods, _printing  # what they define is methods and rules of tensors
+_installed = _masked, _methods, _printing  # imported for the methods and rules that they define
 replayable_module(__name__)

@@ -1,4 +1,4 @@
-"""Sparse tensors from positions and values, and from dense tensors."""
+"""Sparse tensors from indices and values, and from dense tensors."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def sparse_coo_tensor(
     device: DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> SparseTensor:
-    """A tensor of zeros but for `values` (n, ..) at the positions `indices` (axes, n); several at one position add up.
+    """A sparse tensor with `values` (n, ..) at `indices` (axes, n) and zeros elsewhere; duplicates add up.
 
     Args:
-        indices: integers, a row for each sparse axis. `sparse_coo_tensor(size)` alone has no elements.
+        indices: integers, a row per sparse axis. `sparse_coo_tensor(size)` has no elements.
         values: n numbers, or tensors of the axes that are dense. Gradients flow to them, unless `requires_grad` makes the
             tensor a leaf.
-        size: the extents; the least that hold all positions, if None.
-        is_coalesced: that the positions are in order and different, which is not looked at.
+        size: the extents; by default the least that contain all indices.
+        is_coalesced: promises that the indices are sorted and unique; not checked.
 
-    Raises ValueError for shapes that do not fit, TypeError for positions that are no integers and, with `check_invariants`,
-    ValueError for positions outside of `size`.
+    Raises ValueError for mismatched shapes, TypeError for indices that are not integers and, with `check_invariants`,
+    ValueError for indices outside of `size`.
 
     >>> x = genesis.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
     >>> x.to_dense()
@@ -81,13 +81,13 @@ def sparse_compressed_tensor(
     device: DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> SparseTensor:
     """A matrix whose elements are in the order of its rows (`sparse_csr`) or columns (`sparse_csc`); or its blocks
-    (`sparse_bsr`, `sparse_bsc`), whose positions and number count then.
+    (`sparse_bsr`, `sparse_bsc`), which are then what indices count.
 
     Args:
-        compressed_indices: (rows + 1,), where the elements of each row, or column, begin; the last is their number, n.
+        compressed_indices: (rows + 1,), the start of each row's, or column's, elements; the last is their number, n.
         plain_indices: (n,), the column, or row, of each.
         values: (n,), or (n, height, width) of blocks; gradients flow to them, unless `requires_grad` makes the tensor a leaf.
-        size: the extents; the least that hold all positions, if None.
+        size: the extents; by default the least that contain all indices.
 
     Raises ValueError for shapes that do not fit and, with `check_invariants`, for positions that are out of range or order.
 
@@ -100,7 +100,7 @@ def sparse_compressed_tensor(
         raise ArgumentError(f"sparse_compressed_tensor: layout is {layout!r}; want {sparse_csr!r} or {sparse_csc!r}")
     elements = as_tensor(values, dtype=dtype, device=device)
     pointers, plain = (_integers(name, given, elements) for given in (compressed_indices, plain_indices))
-    lead = 3 if layout.is_blocked else 1  # axes of the values that are sparse
+    lead = 3 if layout.is_blocked else 1  # number of the values' leading axes
     if (pointers.ndim, plain.ndim) != (1, 1) or plain.shape != elements.shape[:1] or not len(pointers) or (
         elements.ndim < lead or 0 in elements.shape[1:lead]
     ):
@@ -127,7 +127,7 @@ def sparse_csr_tensor(
     crow_indices: ArrayLike | Tensor, col_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by rows; the settings are those of that.
+    """`sparse_compressed_tensor` by rows, with the same settings.
 
     >>> genesis.sparse_csr_tensor([0, 1, 2], [1, 0], [3.0, 4.0]).to_dense()
     tensor([[0., 3.],
@@ -140,7 +140,7 @@ def sparse_csc_tensor(
     ccol_indices: ArrayLike | Tensor, row_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by columns; the settings are those of that.
+    """`sparse_compressed_tensor` by columns, with the same settings.
 
     >>> genesis.sparse_csc_tensor([0, 1, 2], [1, 0], [3.0, 4.0]).to_dense()
     tensor([[0., 4.],
@@ -153,7 +153,7 @@ def sparse_bsr_tensor(
     crow_indices: ArrayLike | Tensor, col_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by rows of blocks; the settings are those of that.
+    """`sparse_compressed_tensor` by rows of blocks, with the same settings.
 
     >>> genesis.sparse_bsr_tensor([0, 1], [0], [[[1.0, 2.0], [3.0, 4.0]]]).to_dense()
     tensor([[1., 2.],
@@ -166,7 +166,7 @@ def sparse_bsc_tensor(
     ccol_indices: ArrayLike | Tensor, row_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, **settings: Any,
 ) -> SparseTensor:
-    """`sparse_compressed_tensor` by columns of blocks; the settings are those of that.
+    """`sparse_compressed_tensor` by columns of blocks, with the same settings.
 
     >>> genesis.sparse_bsc_tensor([0, 1], [0], [[[1.0, 2.0], [3.0, 4.0]]]).to_dense()
     tensor([[1., 2.],
@@ -194,7 +194,7 @@ def _integers(name: str, given: ArrayLike | Tensor, beside: Tensor) -> Tensor:
 
 
 def from_dense(x: Tensor, axes: int) -> SparseTensor:
-    """What is not zero of a dense tensor, of whose axes the first `axes` become sparse."""
+    """The nonzero elements of a dense tensor; its first `axes` axes become sparse."""
     if not 0 < axes <= x.ndim:
         raise ArgumentError(f"to_sparse: {axes} sparse axes of shape {x.shape}; want 1 to {x.ndim}")
     rest = tuple(range(axes, x.ndim))
@@ -208,7 +208,7 @@ def from_dense(x: Tensor, axes: int) -> SparseTensor:
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Shape, layout: SparseLayout | None = None) -> SparseTensor:
     """The matrix (rows, columns) with rows of `diagonals` (n, length) on its diagonals `offsets` (n,), or one of both.
 
-    Element k of a diagonal stands in column k. Raises ValueError for offsets that are not different or do not fit.
+    Element k of a diagonal is in column k. Raises ValueError for duplicate or mismatched offsets.
 
     >>> genesis.sparse.spdiags(genesis.ones(2, 3), genesis.tensor([0, 1]), (3, 3)).to_dense()
     tensor([[1., 1., 0.],

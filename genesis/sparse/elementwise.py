@@ -1,4 +1,4 @@
-"""Arithmetic of sparse tensors, and functions of elements that leave zeros zeros."""
+"""Arithmetic of sparse tensors, and elementwise functions that keep zeros."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from genesis.tensor.handle import Operand, Tensor
 Rule = Callable[..., Any]
 
 LINEAR = ("neg", "positive", "deg2rad", "rad2deg", "real_parts", "imaginary_parts", "conjugates", "to_dtype", "stop_gradient")
-ZERO_TO_ZERO = (  # of sums of elements: those in one position are added up first
+ZERO_TO_ZERO = (  # they apply to sums: duplicate elements are added up first
     "abs", "sign", "sgn", "sqrt", "square", "expm1", "log1p", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh",
     "erf", "erfinv", "relu", "floor", "ceil", "trunc", "round", "frac", "isnan", "isinf", "isposinf", "isneginf", "signbit",
     "nan_to_num",
@@ -37,7 +37,7 @@ ZERO_TO_ZERO = (  # of sums of elements: those in one position are added up firs
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: what the operations of these names mean where an argument is sparse."""
+    """Decorator: the rule of these operations for sparse arguments."""
 
     def note(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
@@ -63,7 +63,7 @@ BLOCKWISE.update((*LINEAR, *ZERO_TO_ZERO, "full_like"))
 def full_like(
     input: SparseTensor, fill_value: float, *, requires_grad: bool = False, layout: object = None, **settings: Any
 ) -> SparseTensor:
-    """A tensor without elements: all are zero."""
+    """A tensor of zeros, without elements."""
     if fill_value != 0:
         raise NotDenseError(input, "full_like of what is not zero")
     made: SparseTensor = input.zeros().to(**settings)
@@ -74,7 +74,7 @@ def full_like(
 
 
 def elements_at(x: Tensor, mask: SparseTensor) -> Tensor:
-    """The elements of a dense tensor, which broadcasts to the shape of `mask`, at the positions of that."""
+    """The elements of a dense tensor, which broadcasts to the shape of `mask`, at the mask's indices."""
     if x.ndim > mask.ndim or any(own not in (1, extent) for own, extent in zip(x.shape[::-1], mask.shape[::-1], strict=False)):
         raise ArgumentError(f"shape {x.shape} does not broadcast to that of the sparse tensor, {tuple(mask.shape)}")
     x = x.reshape((1,) * (mask.ndim - x.ndim) + tuple(x.shape))
@@ -87,7 +87,7 @@ def elements_at(x: Tensor, mask: SparseTensor) -> Tensor:
 
 
 def is_number(x: object) -> bool:
-    """Whether it is a number, or a dense tensor without axes."""
+    """Whether it is a number or a 0-d dense tensor."""
     return not isinstance(x, Tensor) or (not isinstance(x, SparseTensor) and not x.shape)
 
 
@@ -98,7 +98,7 @@ def _sparse_one(*operands: object) -> SparseTensor:
 # ---- products ----
 @rule("mul")
 def mul(input: Operand, other: Operand) -> SparseTensor:
-    """Elements that are zero in one of the factors are zero."""
+    """The product: only elements that both factors have."""
     if not isinstance(input, SparseTensor):
         input, other = other, input
     assert isinstance(input, SparseTensor)
@@ -110,7 +110,7 @@ def mul(input: Operand, other: Operand) -> SparseTensor:
 
 
 def _of_both(x: SparseTensor, y: SparseTensor) -> SparseTensor:
-    """The product of two sparse tensors: what both have."""
+    """The product of two sparse tensors: the elements that both have."""
     _same_shape("mul", x, y)
     if x._positions is y._positions and (x._is_coalesced or x._kind is not sparse_coo):
         return x.with_elements(x._elements * y._elements)
@@ -143,7 +143,7 @@ def power(input: Operand, exponent: Operand) -> SparseTensor:
 # ---- sums ----
 @rule("add")
 def add(input: Operand, other: Operand, alpha: float = 1) -> Tensor:
-    """Of two sparse tensors a sparse one; of a sparse and a dense one, a dense one."""
+    """The sum: sparse for two sparse tensors, dense for a sparse and a dense one."""
     if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
         return _sum(input, other if alpha == 1 else mul(other, alpha))
     x, rest = (input, other) if isinstance(input, SparseTensor) else (other, input)

@@ -13,9 +13,9 @@ from genesis.tensor.handle import Tensor
 
 
 def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
-    """`gradcheck`, or what is called as it, for functions of sparse tensors: it checks gradients by their elements.
+    """`gradcheck`, or a function like it, for functions of sparse tensors: it checks gradients by their elements.
 
-    Sparse results count as dense ones. `masked` is accepted; what is not an element is none in either case.
+    Sparse results are converted to dense. `masked` has no effect: elements that are not stored have no gradient.
 
     >>> check = genesis.sparse.as_sparse_gradcheck(genesis.autograd.gradcheck)
     >>> x = genesis.eye(2, dtype=genesis.float64).to_sparse().requires_grad_()

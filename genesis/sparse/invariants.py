@@ -1,4 +1,4 @@
-"""Checks of what sparse tensors are made of, which are made when asked for."""
+"""Optional checks of sparse tensors' parts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _setting = _Setting()
 
 
 class check_sparse_tensor_invariants:
-    """A context (or a decorator's work by hand: `enable`, `disable`) in which positions of new sparse tensors are looked at.
+    """A context (or `enable` and `disable`) in which new sparse tensors' indices are checked.
 
-    Positions out of range are met when they are used, without it: operations check what they read and write.
+    Without it, indices out of range are detected when used: operations check what they read and write.
 
     >>> with genesis.sparse.check_sparse_tensor_invariants():
     ...     genesis.sparse_coo_tensor([[5]], [1.0], (3,))
@@ -36,17 +36,17 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Whether they are looked at."""
+        """Whether indices are checked."""
         return _setting.is_on
 
     @staticmethod
     def enable() -> None:
-        """Have them looked at."""
+        """Start checking indices."""
         _setting.is_on = True
 
     @staticmethod
     def disable() -> None:
-        """Have them no longer looked at."""
+        """Stop checking indices."""
         _setting.is_on = False
 
     def __enter__(self) -> check_sparse_tensor_invariants:
@@ -59,7 +59,7 @@ class check_sparse_tensor_invariants:
 
 
 def checked(x: SparseTensor, wanted: bool | None) -> SparseTensor:
-    """The tensor, its positions looked at if that is wanted; by the setting, if None. Raises ValueError."""
+    """The tensor, after checking its indices if `wanted` (None: the setting). Raises ValueError."""
     if not (_setting.is_on if wanted is None else wanted):
         return x
     name = f"{x._kind.name}_tensor"

@@ -1,4 +1,4 @@
-"""`genesis.masked` of sparse tensors: reductions over those elements that a mask leaves, zeros that it names among them."""
+"""`genesis.masked` for sparse tensors: reductions over the elements that a mask selects, including its zeros."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ cat, where = functions_of("cat", "where")
 
 
 def _like(mask: Tensor, x: SparseTensor) -> SparseTensor:
-    """A mask of the shape of `x`, with as many sparse axes, by coordinates in order."""
+    """A mask with the shape and number of sparse axes of `x`, in coalesced coordinates."""
     axes = len(x.extents)
     if isinstance(mask, SparseTensor) and mask.shape == x.shape and len(mask.extents) == axes:
         return coalesced(in_layout(mask, sparse_coo))
@@ -37,7 +37,7 @@ def _like(mask: Tensor, x: SparseTensor) -> SparseTensor:
 
 
 def _left(name: str, x: SparseTensor, mask: Tensor) -> SparseTensor:
-    """The elements where the mask is true; of elements with axes of their own, those parts are the identity where it is not."""
+    """The elements where the mask is true; in elements with dense axes, masked parts become the identity."""
     flags = _like(mask, x)
     named = flags._elements.flatten(1).any(1) if flags._elements.ndim > 1 else flags._elements
     rows = as_tensor(np.flatnonzero(values_of(named)), device=x.device)
@@ -56,7 +56,7 @@ def _left(name: str, x: SparseTensor, mask: Tensor) -> SparseTensor:
 
 
 def _gathered(name: str, elements: Tensor, groups: Tensor, count: int) -> Tensor:
-    """`count` reductions of rows of `elements`: number k of the rows whose `groups` is k."""
+    """`count` reductions of rows of `elements`: number k is over the rows with group k."""
     rest = elements.shape[1:]
     index = groups.reshape(-1, *(1,) * len(rest)).expand(elements.shape)
     begin = full((count, *rest), IDENTITIES[name](elements.dtype), dtype=elements.dtype, device=elements.device)
@@ -85,7 +85,7 @@ def _reduced(
     zeros = x._positions.new_zeros(len(elements))
     flat = flat_positions(stack(rows), tuple([x.shape[axis] for axis in kept])) if kept else zeros
     _, first, groups = np.unique(values_of(flat), return_index=True, return_inverse=True)
-    count = len(first) if kept else 1  # what all of nothing is, too
+    count = len(first) if kept else 1  # also without elements
     found = _gathered(name, elements, as_tensor(groups, device=x.device), count)
     firsts = as_tensor(first, device=x.device)
     left = range(axes) if keepdim else kept

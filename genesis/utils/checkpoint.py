@@ -69,7 +69,7 @@ def checkpoint(
     context.set_materialize_grads(False)
     context._reaches_more = True
 
-    bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # so that the graph does not hold them twice
+    bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # the graph must not hold them twice
 
     def again(saved: Sequence[Tensor]) -> list[Tensor]:
         tensors = iter(saved)
