@@ -35,10 +35,10 @@ __all__ = [
 
 
 class LazyModuleMixin:
-    """For a module with parameters or buffers whose shapes its first call decides: the class before its other bases.
+    """A mixin for modules with parameters or buffers whose shapes depend on the first call; list it before other bases.
 
-    Such a class writes `initialize_parameters`, which is called with the first call's arguments and has to materialize them.
-    Then the module is of the class `cls_to_become`, unless that is None.
+    The class defines `initialize_parameters`, which gets the first call's arguments and must materialize them. The module then
+    changes its class to `cls_to_become`, unless that is None.
 
     >>> class Scale(LazyModuleMixin, genesis.nn.Module):
     ...     def __init__(self):
@@ -57,15 +57,15 @@ class LazyModuleMixin:
     _is_inferred: bool = False
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Materialize all, for a call with these arguments: for the class to write."""
+        """Materialize all parameters and buffers for a call with these arguments. Subclasses define it."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer of its own has no shape yet."""
+        """Whether one of its own parameters or buffers has no shape yet."""
         return any(map(is_lazy, _own_tensors(self).values()))
 
     def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
-        """Become what a call with these arguments needs."""
+        """Initialize the parameters for a call with these arguments, and change the class."""
         self.initialize_parameters(*args, **kwargs or {})
         if self.has_uninitialized_params():
             raise RuntimeError(f"module {type(self).__name__} has not been fully initialized")
@@ -87,9 +87,9 @@ def _own_tensors(module: Any) -> dict[str, Tensor]:
 
 
 class _Lazy(LazyModuleMixin, Module):
-    """What lazy layers share: the layer of input size 0, with parameters and buffers that get their shapes later.
+    """The base of lazy layers: a layer of input size 0 whose parameters and buffers get their shapes later.
 
-    They stay the same objects, so that an optimizer may have them before.
+    They stay the same objects, so an optimizer may hold them before.
     """
 
     cls_to_become: type[Module]
@@ -123,7 +123,7 @@ class _Lazy(LazyModuleMixin, Module):
         """Does nothing: there are no elements yet."""
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Give parameters and buffers the shapes for inputs such as `input`, and their first values."""
+        """Give parameters and buffers their shapes, for inputs like `input`, and initial values."""
         if self.has_uninitialized_params() or not getattr(self, self._size_name):
             self._initialize(self._size_of(input))
 
@@ -152,7 +152,7 @@ class _Lazy(LazyModuleMixin, Module):
         del self._arguments
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Become the state dict's layer, and load it."""
+        """Initialize for the state dict's sizes, and load it."""
         size = self._size_in({key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)})
         if size is None:
             super()._load_from_state_dict(state_dict, prefix, *others)

@@ -68,9 +68,9 @@ class Buffer(Tensor):
 
 
 class UninitializedTensorMixin(Tensor):
-    """What parameters and buffers without a shape share: they know dtype and device, and can be given a shape.
+    """The base of parameters and buffers without a shape: they have a dtype and device, and get a shape later.
 
-    Whatever asks for an element raises ValueError; `to`, `half`, `cpu` and their kin, copies and pickles do not.
+    Access to elements raises ValueError; conversions such as `to`, `half` and `cpu`, copies and pickles work.
     """
 
     cls_to_become: type[Tensor]
@@ -103,19 +103,19 @@ class UninitializedTensorMixin(Tensor):
     def materialize(
         self, shape: int | tuple[int, ...], device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
-        """Become a parameter, or a buffer, of that shape, with elements of no particular value."""
-        place, kept = self._kept
+        """Become a parameter or buffer of this shape, with uninitialized elements."""
+        own_device, own_dtype = self._kept
         self._hold(empty(
-            shape, dtype=kept if dtype is None else dtype, device=place if device is None else device_of(device)))
+            shape, dtype=own_dtype if dtype is None else dtype, device=own_device if device is None else device_of(device)))
 
     def _hold(self, value: Tensor) -> None:
-        """Become what holds `value`."""
+        """Become a normal parameter or buffer with the content of `value`."""
         del self._kept
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
         move_storage(self, value)
 
     def share_memory_(self) -> NoReturn:  # type: ignore[override]
-        """RuntimeError: there is no memory yet."""
+        """Raises RuntimeError: there is no memory yet."""
         raise RuntimeError("Can't share memory on an uninitialized parameter or buffer: call the module before")
 
     def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
@@ -150,7 +150,7 @@ for _name in ("bfloat16", "cpu", "cuda", "double", "float", "half", "to"):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is not known yet: `materialize` makes it one like others.
+    """A parameter whose shape is not known yet: `materialize` makes it a normal one.
 
     Args:
         requires_grad: whether it will require a gradient.
@@ -171,7 +171,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin):
-    """A buffer whose shape is not known yet: `materialize` makes it one like others. Arguments as `UninitializedParameter`'s.
+    """A buffer whose shape is not known yet: `materialize` makes it a normal one. Arguments as in `UninitializedParameter`.
 
     >>> mean = genesis.nn.UninitializedBuffer()
     >>> mean.materialize(3)
