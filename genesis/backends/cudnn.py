@@ -1,6 +1,7 @@
 """Settings that scripts make for cuDNN, which is not used here: they have no effect.
 
-Nothing is chosen by timing it (`benchmark`), and convolutions add up in the same order in every run (`deterministic`).
+Nothing is chosen by timing it (`benchmark`), and convolutions add up in the same order in every run, whatever `deterministic`
+says. Settings are PyTorch's at first.
 
 >>> genesis.backends.cudnn.benchmark = True
 >>> genesis.backends.cudnn.is_available()
@@ -10,10 +11,10 @@ False
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
 __dir__ = __all__.copy
 
-allow_tf32 = False
+allow_tf32 = True
 benchmark = False
-deterministic = True
-enabled = False
+deterministic = False
+enabled = True
 
 
 def is_available() -> bool:

@@ -102,7 +102,7 @@ class _Limits:
         self.bits = 8 * dtype.itemsize
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(min={self.min!r}, max={self.max!r}, dtype={self.dtype})"  # type: ignore[attr-defined]
+        return f"{type(self).__name__}(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"  # type: ignore[attr-defined]
 
 
 class finfo(_Limits):

@@ -132,7 +132,7 @@ class RNNBase(Module, Asked):
         if packed is not None and hx is not None and packed.sorted_indices is not None:
             states = [state.index_select(1, packed.sorted_indices) for state in states]
         output: Tensor | PackedSequence
-        output, states = self._through(x, states, lengths)
+        output, states = self._through(x, states, lengths, packed)
         if packed is not None:
             output = pack_as(output, packed)
             if packed.unsorted_indices is not None:
@@ -155,12 +155,14 @@ class RNNBase(Module, Asked):
                 raise ArgumentError(f"{type(self).__name__}: {name}_0 has shape {state.shape}; want {want}")
         return given if batched else [state.unsqueeze(1) for state in given]
 
-    def _through(self, x: Tensor, states: list[Tensor], lengths: np.ndarray | None) -> tuple[Tensor, list[Tensor]]:
+    def _through(
+        self, x: Tensor, states: list[Tensor], lengths: np.ndarray | None, packed: PackedSequence | None
+    ) -> tuple[Tensor, list[Tensor]]:
         after: list[tuple[Tensor, ...]] = []
         ends = None if lengths is None else tensor(lengths, device=x.device)
         for layer in range(self.num_layers):
-            if layer and self.dropout:
-                x = functional.dropout(x, self.dropout, self.training)
+            if layer and self.dropout and self.training:
+                x = self._dropped(x, packed)
             outputs = []
             for reverse, end in enumerate(self._ends(layer)):
                 weights = [getattr(self, kind + end, None) for kind in KINDS]
@@ -170,6 +172,13 @@ class RNNBase(Module, Asked):
                 after.append(tuple(last))
             x = outputs[0] if len(outputs) == 1 else call(OPERATIONS["cat"], (outputs, -1))
         return x, [call(OPERATIONS["stack"], (list(each),)) for each in zip(*after, strict=True)]
+
+    def _dropped(self, x: Tensor, packed: PackedSequence | None) -> Tensor:
+        """Dropout between layers; of packed sequences for their own steps, in the order in which these are packed."""
+        if packed is None:
+            return functional.dropout(x, self.dropout)
+        kept = pack_as(x, packed)
+        return padded(kept._replace(data=functional.dropout(kept.data, self.dropout)))[0]
 
     def _ends(self, layer: int) -> list[str]:
         """The suffixes of a layer's parameter names, one per direction."""

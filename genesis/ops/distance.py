@@ -6,7 +6,7 @@ from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
 from genesis.ops.complex_values import squared_modulus
 from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, pow, relu, rsqrt, sqrt, where
-from genesis.ops.loss import reduced
+from genesis.ops.loss import of_one_size, reduced
 from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import broadcast, cast, composite, floating_dtype, promoted, widened
 from genesis.ops.size_average import takes_size_average
@@ -51,7 +51,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta is {beta}; want 0 or more")
-    x, y = promoted(input, target)
+    x, y = of_one_size(input, target)
     d = widened(x) - widened(y)
     size = abs(d)
     losses = where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta) if beta else size
@@ -68,7 +68,7 @@ def huber_loss(
     """
     if delta <= 0:
         raise ValueError(f"huber_loss: delta is {delta}; want it above 0")
-    x, y = promoted(input, target)
+    x, y = of_one_size(input, target)
     d = widened(x) - widened(y)
     size = abs(d)
     losses = where(size < delta, 0.5 * d * d, delta * (size - 0.5 * delta))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import wraps
 from math import log as ln
 from math import pi
@@ -43,6 +44,15 @@ def reduced_by(name: str, losses: Value, weight: Value | None, reduction: str) -
     return sum(losses * weight) / sum(weight) if reduction == "mean" else reduced(name, losses * weight, reduction)
 
 
+def of_one_size(input: Value, target: Value) -> list[Value]:
+    """The operands of a loss in their common dtype. A warning, where a call first meets it, that broadcasts them."""
+    if input.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead "
+            "to incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=3)
+    return promoted(input, target)
+
+
 @composite("mse_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 @takes_size_average()
 def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
@@ -53,7 +63,7 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value
     >>> genesis.nn.functional.mse_loss(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(2.)
     """
-    x, y = promoted(input, target)
+    x, y = of_one_size(input, target)
     difference = widened(x) - widened(y)
     return cast(reduced_by("mse_loss", difference * difference, weight, reduction), x.dtype)
 
@@ -62,7 +72,8 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value
 @takes_size_average()
 def l1_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
     """|input - target|, times `weight`; see `mse_loss`."""
-    return reduced_by("l1_loss", abs(input - target), weight, reduction)
+    x, y = of_one_size(input, target)
+    return reduced_by("l1_loss", abs(x - y), weight, reduction)
 
 
 @composite("cross_entropy", 2, method=False, autocast="float32", namespace="nn.functional")

@@ -176,7 +176,8 @@ class Tensor(TensorBase):
         """The gradient accumulated by `backward()`, or None; a result's, without `retain_grad()`, is None, with a warning."""
         touched_gradient(self, True)
         if self._grad is None and self._array.node.differentiable and not self._retains_grad:
-            warnings.warn("grad: backward fills that of leaves; a result wants retain_grad() before", stacklevel=2)
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward fills that of "
+                          "leaves alone; call retain_grad() before", stacklevel=2)
         return self._grad
 
     @grad.setter

@@ -220,3 +220,10 @@ def test_a_sequence_grows_by_repetition_and_insertion_as_in_torch(change):
         return names, changed is model, changed if isinstance(changed, str) else [name for name, _ in changed.named_children()]
 
     assert grown(genesis) == grown(torch)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_a_loss_of_two_sizes_is_warned_of(name):
+    for lib in (genesis, torch):
+        with pytest.warns(UserWarning, match="that is different to the input size"):
+            getattr(lib.nn.functional, name)(lib.ones(3, 1), lib.ones(3))

@@ -75,6 +75,8 @@ for first in (False, True):
     show("LSTM", lambda: layer(lambda: nn.LSTM(8, 6, 2, dropout=0.5, batch_first=first), x))
     show("encoder", lambda: layer(lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=first), x))
     show("Transformer", lambda: layer(lambda: nn.Transformer(8, 2, 1, 1, 16, batch_first=first), x, x))
+show("LSTM of packed sequences", lambda: nn.LSTM(8, 6, 2, dropout=0.5)(
+    nn.utils.rnn.pack_padded_sequence(torch.randn(4, 3, 8), [4, 2, 1]))[0].data)
 
 torch.manual_seed(11)
 low, high = torch.tensor(0.5), torch.tensor([2.0])
