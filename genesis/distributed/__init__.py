@@ -1,7 +1,7 @@
-"""Several processes, on one machine or more, that compute together: PyTorch's names, on MPI.
+"""Distributed computing on one or more machines: PyTorch's API, on MPI.
 
-A script runs on every rank: `mpiexec -n 4 python -m genesis.distributed script.py`. Without mpiexec there is one rank, and
-nothing is sent, unless processes meet at an address. MPI is not loaded before `init_process_group` finds more.
+A script runs on every rank: `mpiexec -n 4 python -m genesis.distributed script.py`. Without mpiexec there is a single rank and
+no communication, unless processes meet at an address. `init_process_group` loads MPI only if there are several ranks.
 
 >>> genesis.distributed.init_process_group()
 >>> x = genesis.tensor([1.0, 2.0])

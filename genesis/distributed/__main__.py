@@ -1,8 +1,8 @@
-"""`mpiexec -n 4 python -m genesis.distributed script.py ..` runs a script on 4 ranks: if one of them fails, all end.
+"""`mpiexec -n 4 python -m genesis.distributed script.py ..` runs a script on 4 ranks; if one fails, all end.
 
-`-m module` runs a module. What is uncaught is printed with its rank, and the job's exit status is not 0. The environment has
-what `torchrun` sets: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE.
-`python -m genesis.distributed --restarts N COMMAND` runs such a command anew when it fails: see `restarts.py`.
+`-m module` runs a module. Uncaught exceptions are printed with their rank, and the job's exit status is not 0. The environment
+has the variables of `torchrun`: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE.
+`python -m genesis.distributed --restarts N COMMAND` runs such a command again when it fails: see `restarts.py`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def main(arguments: list[str]) -> None:
 
 
 def _left(process: int, leave: object) -> object:
-    """`os._exit` for a rank: it skips what tells the others. A job whose rank leaves so has failed, whatever the status."""
+    """`os._exit` for a rank: it would not tell the other ranks. A job whose rank exits this way has failed, whatever the
+    status."""
     def exit_rank(status: int) -> NoReturn:
         if os.getpid() == process:
             sys.stderr.write(f"[rank {mpi.library().COMM_WORLD.rank}] os._exit({status}) while other ranks may wait\n")

@@ -1,7 +1,7 @@
-"""Collectives in place, under PyTorch's names: recorded like all operations, so they fuse into programs and compile.
+"""In-place collectives with PyTorch's API: recorded like all operations, so they are part of compiled programs.
 
-They run in the order in which the program says them, at the latest when a value that follows is looked at, at a barrier, a
-message, or the end of the program. No gradient flows through them; `genesis.distributed.nn.functional` has those with one.
+They run in program order, at the latest when a dependent value is read, at a barrier, a message, or the end of the script. They
+are not differentiable; `genesis.distributed.nn.functional` has differentiable ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from genesis.tracing.state import recording
 
 
 class ReduceOp(StrEnum):
-    """How ranks' values become one: `ReduceOp.SUM` and "sum" are the same."""
+    """Reductions of ranks' values; `ReduceOp.SUM` and "sum" are the same."""
 
     SUM = "sum"
     PRODUCT = "prod"
@@ -46,7 +46,7 @@ ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # where PyTorch has
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Replace `tensor` on every rank by the sum (or another reduction) of all ranks' tensors, of one shape and dtype.
 
-    Returns a Work with `async_op`, else None; None too on a rank that is not in the group.
+    Returns a Work with `async_op`, otherwise, and on ranks outside of the group, None.
 
     >>> genesis.distributed.init_process_group()
     >>> x = genesis.tensor([1.0, 2.0])
@@ -60,7 +60,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_
 
 def reduce(tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False,
            group_dst: int | None = None) -> Work | None:
-    """As `all_reduce`, on rank `dst` alone; other ranks' tensors stay as they are."""
+    """As `all_reduce`, but only on rank `dst`; other ranks' tensors do not change."""
     return _in_place(tensor, group, async_op, rows.reduce_to, (dst, group_dst), str(op))
 
 
@@ -88,13 +88,13 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Fill `output_tensor` with all ranks' tensors, joined along axis 0, or stacked if it has an axis more."""
+    """Fill `output_tensor` with all ranks' tensors, joined along axis 0, or stacked if it has one more axis."""
     return _into(output_tensor, input_tensor, group, async_op, "all_gather_into_tensor", rows.all_gather, (None,))
 
 
 def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
            async_op: bool = False, group_dst: int | None = None) -> Work | None:
-    """Fill `gather_list` on rank `dst` with all ranks' tensors, of one shape; other ranks give none."""
+    """Fill `gather_list` on rank `dst` with all ranks' tensors, of one shape; other ranks pass none."""
     check_lists("gather", gather_list or [])
     check_tensors("gather", tensor)
     if group is NON_GROUP_MEMBER:
@@ -110,7 +110,7 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
 
 def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
             async_op: bool = False, group_src: int | None = None) -> Work | None:
-    """Replace `tensor` on each rank by its one of rank `src`'s `scatter_list`; other ranks give none."""
+    """Replace `tensor` on each rank by its entry of rank `src`'s `scatter_list`; other ranks pass none."""
     check_lists("scatter", scatter_list or [])
     check_tensors("scatter", tensor)
     if group is NON_GROUP_MEMBER:
@@ -126,7 +126,7 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None,
                    async_op: bool = False) -> Work | None:
-    """Reduce the ranks' lists member by member; rank k's `output` is member k, and may be of another shape than others."""
+    """Reduce the ranks' lists member by member; rank k's `output` is member k; members may have different shapes."""
     check_lists("reduce_scatter", input_list)
     check_tensors("reduce_scatter", output)
     if group is NON_GROUP_MEMBER:
@@ -149,7 +149,7 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM,
 
 def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
                async_op: bool = False) -> Work | None:
-    """Send member k of the input to rank k, and fill the output with what comes, in the order of the ranks."""
+    """Send member k of the input to rank k, and fill the output with the received tensors, in rank order."""
     check_lists("all_to_all", output_tensor_list, input_tensor_list)
     if group is NON_GROUP_MEMBER:
         return None
@@ -167,13 +167,14 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
 ) -> Work | None:
-    """Cut `input` along axis 0, send part k to rank k, and fill `output` with what comes. Parts are equal without sizes."""
+    """Cut `input` along axis 0, send part k to rank k, and fill `output` with the received parts. Parts are equal without
+    sizes."""
     sizes = tuple(input_split_sizes) if input_split_sizes else None, tuple(output_split_sizes) if output_split_sizes else None
     return _into(output, input, group, async_op, "all_to_all_single", rows.all_to_all, sizes)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None) -> Work | None:
-    """Compute what is pending, and wait for the other ranks."""
+    """Run pending work, and wait for the other ranks."""
     if group is NON_GROUP_MEMBER:
         return None
     refuse("a barrier")
@@ -185,7 +186,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Sequence[int]
 def monitored_barrier(
     group: Any = None, timeout: datetime.timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """As `barrier`, with a timeout of its own: CollectiveError, a RuntimeError, names the ranks that did not come."""
+    """As `barrier`, with its own timeout: CollectiveError, a RuntimeError, lists the missing ranks."""
     if group is NON_GROUP_MEMBER:
         return
     refuse("a barrier")
@@ -199,11 +200,11 @@ def monitored_barrier(
         handle.timeout = before
 
 
-# ---- what they share ----
+# ---- shared code ----
 
 
 def _in_place(tensor: Tensor, group: Any, async_op: bool, row: Operation, *settings: Any) -> Work | None:
-    """A row's result, put into its operand. A pair among the settings is the root, by its rank among all or in the group."""
+    """Writes a row's result into its operand. A pair among the settings is the root: its global rank, its rank in the group."""
     check_tensors(row.name.removesuffix("_to").removesuffix("_from"), tensor)
     if group is NON_GROUP_MEMBER:
         return None
@@ -218,7 +219,7 @@ def _into(
     output: Tensor, input: Tensor, group: Any, async_op: bool, name: str, row: Operation,
     settings: tuple[Any, ...],
 ) -> Work | None:
-    """A row's result, put into `output`, which has its number of elements and its dtype."""
+    """Writes a row's result into `output`, of the same dtype and number of elements."""
     check_tensors(name, output, input)
     if group is NON_GROUP_MEMBER:
         return None
@@ -247,7 +248,7 @@ def _check_like(name: str, target: Tensor, tensor: Tensor) -> None:
 def _rooted(
     name: str, tensors: Sequence[Tensor] | None, group: Any, of_all: int | None, of_group: int | None
 ) -> tuple[ProcessGroup, int]:
-    """The group, and the root in it, which alone gives a list."""
+    """The group, and the root's rank in it; only the root passes a list."""
     own = group_of(group)
     root = root_of(own, of_all, of_group)
     here = own.rank() == root

@@ -1,4 +1,4 @@
-"""Communication hooks: how `DistributedDataParallel` averages a bucket of gradients, if not by an all_reduce of its own.
+"""Communication hooks: custom averaging of `DistributedDataParallel`'s gradient buckets.
 
 `register_comm_hook(state, hook)` takes a function of a process group (None: the wrapper's, or all ranks) and a GradBucket.
 It returns a Future of the averages, one tensor of the bucket's length. The names are those of PyTorch's `default_hooks`.
@@ -21,7 +21,7 @@ CommunicationHook = Callable[[Any, "GradBucket"], Future]
 
 
 class GradBucket:
-    """Gradients that are averaged at once, one after the other in a flat tensor."""
+    """Gradients that are averaged together, concatenated in a flat tensor."""
 
     def __init__(self, buffer: Tensor, parameters: Sequence[Tensor], index: int, is_last: bool) -> None:
         self._buffer, self._parameters, self._index, self._is_last = buffer, list(parameters), index, is_last
@@ -47,7 +47,7 @@ class GradBucket:
         return self._parameters
 
     def index(self) -> int:
-        """Which bucket of the backward it is."""
+        """The bucket's number in this backward."""
         return self._index
 
     def is_last(self) -> bool:
@@ -67,22 +67,22 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
 
 
 def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """The average of gradients rounded to bfloat16, added as float32: half the bytes."""
+    """The average of gradients sent as bfloat16 and summed as float32: half the bytes."""
     return resolved(_averaged_as(bfloat16, bucket.buffer(), process_group))
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """The average of gradients rounded to float16, added as float32: half the bytes. Those above 65504 become infinite."""
+    """The average of gradients sent as float16 and summed as float32: half the bytes. Values above 65504 become infinite."""
     return resolved(_averaged_as(float16, bucket.buffer(), process_group))
 
 
 def bf16_compress_wrapper(hook: CommunicationHook) -> CommunicationHook:
-    """A hook that is given a bucket of bfloat16; its result has the gradients' dtype again."""
+    """`hook` with the bucket converted to bfloat16 and its result converted back."""
     return _compressed(hook, bfloat16)
 
 
 def fp16_compress_wrapper(hook: CommunicationHook) -> CommunicationHook:
-    """A hook that is given a bucket of float16; its result has the gradients' dtype again."""
+    """`hook` with the bucket converted to float16 and its result converted back."""
     return _compressed(hook, float16)
 
 
@@ -96,9 +96,9 @@ def _compressed(hook: CommunicationHook, dtype: DType) -> CommunicationHook:
 
 
 def _averaged_as(dtype: DType, flat: Tensor, process_group: Any) -> Tensor:
-    """The average, sent as `dtype`: each rank adds a part of all ranks' tensors, and sends it to all.
+    """The average, sent as `dtype`: each rank sums one part of all ranks' tensors, and sends it to all.
 
-    MPI adds no 16-bit floats; an all_reduce would send float32.
+    MPI does not sum 16-bit floats; an all_reduce would send float32.
     """
     group = group_of(process_group)
     count, size, rank = flat.numel(), group.size(), group.rank()

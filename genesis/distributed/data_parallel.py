@@ -1,6 +1,6 @@
 """Data parallelism over ranks: each has the whole model and a part of the batch; gradients are averaged after backward.
 
-The average is recorded as all operations are, in buckets of many gradients each, so that a compiled step holds it.
+The average is recorded like any operation, in buckets of many gradients, so a compiled step includes it.
 """
 
 from __future__ import annotations
@@ -37,23 +37,24 @@ BUCKET_MB = 25.0
 
 
 class DistributedDataParallel(Module):
-    """`module` on every rank, trained as one: after each backward all ranks' `.grad` are the averages.
+    """`module` on every rank, trained as one: after each backward `.grad` is the average over ranks.
 
     Args:
-        module: its parameters and buffers, of the same names, shapes and dtypes on all ranks, become rank 0's.
-        broadcast_buffers: whether buffers become rank 0's at the start, and before each forward whose predecessor's gradients
-            were averaged: one in evaluation too.
-        process_group: the ranks; all if left out.
-        bucket_cap_mb: how many megabytes of gradients are averaged at once; 25 if left out. Buckets hold gradients in the order
-            in which rank 0's first backward came to them, unless there are unused parameters to find: then last ones first.
-        find_unused_parameters: whether parameters may get no gradient on some rank. They count as zeros there; one that gets
-            none on any rank keeps its `.grad`. Without it, such a parameter raises RuntimeError at the end of backward.
-        init_sync: whether parameters and buffers become rank 0's now.
-        forward_sync_buffers: instead of `broadcast_buffers`, for forwards alone: at the start buffers become rank 0's.
-        device_ids, output_device, dim, gradient_as_bucket_view, static_graph: accepted as PyTorch's, of no effect.
+        module: its parameters and buffers, with equal names, shapes and dtypes on all ranks, are replaced by rank 0's.
+        broadcast_buffers: whether to copy rank 0's buffers at the start, and before each forward, also in evaluation, that
+            follows a forward whose gradients were averaged.
+        process_group: the ranks; by default all.
+        bucket_cap_mb: megabytes of gradients averaged at once; by default 25. Gradients are in the order of rank 0's first
+            backward; with `find_unused_parameters`, the last parameters come first.
+        find_unused_parameters: whether parameters may lack a gradient on some ranks. It counts as zeros there; a parameter
+            without gradient on all ranks keeps its `.grad`. Otherwise a missing gradient raises RuntimeError at the end of
+            backward.
+        init_sync: whether to copy rank 0's parameters and buffers now.
+        forward_sync_buffers: replaces `broadcast_buffers` for forwards; buffers are still copied at the start.
+        device_ids, output_device, dim, gradient_as_bucket_view, static_graph: no effect.
 
-    The loss of a rank is the mean over its part of the batch; with parts of one length the gradient is that of the whole
-    batch. `autograd.grad` returns this rank's own gradients.
+    The loss of a rank is the mean over its part of the batch; with parts of equal length the averaged gradient is that of the
+    whole batch. `autograd.grad` returns this rank's own gradients.
 
     >>> genesis.distributed.init_process_group()
     >>> model = genesis.distributed.DistributedDataParallel(genesis.nn.Linear(3, 2))
@@ -81,7 +82,7 @@ class DistributedDataParallel(Module):
         self.broadcast_buffers = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
         self.find_unused_parameters = find_unused_parameters
         self.require_backward_grad_sync = True
-        self.require_forward_param_sync = True  # whether ranks may have other buffers, for the last forward was averaged
+        self.require_forward_param_sync = True  # whether buffers may differ, because the last forward's gradients were averaged
         self._trained, self._has_buffers = trained, any(True for _ in module.buffers())
         self._hook: tuple[Any, CommunicationHook] | None = None
         self._joining: Joining | None = None
@@ -95,7 +96,7 @@ class DistributedDataParallel(Module):
                 take_from([*module.parameters(), *(() if has_own_buffers else module.buffers())], 0, self.process_group)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What the module computes."""
+        """The module's result."""
         if self.process_group.size() == 1:
             return self.module(*inputs, **options)
         averages = self.require_backward_grad_sync and thread_state.grad_enabled
@@ -107,7 +108,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it, forwards whose backward leaves each rank its own gradients: the next one outside averages their sums."""
+        """A context whose forwards' gradients stay local: the next backward of a forward outside averages the sums."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -115,9 +116,9 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: Any, hook: CommunicationHook) -> None:
-        """Have `hook(state, bucket)` average each bucket of gradients from now on: see `communication_hooks`.
+        """Average each bucket of gradients by `hook(state, bucket)` from now on: see `communication_hooks`.
 
-        Raises TypeError for a hook that cannot be called, RuntimeError if there is one already.
+        Raises TypeError for a hook that is not callable, RuntimeError if there is one already.
         """
         if not callable(hook):
             raise ArgumentTypeError(f"register_comm_hook: the hook is {type(hook).__name__} {hook!r:.40}; want a function")
@@ -129,14 +130,14 @@ class DistributedDataParallel(Module):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Iterator[None]:
-        """Within it ranks may have different numbers of batches: those that are through answer the collectives of others.
+        """A context in which ranks may have different numbers of batches: finished ranks take part in the others' collectives.
 
-        Each rank leaves it when all are through, with the model of the last one that had a batch.
+        Each rank leaves it when all have finished, with the model of the last rank that had a batch.
 
         Args:
-            divide_by_initial_world_size: whether gradients are divided by the number of ranks, or of those with a batch.
+            divide_by_initial_world_size: whether gradients are divided by the number of all ranks or of those with a batch.
             enable: whether it does anything.
-            throw_on_early_termination: whether all ranks raise RuntimeError as soon as one is through.
+            throw_on_early_termination: whether all ranks raise RuntimeError as soon as one has finished.
         """
         if not enable or self.process_group.size() == 1:
             yield
@@ -154,7 +155,7 @@ class DistributedDataParallel(Module):
             self._joining = None
 
     def _take_buffers(self, averages: bool) -> None:
-        """Have buffers be one rank's, where they may differ; `averages` says whether they may before the next forward."""
+        """Copy one rank's buffers to all if they may differ; `averages`: whether they may differ before the next forward."""
         if not self._has_buffers:
             return
         if self.broadcast_buffers and self.require_forward_param_sync:
@@ -164,7 +165,7 @@ class DistributedDataParallel(Module):
             self.require_forward_param_sync = averages
 
     def _answer(self) -> None:
-        """Take part in the average that other ranks make of their gradients, with none."""
+        """Take part in the other ranks' average without gradients of its own."""
         unused = self._unused([*self._trained]) if self.find_unused_parameters else set()
         with recording(False) as again, again:
             self._averages([[(p, filled(0, p.shape, p.dtype, p.device)) for p in bucket if id(p) not in unused]
@@ -176,7 +177,7 @@ class DistributedDataParallel(Module):
         return _Followed.apply(output, average=self._average)
 
     def _average(self) -> None:
-        """Have the gradients of all ranks be their averages."""
+        """Replace the gradients on all ranks by their averages."""
         group = self.process_group
         missing = [(name, p) for name, p in self._trained if p._grad is None and p.requires_grad]
         unused = self._unused(missing) if self.find_unused_parameters else set()
@@ -196,7 +197,7 @@ class DistributedDataParallel(Module):
                 put([gradient for _, gradient in bucket], average)
 
     def _averages(self, buckets: Sequence[Sequence[tuple[Tensor, Tensor]]]) -> list[Tensor]:
-        """The average of each bucket of parameters and their gradients, unless it is empty."""
+        """The average of each nonempty bucket of parameters and gradients."""
         found: list[Tensor] = []
         filled_buckets = [bucket for bucket in buckets if bucket]
         for number, bucket in enumerate(filled_buckets):
@@ -212,7 +213,7 @@ class DistributedDataParallel(Module):
         return found
 
     def _put_in_order(self) -> None:
-        """Have buckets hold gradients in the order in which rank 0 has recorded them: the first are complete first."""
+        """Order buckets as rank 0 recorded the gradients, so that the first buckets complete first."""
         own = sorted(range(len(self._trained) - 1, -1, -1), key=lambda k: _recorded_at(self._trained[k][1]))
         refuse("the first backward of DistributedDataParallel asks for rank 0's order of gradients", passes=True)
         flush_all()
@@ -224,7 +225,7 @@ class DistributedDataParallel(Module):
         self._is_in_order = True
 
     def _unused(self, missing: Sequence[tuple[str, Tensor]]) -> set[int]:
-        """Those that got a gradient on no rank."""
+        """The ids of parameters without a gradient on all ranks."""
         refuse("find_unused_parameters asks other ranks which parameters have gradients")
         flush_all()
         group, absent = self.process_group, {id(p) for _, p in missing}
@@ -235,7 +236,7 @@ class DistributedDataParallel(Module):
 
 
 class _Followed(Function):
-    """An output as it is; once gradients have come to it, `average` follows at the end of backward."""
+    """Passes an output on; if it gets a gradient, `average` runs at the end of backward."""
 
     @staticmethod
     def forward(ctx: Context, output: Tensor, average: Any) -> Tensor:
@@ -249,7 +250,7 @@ class _Followed(Function):
 
 
 class GroupReduction:
-    """How `DataParallel` and `GradManager` add gradients over all ranks: as `reducer=`, they average (or sum) over the group.
+    """The `reducer=` of `DataParallel` and `GradManager` that averages (or sums) gradients over a group.
 
     >>> genesis.distributed.init_process_group()
     >>> genesis.distributed.GroupReduction().all_reduce([genesis.ones(2), genesis.ones(2)], [genesis.device("cpu")])
@@ -275,7 +276,7 @@ def _recorded_at(parameter: Tensor) -> int:
 
 
 def _buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Tensor]]:
-    """Parameters of one dtype each, in order, of at most so many bytes, or one."""
+    """Buckets of consecutive parameters with one dtype, each of at most `most` bytes or a single parameter."""
     buckets: list[list[Tensor]] = []
     open_: dict[Any, tuple[list[Tensor], int]] = {}
     for parameter in parameters:
@@ -290,7 +291,7 @@ def _buckets_of(parameters: Sequence[Tensor], most: int) -> list[list[Tensor]]:
 
 
 def _check_alike(module: Module, group: ProcessGroup) -> None:
-    """Raise RuntimeError where ranks have models of other parameters."""
+    """Raise RuntimeError if ranks have models with different parameters."""
     tensors = [*module.named_parameters(), *module.named_buffers()]
     own = [(name, tensor.dtype.name, tuple(tensor.shape)) for name, tensor in tensors]
     found: list[Any] = [None] * group.size()
@@ -303,7 +304,7 @@ def _check_alike(module: Module, group: ProcessGroup) -> None:
 
 
 def take_from(tensors: Sequence[Tensor], rank: int, group: ProcessGroup) -> None:
-    """Have tensors hold what they hold on a rank of the group; those of one dtype go at once."""
+    """Copy the tensors of one rank of the group to all; tensors of one dtype are sent together."""
     root = get_process_group_ranks(group)[rank]
     kinds = dict.fromkeys([tensor.dtype for tensor in tensors])
     with recording(False) as again, again:

@@ -1,8 +1,8 @@
-"""Ranks that will not come any more: at the end of the program, or killed. What others wait for of them will never come.
+"""Departed ranks: finished or killed ones, for which other ranks would wait in vain.
 
-A rank tells all others when it comes to its end. Who waits for a message, a file or a comparison of such a rank gives up.
-Collectives that have begun are not given up then: the rank has done its part of them. They are where its process has ended
-without a word. Ranks of its machine see that, and tell the others.
+A rank announces its end to all others. Whoever waits for a message, a file or a comparison from it then gives up. Collectives
+that have begun are not given up, because the rank has done its part, unless its process was killed: ranks on its machine
+detect that and tell the others.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from genesis.distributed import mpi
 from genesis.distributed.neighbours import KILLED, Neighbours
 from genesis.runtime.collectives import GROUPS, CollectiveError
 
-GRACE = 1.5  # seconds for what a rank has sent before its end
-_UNDER_WAY = 1.0  # seconds for its word that it is at its end
+GRACE = 1.5  # seconds for messages that a rank sent before its end
+_UNDER_WAY = 1.0  # seconds for a rank's announcement of its end
 _TAG = 78
-_INTERVAL = 0.5  # seconds between looks
+_INTERVAL = 0.5  # seconds between checks
 
 
 class Departures:
-    """What ranks of a communicator have said of their end; threads listen where MPI can be asked by several at once."""
+    """The announced ends of a communicator's ranks; a thread listens if MPI supports several threads."""
 
     def __init__(self, comm: Any) -> None:
         self._comm = comm
@@ -40,13 +40,13 @@ class Departures:
             self._neighbours = Neighbours(comm, self._ended)
 
     def announce(self) -> None:
-        """Tell all others that this rank is at its end."""
+        """Tell all others that this rank has reached its end."""
         if not self._is_at_end:
             self._is_at_end = True
             self._tell(None, range(self._comm.size))
 
     def end(self, all_came: bool) -> None:
-        """Listen no more. If all came to the end, what they have said is taken."""
+        """Stop listening. If all ranks reached the end, their announcements are received first."""
         self._ending.set()
         if self._neighbours is not None:
             self._neighbours.close()
@@ -56,13 +56,13 @@ class Departures:
             self._hear()
 
     def gone(self, ranks: Collection[int]) -> dict[int, str]:
-        """Those of `ranks` that were killed, or have been at their end for a while, and which of it."""
+        """The departed ones of `ranks` (for longer than GRACE) -> whether they finished or were killed."""
         now = time.monotonic()
         ended = [rank for rank in ranks if now - self._heard.get(rank, now) > GRACE]
         return {**dict.fromkeys(ended, "at the end of the program"), **dict.fromkeys(self._killed & {*ranks}, KILLED)}
 
     def check(self, said: str, ranks: Collection[int]) -> None:
-        """Raise CollectiveError if one of `ranks`, for which `said` waits, is at its end."""
+        """Raise CollectiveError if one of `ranks`, for which `said` waits, has departed."""
         if gone := self.gone(ranks):
             raise CollectiveError(f"{said}: {', '.join(f'rank {rank} is {how}' for rank, how in sorted(gone.items()))}")
 
@@ -75,9 +75,9 @@ class Departures:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Have collectives that wait for those that are gone be late.
+        """Make collectives that wait for departed ranks time out.
 
-        Who is at the end itself waits there with those that have come to it, for those that have not.
+        A rank at its own end keeps waiting there, for those that have not reached it.
         """
         for group in [*GROUPS.values()] if self._heard or self._killed else ():
             ranks, all_came = group.awaited_ranks()
@@ -96,7 +96,7 @@ class Departures:
                     self._killed.add(killed)
 
     def _ended(self, rank: int, near: Collection[int]) -> None:
-        """The process of a rank has ended, one of those `near`. It was killed, if it has not said that it is at its end."""
+        """The process of a rank on this machine has ended. It was killed unless it announced its end."""
         limit = time.monotonic() + (_UNDER_WAY if self._is_at_end else 0)
         self._hear()
         while rank not in self._heard and time.monotonic() < limit:

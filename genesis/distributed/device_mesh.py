@@ -1,4 +1,4 @@
-"""A mesh of ranks: each axis is a way to divide work, and each line along an axis is a group of ranks."""
+"""A mesh of ranks: each axis is a way to divide work; each line along an axis is a process group."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from genesis.tensor.handle import Tensor
 def init_device_mesh(
     device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None
 ) -> DeviceMesh:
-    """All ranks, in a mesh of a shape: neighbours along the last axis are neighbours in the job. Every rank calls it.
+    """All ranks in a mesh of a shape, in row-major order. All ranks must call it.
 
-    It calls `init_process_group` where nobody has: with "nccl" for "cuda". Raises ValueError for a device whose tensors do not
-    communicate, and for a shape of more or fewer ranks than there are.
+    It calls `init_process_group` if necessary, with "nccl" for "cuda". Raises ValueError for a device without communication,
+    and for a shape with another number of ranks.
 
     >>> genesis.distributed.init_process_group()
     >>> mesh = genesis.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "tensor"))
@@ -45,14 +45,14 @@ def init_device_mesh(
 
 
 class DeviceMesh:
-    """Ranks in a grid, of which this is one; a group for each axis. Every rank of the job makes it.
+    """A grid of ranks with a group per axis. All ranks of the job must create it.
 
     Args:
-        device_type: "cpu", or "cuda" where the ranks' GPUs communicate (see `init_process_group`).
+        device_type: "cpu", or "cuda" if the ranks' GPUs communicate (see `init_process_group`).
         mesh: the ranks, as nested lists or a tensor of integers, each once.
-        mesh_dim_names: names of the axes, by which `mesh["name"]` takes the line of this rank.
+        mesh_dim_names: names of the axes; `mesh["name"]` is this rank's line along one.
 
-    Raises ValueError for another device, ranks that there are not, and names that are not one for each axis.
+    Raises ValueError for another device, invalid ranks, and unless there is one name per axis.
     """
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
@@ -88,15 +88,15 @@ class DeviceMesh:
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return self._ranks.ndim
 
     def size(self, mesh_dim: int | str | None = None) -> int:
-        """The extent of an axis, given by its number or name; the number of ranks if left out."""
+        """The extent of an axis, by number or name; by default the number of ranks."""
         return self._ranks.size if mesh_dim is None else self._ranks.shape[self._axis("size", mesh_dim)]
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
-        """The mesh of the named axes that this rank is in. It shares the groups. Raises KeyError for a name that is none."""
+        """This rank's submesh along the named axes, which shares the groups. Raises KeyError for an unknown name."""
         wanted = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
         known = self.mesh_dim_names or ()
         if not wanted or any(name not in known for name in wanted) or len({*wanted}) < len(wanted):
@@ -111,7 +111,7 @@ class DeviceMesh:
         return made
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """The group of this rank along an axis, which may be left out where there is one."""
+        """This rank's group along an axis, which may be omitted for a mesh of one axis."""
         return group_of(self._groups[self._axis("get_group", mesh_dim)])
 
     def get_all_groups(self) -> list[ProcessGroup]:
@@ -123,7 +123,7 @@ class DeviceMesh:
         return self.get_group(mesh_dim).rank()
 
     def get_rank(self) -> int:
-        """This rank among all."""
+        """This process's global rank."""
         return world().rank()
 
     def get_coordinate(self) -> list[int] | None:

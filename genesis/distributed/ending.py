@@ -1,4 +1,4 @@
-"""The end of a job that one of its ranks brings about: other ranks would wait for it for ever."""
+"""Ends the whole job when a rank fails: other ranks would wait for it forever."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import signal
 import sys
 import time
 import traceback
-from os import _exit  # itself: the launcher replaces that of `os`
+from os import _exit  # the original: the launcher replaces `os._exit`
 from types import TracebackType
 from typing import NoReturn
 
 from genesis.distributed import mpi
 
-_FORWARDING = 0.5  # seconds for mpiexec to pass on what was printed: once the job is aborted it reads no more
+_FORWARDING = 0.5  # seconds for mpiexec to forward output: after an abort it reads no more
 
 
 def abort(code: int) -> NoReturn:
-    """End all ranks' processes, this one among them."""
+    """End all ranks' processes, including this one."""
     sys.stdout.flush()
     sys.stderr.flush()
     time.sleep(_FORWARDING)
@@ -28,7 +28,7 @@ def abort(code: int) -> NoReturn:
 
 
 def end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> NoReturn:
-    """An exception that nobody caught, or a status other than 0: other ranks would wait for this one for ever."""
+    """End the job after an uncaught exception or a nonzero status: other ranks would wait for this one forever."""
     own = mpi.library().COMM_WORLD.rank
     text = "".join(traceback.format_exception(kind, problem, trace))
     sys.stderr.write("".join(f"[rank {own}] {line}" for line in text.splitlines(True)))

@@ -1,4 +1,4 @@
-"""Many tensors as one: a collective of a long tensor takes less time than many of short ones."""
+"""Concatenates tensors: one collective on a long tensor is faster than many on short ones."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from genesis.tensor.views import detach
 
 
 def check_tensors(name: str, *tensors: object) -> None:
-    """Raise TypeError for what is not a tensor."""
+    """Raise TypeError unless all are tensors."""
     for each in tensors:
         if not isinstance(each, Tensor):
             raise ArgumentTypeError(f"{name}: {type(each).__name__} instead of a tensor; want a Tensor")
 
 
 def check_lists(name: str, *lists: object) -> None:
-    """Raise TypeError for what is not a list or tuple of tensors."""
+    """Raise TypeError unless all are lists or tuples of tensors."""
     for each in lists:
         if not isinstance(each, list | tuple):
             raise ArgumentTypeError(f"{name}: {type(each).__name__} instead of a list of tensors; want one tensor a rank")
@@ -35,7 +35,7 @@ def joined(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def put(tensors: Sequence[Tensor], whole: Tensor) -> None:
-    """Write each one's part of what `joined` made of such tensors to it."""
+    """The inverse of `joined`: write each tensor's part of `whole` to it."""
     start = 0
     for tensor in tensors:
         write(detach(tensor), whole[start : start + tensor.numel()].reshape(tensor.shape))

@@ -1,4 +1,4 @@
-"""Fully sharded data parallelism: each rank keeps its rows of each parameter, and has all of them while a module computes.
+"""Fully sharded data parallelism: each rank keeps its rows of each parameter, and gathers all rows while a module computes.
 
 S. Rajbhandari, J. Rasley, O. Ruwase and Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020:
 stage 3. The names are those of PyTorch's `torch.distributed.fsdp`, second form.
@@ -35,12 +35,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """What a sharded module computes with, and what its gradients are averaged as; what is left out is as it comes.
+    """The dtypes of a sharded module's computation and gradient averaging; None leaves a dtype unchanged.
 
     Attributes:
-        param_dtype: what parameters are gathered as, and what floating inputs become if `cast_forward_inputs`.
-        reduce_dtype: what gradients are averaged as; those of 16 bits are added as float32.
-        output_dtype: what floating outputs become.
+        param_dtype: of gathered parameters, and of floating inputs if `cast_forward_inputs`.
+        reduce_dtype: of gradients while averaging; 16-bit ones are summed as float32.
+        output_dtype: of floating outputs.
     """
 
     param_dtype: DType | None = None
@@ -51,33 +51,33 @@ class MixedPrecisionPolicy:
 
 @dataclass(frozen=True)
 class OffloadPolicy:
-    """Where rows lie while they are not computed with: with the module."""
+    """Where rows are stored: on the module's device."""
 
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """They lie in the CPU's memory, as do their gradients and the optimizer's state; a GPU gets them to compute with.
+    """Rows, their gradients and the optimizer's state are in CPU memory; GPUs get copies for computing.
 
-    `pin_memory` changes nothing: copies go through memory that is pinned.
+    `pin_memory` has no effect: copies go through pinned memory.
     """
 
     pin_memory: bool = True
 
 
 class Unsharded:
-    """What `unshard()` returns."""
+    """The result of `unshard()`."""
 
     def wait(self) -> None:
-        """Nothing is to be waited for."""
+        """Does nothing."""
 
 
 class FSDPModule:
-    """What `fully_shard` adds to a module's class."""
+    """The methods that `fully_shard` adds to a module's class."""
 
     _sharding: _Sharding
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What the module computes, with its whole parameters."""
+        """The module's result, computed with whole parameters."""
         policy = self._sharding.policy
         if policy.cast_forward_inputs:
             inputs, options = _cast((inputs, options), policy.param_dtype)
@@ -86,39 +86,39 @@ class FSDPModule:
         return _cast(outputs, policy.output_dtype)
 
     def unshard(self, async_op: bool = False) -> Unsharded:
-        """Have the module hold its whole parameters from now on, until its next forward ends, or `reshard()`.
+        """Give the module its whole parameters until its next forward ends, or until `reshard()`.
 
-        Parameters of modules within it that are sharded themselves stay as they are. The result's `wait()` does nothing: what
-        is gathered is there when it is read.
+        Parameters of submodules that are sharded themselves do not change. The result's `wait()` does nothing: gathering is
+        complete when a parameter is read.
         """
         self._sharding.unshard()
         return Unsharded()
 
     def reshard(self) -> None:
-        """Have the module hold its rows again, after `unshard()`."""
+        """Give the module its rows again, after `unshard()`."""
         self._sharding.reshard()
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Change what `fully_shard(reshard_after_forward=)` said, of the sharded modules in this one too if `recurse`."""
+        """Change `fully_shard(reshard_after_forward=)`, with `recurse` also for sharded submodules."""
         for module in _sharded_modules(self) if recurse else [self]:
             module._sharding.reshards = bool(reshard_after_forward)
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """Have the sum of all ranks' gradients be divided by `factor`, not by the number of ranks."""
+        """Divide the sum of all ranks' gradients by `factor` instead of the number of ranks."""
         self._sharding.divisor = float(factor)
 
     def set_modules_to_forward_prefetch(self, modules: Sequence[Any]) -> None:
-        """Of no effect: a program gathers what the next module reads while it computes the one before."""
+        """No effect: a program gathers the next module's parameters while it computes the current one."""
 
     set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Of no effect: gradients are added up as rows, and so are averaged at the end of each backward."""
+        """No effect: gradients are accumulated as rows, so they are averaged at the end of each backward."""
 
     set_is_last_backward = set_requires_all_reduce = set_reshard_after_backward = set_requires_gradient_sync
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """The state dict with all rows of the parameters, on every rank. All ranks have to call it."""
+        """The state dict with whole parameters, on every rank. All ranks must call it."""
         for module in _sharded_modules(self):
             module.reshard()
         with recording(False) as again, again:
@@ -126,7 +126,7 @@ class FSDPModule:
             return {name: whole_of(tensor, tensor).detach().clone() for name, tensor in named}
 
     def load_full_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Take this rank's rows of `state_dict`, which has all rows. Raises ValueError for other names or shapes."""
+        """Load this rank's rows from `state_dict`, which has whole parameters. Raises ValueError for other names or shapes."""
         own = {**dict(self.named_parameters()), **dict(self.named_buffers())}  # type: ignore[attr-defined]
         if own.keys() != state_dict.keys():
             raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(own)}")
@@ -140,24 +140,24 @@ def fully_shard(
     module: Module, *, mesh: Any = None, reshard_after_forward: bool | int | None = None,
     mp_policy: MixedPrecisionPolicy | None = None, offload_policy: Any = None, ignored_params: Collection[Tensor] = (),
 ) -> Module:
-    """Have each rank keep its rows (of axis 0) of the parameters of `module` that no module in it has sharded before.
+    """Shard the parameters of `module` along axis 0, except those already sharded by a submodule: each rank keeps its rows.
 
-    The module's class becomes one of `FSDPModule` too, and its parameters become `ShardedParameter`s: optimizers are to be made
-    after that. Rows are gathered before the module's forward, and gradients come as this rank's rows of all ranks' averages.
+    The module's class becomes a subclass of `FSDPModule`, and its parameters become `ShardedParameter`s, so create optimizers
+    afterwards. Whole parameters are gathered before the module's forward; gradients are this rank's rows of the average.
 
     Args:
-        module: of the same parameters on all ranks; first the layers, then the whole model, are sharded.
-        mesh: the ranks: a process group, or what has one as `get_group()`; all ranks if left out.
-        reshard_after_forward: whether whole parameters go after forward, and are gathered again in backward. Left out, those of
-            a module within another sharded one do, and those of the outermost stay. A number, by which that of the ranks can
-            be divided: as many neighbouring ranks keep all parameters between them after forward, and gather from each other
-            in backward. The number of all ranks is True; 1 is False, with a warning.
-        offload_policy: None or an `OffloadPolicy`: rows lie in the memory of the module's device. `CPUOffloadPolicy()`: those
-            of a module on a GPU lie in the CPU's.
-        mp_policy: what it computes with.
-        ignored_params: parameters that stay whole.
+        module: has equal parameters on all ranks. Shard the layers first, then the whole model.
+        mesh: a process group, or an object with `get_group()`; by default all ranks.
+        reshard_after_forward: whether whole parameters are freed after forward and gathered again in backward. By default they
+            are, except those of the outermost module. A number that divides the number of ranks: groups of that many
+            neighbouring ranks together keep all parameters after forward, and gather from each other in backward. The number of
+            all ranks means True; 1 means False, with a warning.
+        offload_policy: None or an `OffloadPolicy`: rows are on the module's device. `CPUOffloadPolicy()`: rows of a module on
+            a GPU are in CPU memory.
+        mp_policy: the dtypes.
+        ignored_params: parameters that are not sharded.
 
-    Raises ValueError for parameters without axes, modules that are sharded already and another `reshard_after_forward`.
+    Raises ValueError for 0-d parameters, modules that are already sharded and another `reshard_after_forward`.
 
     >>> genesis.distributed.init_process_group()
     >>> model = genesis.nn.Sequential(genesis.nn.Linear(3, 4), genesis.nn.Linear(4, 2))
@@ -186,7 +186,7 @@ def fully_shard(
 
 
 def _resharding(given: bool | int | None, group: ProcessGroup) -> bool | ProcessGroup | None:
-    """Whether whole parameters go after forward, or the ranks that keep them between them then."""
+    """Whether whole parameters are freed after forward, or the group of ranks that together keep them."""
     if given is None or isinstance(given, bool):
         return given
     size = group.size()
@@ -200,14 +200,14 @@ def _resharding(given: bool | int | None, group: ProcessGroup) -> bool | Process
 
 
 class _Sharding:
-    """The parameters of one `fully_shard`: where they stand, and this rank's rows of them."""
+    """The parameters of one `fully_shard`: the modules that have them, and this rank's rows."""
 
     def __init__(
         self, module: Module, group: ProcessGroup, policy: MixedPrecisionPolicy, ignored: Collection[int],
         reshards: bool | ProcessGroup | None, offloads: bool,
     ) -> None:
         self.group, self.policy = group, policy
-        # After forward, to ranks that keep parts; None is as the module turns out to be within another or not.
+        # After forward, possibly to a group that keeps parts; None depends on whether the module is within another.
         self.reshards = reshards
         owners_of: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
         for owner in module.modules():
@@ -222,18 +222,18 @@ class _Sharding:
         self.entries = [(owners, rows_of(whole, group, offloads)) for owners, whole in owners_of.values()]
         self.devices = [whole.device for _, whole in owners_of.values()]
         self._hold([shard for _, shard in self.entries])
-        self._is_gathered = self._is_unsharded = False  # whether they are whole, and stay so until a forward
-        self.divisor: float | None = None  # of gradients' sums; the number of ranks if there is none
+        self._is_gathered = self._is_unsharded = False  # whether parameters are whole, and whether they stay so until a forward
+        self.divisor: float | None = None  # of gradient sums; by default the number of ranks
 
     def is_within_another(self) -> None:
-        """The module is not the outermost."""
+        """Note that the module is within another sharded one."""
         if self.reshards is None:
             self.reshards = True
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Within it the modules hold whole parameters."""
-        if self._is_gathered and not self._is_unsharded:  # a module that is called within itself
+        """A context in which the modules have whole parameters."""
+        if self._is_gathered and not self._is_unsharded:  # a recursive call of the module
             yield
             return
         try:
@@ -244,7 +244,7 @@ class _Sharding:
             self.reshard()
 
     def unshard(self) -> None:
-        """Have the modules hold whole parameters, if they do not."""
+        """Give the modules whole parameters, unless they have them."""
         if not self._is_gathered:
             wholes = [_Gathered.apply(shard.to(device), sizes=shard.sizes, sharding=self)
                       for (_, shard), device in zip(self.entries, self.devices, strict=True)]
@@ -252,12 +252,12 @@ class _Sharding:
             self._hold(wholes)
 
     def hold_whole(self, wholes: Sequence[Tensor]) -> None:
-        """Have the modules hold these instead of the rows, until `reshard`."""
+        """Give the modules these tensors instead of the rows, until `reshard`."""
         self._hold(wholes)
         self._is_gathered = self._is_unsharded = True
 
     def reshard(self) -> None:
-        """Have them hold the rows."""
+        """Give the modules the rows."""
         self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False
 
@@ -268,7 +268,7 @@ class _Sharding:
 
 
 class _Gathered(Function):
-    """All rows of a parameter; its gradient is this rank's rows of all ranks' average."""
+    """Gathers all rows of a parameter; the gradient is this rank's rows of the average."""
 
     @staticmethod
     def forward(ctx: Context, shard: Tensor, sizes: tuple[int, ...], sharding: _Sharding) -> Tensor:

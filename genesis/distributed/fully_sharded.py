@@ -1,4 +1,4 @@
-"""Fully sharded data parallelism by a wrapper around modules: PyTorch's first form of it, in terms of `fully_shard`."""
+"""Fully sharded data parallelism by a module wrapper: PyTorch's first API, in terms of `fully_shard`."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ _CONFIGS: dict[StateDictType, tuple[type[StateDictConfig], type[OptimStateDictCo
 
 
 class FullyShardedDataParallel(Module):
-    """`module`, of whose parameters each rank keeps its rows; see `fsdp.fully_shard`, which does the work.
+    """`module` with its parameters sharded by `fsdp.fully_shard`.
 
     Args:
-        module: of the same parameters on all ranks. Optimizers are to be made after it is wrapped.
-        process_group: the ranks; all if left out.
-        sharding_strategy: FULL_SHARD, or SHARD_GRAD_OP, with which whole parameters stay after forward.
+        module: has equal parameters on all ranks. Create optimizers after wrapping it.
+        process_group: the ranks; by default all.
+        sharding_strategy: FULL_SHARD, or SHARD_GRAD_OP, which keeps whole parameters after forward.
         cpu_offload: a `CPUOffload`.
-        auto_wrap_policy: which modules below are wrapped for themselves; see `wrapping`.
+        auto_wrap_policy: which submodules get their own wrapper; see `wrapping`.
         mixed_precision: a `MixedPrecision`.
-        ignored_modules, ignored_states: modules and parameters that stay whole.
+        ignored_modules, ignored_states: modules and parameters that are not sharded.
         param_init_fn: called with each module that has parameters on the device "meta".
-        device_id: where the module goes first.
-        sync_module_states: whether parameters and buffers become rank 0's first.
-        backward_prefetch, forward_prefetch, limit_all_gathers, use_orig_params, device_mesh: accepted as PyTorch's.
+        device_id: the device to move the module to first.
+        sync_module_states: whether to copy rank 0's parameters and buffers first.
+        backward_prefetch, forward_prefetch, limit_all_gathers, use_orig_params, device_mesh: no effect.
 
-    Names of parameters and of state dicts are those of the module. Raises ValueError for other strategies, where there is
-    more than one rank.
+    Names of parameters and state dicts are those of the module. Raises ValueError for other strategies if there is more than
+    one rank.
 
     >>> genesis.distributed.init_process_group()
     >>> model = genesis.distributed.FullyShardedDataParallel(genesis.nn.Linear(3, 2))
@@ -119,7 +119,7 @@ class FullyShardedDataParallel(Module):
 
     @property
     def module(self) -> Any:
-        """The module that is wrapped."""
+        """The wrapped module."""
         return vars(self)[_INNER]
 
     @property
@@ -138,30 +138,30 @@ class FullyShardedDataParallel(Module):
         return self.module[key]
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What the module computes, with its whole parameters."""
+        """The module's result, computed with whole parameters."""
         return self.module(*inputs, **options)
 
     def named_parameters(self, *args: Any, **options: Any) -> Iterator[tuple[str, Parameter]]:
-        """As the module's."""
+        """Those of the module."""
         return ((_plain(name), parameter) for name, parameter in super().named_parameters(*args, **options))
 
     def named_buffers(self, *args: Any, **options: Any) -> Iterator[tuple[str, Tensor]]:
-        """As the module's."""
+        """Those of the module."""
         return ((_plain(name), buffer) for name, buffer in super().named_buffers(*args, **options))
 
     # ---- training ----
 
     def no_sync(self) -> Any:
-        """A context of no effect: gradients are added up as rows."""
+        """A context without effect: gradients are accumulated as rows."""
         return nullcontext()
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """`nn.utils.clip_grad_norm_` of all parameters: the norm is that over all ranks."""
+        """`nn.utils.clip_grad_norm_` of all parameters, with the norm over all ranks."""
         return clip_grad_norm_(self.parameters(), max_norm, norm_type)
 
     @staticmethod
     def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
-        """The wrappers in a module, itself among them; with `root_only` those that are in no other one."""
+        """The wrappers in a module, including itself; with `root_only` only the outermost."""
         found = [each for each in module.modules() if isinstance(each, FullyShardedDataParallel)]
         within = {id(inner) for each in found for inner in each.modules() if inner is not each}
         return [each for each in found if not (root_only and id(each) in within)]
@@ -172,9 +172,9 @@ class FullyShardedDataParallel(Module):
         module: Module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """Within it the wrapped modules hold whole parameters; what is written to them stays, with `writeback`.
+        """A context in which the wrapped modules have whole parameters; with `writeback`, writes to them are kept.
 
-        All ranks have to call it, and all get the parameters. Raises ValueError for `with_grads`.
+        All ranks must call it, and all get the parameters. Raises ValueError for `with_grads`.
         """
         if with_grads:
             raise ArgumentError("summon_full_params: with_grads=True; want .grad of the parameters outside, of their rows")
@@ -200,7 +200,7 @@ class FullyShardedDataParallel(Module):
         module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:
-        """What `state_dict` and `optim_state_dict` of the wrappers in a module give from now on; returns what they gave."""
+        """Set the form of `state_dict` and `optim_state_dict` of the wrappers in a module; returns the previous settings."""
         of_model, of_optimizer = _CONFIGS[state_dict_type]
         model, optimizer = state_dict_config or of_model(), optim_state_dict_config or of_optimizer()
         if not isinstance(model, of_model) or not isinstance(optimizer, of_optimizer):
@@ -215,7 +215,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def get_state_dict_type(module: Module) -> StateDictSettings:
-        """What `state_dict` and `optim_state_dict` give."""
+        """The form of `state_dict` and `optim_state_dict`."""
         wrappers = FullyShardedDataParallel.fsdp_modules(module)
         return wrappers[0]._settings if wrappers else StateDictSettings()
 
@@ -225,7 +225,7 @@ class FullyShardedDataParallel(Module):
         module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> Iterator[None]:
-        """`set_state_dict_type` for a while."""
+        """`set_state_dict_type` within a context."""
         before = FullyShardedDataParallel.set_state_dict_type(
             module, state_dict_type, state_dict_config, optim_state_dict_config)
         try:
@@ -240,7 +240,7 @@ class FullyShardedDataParallel(Module):
             return self.state_dict()
 
     def _own(self) -> dict[str, Any]:
-        """The rows that this wrapper keeps, by the module's names, all of those that have several."""
+        """Name in the module -> rows kept by this wrapper, with all names of shared parameters."""
         own = {id(shard) for _, shard in self._sharding.entries}
         return {_plain(name): p for name, p in self.module.named_parameters(remove_duplicate=False) if id(p) in own}
 
@@ -271,7 +271,7 @@ class FullyShardedDataParallel(Module):
     def optim_state_dict(
         model: Module, optim: Optimizer, optim_state_dict: Any = None, group: ProcessGroup | None = None
     ) -> dict[str, Any]:
-        """The state of an optimizer by the names of parameters, as `state_dict_type` says. All ranks have to call it."""
+        """An optimizer's state by parameter names, in the form of `state_dict_type`. All ranks must call it."""
         how = FullyShardedDataParallel.get_state_dict_type(model)
         config = how.optim_state_dict_config
         options = StateDictOptions(how.state_dict_type is StateDictType.FULL_STATE_DICT, config.offload_to_cpu)
@@ -282,7 +282,7 @@ class FullyShardedDataParallel(Module):
     def full_optim_state_dict(
         model: Module, optim: Optimizer, optim_input: Any = None, rank0_only: bool = True, group: ProcessGroup | None = None
     ) -> dict[str, Any]:
-        """The state with whole tensors, on rank 0 alone unless told otherwise."""
+        """The state with whole tensors, by default only on rank 0."""
         config = FullOptimStateDictConfig(rank0_only=rank0_only)
         with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, None, config):
             return FullyShardedDataParallel.optim_state_dict(model, optim)
@@ -292,7 +292,7 @@ class FullyShardedDataParallel(Module):
         model: Module, optim: Optimizer, optim_state_dict: Mapping[str, Any], is_named_optimizer: bool = False,
         load_directly: bool = False, group: ProcessGroup | None = None,
     ) -> dict[str, Any]:
-        """What `optim.load_state_dict` takes, of what `optim_state_dict` gave; `optim` has it already."""
+        """Converts a result of `optim_state_dict` for `optim.load_state_dict`."""
         load_by_names(_names(model), [optim], optim_state_dict, StateDictOptions(full_state_dict=True))
         return optim.state_dict()
 
@@ -301,7 +301,7 @@ class FullyShardedDataParallel(Module):
         optim_state_dict: Mapping[str, Any], optim_state_key_type: OptimStateKeyType, model: Module, optim_input: Any = None,
         optim: Optimizer | None = None,
     ) -> dict[str, Any]:
-        """The state of an optimizer by names instead of numbers, or the other way round."""
+        """An optimizer's state by names instead of numbers, or the reverse."""
         names = [name for name, _ in model.named_parameters()]
         if optim is not None:
             known = _names(model)
@@ -327,7 +327,7 @@ def _whole(shard: Any) -> Parameter:
 
 
 def _ignored(modules: Collection[Module] | None, states: Collection[Any] | None) -> tuple[list[Module], list[Tensor]]:
-    """The modules and the parameters that stay whole."""
+    """The modules and parameters that are not sharded."""
     named = [*(modules or ()), *[each for each in states or () if isinstance(each, Module)]]
     return named, [*[p for each in named for p in each.parameters()], *[p for p in states or () if isinstance(p, Tensor)]]
 
@@ -335,7 +335,7 @@ def _ignored(modules: Collection[Module] | None, states: Collection[Any] | None)
 def _made_ready(
     module: Module, param_init_fn: Any, device_id: Any, synced: ProcessGroup | None, precision: MixedPrecision
 ) -> None:
-    """Have a module hold what it is to hold before it is divided."""
+    """Initialize, move and synchronize a module before it is sharded."""
     for each in module.modules() if param_init_fn is not None else ():
         if any(p.is_meta for p in each.parameters(recurse=False)):
             param_init_fn(each)

@@ -17,7 +17,7 @@ __all__ = [
 
 
 class ShardingStrategy(enum.Enum):
-    """What is divided among ranks: FULL_SHARD and SHARD_GRAD_OP alone; whole parameters stay after forward in the second."""
+    """What is sharded. Only FULL_SHARD and SHARD_GRAD_OP, which keeps whole parameters after forward, are supported."""
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()
@@ -27,14 +27,14 @@ class ShardingStrategy(enum.Enum):
 
 
 class BackwardPrefetch(enum.Enum):
-    """Of no effect: a program gathers what the next module reads while it computes the one before."""
+    """No effect: a program gathers the next module's parameters while it computes the current one."""
 
     BACKWARD_PRE = enum.auto()
     BACKWARD_POST = enum.auto()
 
 
 class StateDictType(enum.Enum):
-    """Whether state dicts have whole tensors, this rank's rows, or what says which part of a whole the rows are."""
+    """Whether state dicts have whole tensors, this rank's rows, or DTensors of the rows."""
 
     FULL_STATE_DICT = enum.auto()
     LOCAL_STATE_DICT = enum.auto()
@@ -42,7 +42,7 @@ class StateDictType(enum.Enum):
 
 
 class OptimStateKeyType(enum.Enum):
-    """Whether an optimizer's state is by names of parameters or by numbers."""
+    """Whether an optimizer's state is keyed by parameter names or numbers."""
 
     PARAM_NAME = enum.auto()
     PARAM_ID = enum.auto()
@@ -50,14 +50,14 @@ class OptimStateKeyType(enum.Enum):
 
 @dataclass
 class MixedPrecision:
-    """What sharded modules compute with, and what gradients are averaged as.
+    """The dtypes of sharded modules' computation and gradient averaging.
 
     Attributes:
-        param_dtype: what parameters are gathered as.
-        reduce_dtype: what gradients are averaged as; as `param_dtype`, if left out.
-        buffer_dtype: what floating buffers become.
-        cast_forward_inputs: whether floating inputs become `param_dtype` in each module that is wrapped.
-        cast_root_forward_inputs: whether those of the outermost do.
+        param_dtype: of gathered parameters.
+        reduce_dtype: of gradients while averaging; by default `param_dtype`.
+        buffer_dtype: of floating buffers.
+        cast_forward_inputs: whether each wrapped module casts floating inputs to `param_dtype`.
+        cast_root_forward_inputs: whether the outermost one does.
     """
 
     param_dtype: DType | None = None
@@ -71,68 +71,68 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Whether rows, gradients and the optimizer's state lie in the CPU's memory."""
+    """Whether rows, gradients and the optimizer's state are in CPU memory."""
 
     offload_params: bool = False
 
 
 @dataclass
 class StateDictConfig:
-    """Whether the tensors of a state dict lie in the CPU's memory."""
+    """Whether a state dict's tensors are in CPU memory."""
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class FullStateDictConfig(StateDictConfig):
-    """Whether rank 0 alone gets the state dict, and other ranks an empty one."""
+    """Whether only rank 0 gets the state dict, and other ranks an empty one."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """That of state dicts with this rank's rows."""
+    """For state dicts with this rank's rows."""
 
 
 @dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """That of state dicts with parts of wholes."""
+    """For state dicts with DTensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclass
 class OptimStateDictConfig:
-    """Whether the tensors of an optimizer's state lie in the CPU's memory."""
+    """Whether an optimizer state's tensors are in CPU memory."""
 
     offload_to_cpu: bool = True
 
 
 @dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """Whether rank 0 alone gets the state."""
+    """Whether only rank 0 gets the state."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """That of a state with this rank's rows."""
+    """For states with this rank's rows."""
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """That of a state with parts of wholes."""
+    """For states with DTensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclass
 class StateDictSettings:
-    """What `state_dict` and `optim_state_dict` give."""
+    """The form of `state_dict` and `optim_state_dict`."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
     state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)

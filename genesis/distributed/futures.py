@@ -1,4 +1,4 @@
-"""Results that another thread brings, or that are recorded already: `torch.futures`."""
+"""Futures: results set by another thread, or already recorded: `torch.futures`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from genesis.ir.replayable import replayable_module
 
 
 class Future:
-    """A result that is there later.
+    """A result that is available later.
 
     >>> future = genesis.distributed.futures.Future()
     >>> doubled = future.then(lambda done: done.wait() * 2)
@@ -20,35 +20,35 @@ class Future:
     """
 
     def __class_getitem__(cls, result: Any) -> type[Future]:
-        return cls  # an annotation
+        return cls  # `Future[T]` in annotations
 
     def __init__(self, *, devices: object = None) -> None:
         self._future: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
     def done(self) -> bool:
-        """Whether it is there."""
+        """Whether the result is set."""
         return self._future.done()
 
     def wait(self) -> Any:
-        """The result, once it is there; raises the exception that was set instead."""
+        """Wait for the result; raises the exception if one was set."""
         return self._future.result()
 
     value = wait
 
     def set_result(self, result: Any) -> None:
-        """Bring the result."""
+        """Set the result."""
         self._future.set_result(result)
 
     def set_exception(self, result: BaseException) -> None:
-        """Have those who wait raise this."""
+        """Set an exception, which `wait` raises."""
         self._future.set_exception(result)
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call `callback` with this once the result is there."""
+        """Call `callback` with this future once it is done."""
         self._future.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of what `callback` makes of this one."""
+        """The future of `callback`'s result for this one."""
         made = Future()
 
         def follow(done: Future) -> None:
@@ -62,14 +62,14 @@ class Future:
 
 
 def resolved(result: Any) -> Future:
-    """A future that is there already."""
+    """A future that is done."""
     made = Future()
     made.set_result(result)
     return made
 
 
 def collect_all(futures: Sequence[Future]) -> Future:
-    """The future of the list of all, once the last is there."""
+    """The future of the list of all, done when all are."""
     whole, left = Future(), [len(futures)]
 
     def count(_: Future) -> None:
@@ -85,7 +85,7 @@ def collect_all(futures: Sequence[Future]) -> Future:
 
 
 def wait_all(futures: Sequence[Future]) -> list[Any]:
-    """The results, once all are there."""
+    """The results, once all are done."""
     return [future.wait() for future in futures]
 
 

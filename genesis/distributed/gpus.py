@@ -1,4 +1,4 @@
-"""GPUs of several processes: which one is a rank's, and what each group's GPUs communicate by."""
+"""GPUs of several processes: each rank's GPU, and each group's NCCL communicator."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import Communicator, library, unique_id
 from genesis.runtime.devices import device_of, get_current_gpu, set_current_gpu
 
-ENGINES = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}  # what each is for
+ENGINES = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}  # backend -> device type
 
 
 def uses_nccl(backend: str | None) -> bool:
-    """Whether a backend, by PyTorch's names, has GPUs communicate. Raises ValueError for one that there is not.
+    """Whether a backend, by PyTorch's name, uses NCCL. Raises ValueError for an unknown one.
 
     >>> from genesis.distributed.gpus import uses_nccl
     >>> [uses_nccl(name) for name in (None, "mpi", "gloo", "nccl", "cpu:mpi,cuda:nccl")]
@@ -37,9 +37,9 @@ def uses_nccl(backend: str | None) -> bool:
 
 
 def gpu_of(device_id: Any, neighbour: int) -> GpuMemory:
-    """The GPU that a rank is to use: `device_id`, the one that `cuda.set_device` chose, or that of its number on the machine.
+    """A rank's GPU: `device_id`, the one chosen by `cuda.set_device`, or by its local rank.
 
-    Raises ValueError for a device that is no GPU, RuntimeError where there is none.
+    Raises ValueError for a device that is not a GPU, RuntimeError if there is none.
     """
     if not gpu_count():
         raise UnavailableError(f"there is no GPU: {reason_for_none()}")
@@ -52,9 +52,9 @@ def gpu_of(device_id: Any, neighbour: int) -> GpuMemory:
 
 
 def connect(group: Group, comm: Any, device_id: Any, neighbour: int) -> None:
-    """Have the GPUs of a group's ranks communicate; `comm` has the ranks. All of them call it.
+    """Connect the GPUs of a group's ranks; `comm` is their communicator. All of them must call it.
 
-    Raises RuntimeError on all ranks where one has no GPU, no NCCL, or was refused.
+    Raises RuntimeError on all ranks if one has no GPU or no NCCL, or fails to connect.
     """
     problem, ident, engine = "", b"", None
     try:
@@ -79,7 +79,7 @@ def connect(group: Group, comm: Any, device_id: Any, neighbour: int) -> None:
 
 
 def become_current(group: Group) -> int:
-    """Have "cuda" be the GPU that the group communicates from; its number."""
+    """Make the group's GPU the current one, "cuda"; returns its number."""
     assert isinstance(group.gpu, Communicator)
     number = group.gpu.memory.gpu.index
     set_current_gpu(number)
@@ -87,14 +87,14 @@ def become_current(group: Group) -> int:
 
 
 def disconnect(group: Group) -> None:
-    """Nobody waits for the group's GPUs any more."""
+    """Close the group's NCCL communicator."""
     if isinstance(group.gpu, Communicator):
         watches = group.gpu.memory.watches
         watches[:] = [each for each in watches if not (isinstance(each, partial) and each.args[0] is group)]
 
 
 def _checked(group: Group, comm: Any, problem: str, ident: bytes) -> bytes:
-    """Rank 0's `ident`, if no rank has a problem."""
+    """Rank 0's `ident`; raises on all ranks if any has a problem."""
     said = comm.allgather((problem, ident))
     problems = [f"rank {rank}: {text}" for rank, (text, _) in zip(group.ranks, said, strict=True) if text]
     if problems:

@@ -1,7 +1,7 @@
-"""What the launcher sees of a rank: a process that waits for the rank's own, and says how that one ended.
+"""Guards: the launcher starts a process that waits for the rank's own process and ends as it does.
 
-MPICH's launcher kills all ranks within milliseconds of the first that is killed, and reads no more of what they print. A guard
-leaves the others the time to say where they wait for it.
+MPICH's launcher kills all ranks within milliseconds after one is killed, and drops their output. A guard delays that, so that
+the others can report where they wait for the killed rank.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import NoReturn
 
 from genesis.distributed.launchers import launched_rank
 
-GRACE = 3.0  # seconds for other ranks to find that one was killed, to say where they are, and to end the job
+GRACE = 3.0  # seconds for other ranks to detect the killed one, report and end the job
 _ENDS_WITH_PARENT = 1  # prctl: PR_SET_PDEATHSIG
 _FATAL = {signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
 _PASSED_ON = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 
 
 def go_on_guarded() -> None:
-    """Return in a child of this process, which ends as the child does. Linux alone lets a child end with its parent."""
+    """Fork and return in the child; this process ends as the child does. Linux only: there a child can end with its parent."""
     if sys.platform != "linux":
         return
     guard, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
@@ -37,10 +37,10 @@ def go_on_guarded() -> None:
 
 
 def _guard(rank: int) -> NoReturn:
-    """Wait for the process of a rank, and end as it did.
+    """Wait for a rank's process, and end as it did.
 
-    Launchers and terminals send signals to groups of processes, where a launcher makes a rank the leader of one: the rank's own
-    process gets them itself. So it does under Slurm.
+    Launchers that make a rank a group leader, terminals and Slurm signal the process group, so the rank's own process gets the
+    signals itself.
     """
     reaches_both = {0, os.getppid()} if os.getpgrp() == os.getpid() or "SLURM_STEP_ID" in os.environ else {0}
     while True:

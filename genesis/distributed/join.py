@@ -1,4 +1,4 @@
-"""Ranks with different numbers of batches: before each forward they tell each other who still has one."""
+"""Uneven numbers of batches: before each forward, ranks tell each other who still has one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _THROUGH, _HAS_A_BATCH, _AVERAGES = range(3)
 
 
 class Joining:
-    """What the ranks of a group have told each other last.
+    """The state that a group's ranks have exchanged last.
 
     Attributes:
-        last: the rank of the group, of those with a batch, that comes last.
+        last: the last rank of the group that has a batch.
         is_syncing: whether the gradients of this forward are averaged.
-        divisor: what sums of gradients are divided by.
+        divisor: the divisor of gradient sums.
     """
 
     def __init__(self, group: ProcessGroup, divides_by_all: bool, throws: bool) -> None:
@@ -27,14 +27,14 @@ class Joining:
         self.last, self.is_syncing, self.divisor = 0, False, group.size()
 
     def begin(self, averages: bool) -> None:
-        """This rank has a batch. Raises RuntimeError where another one has none and that is to be told."""
+        """Announce that this rank has a batch. Raises RuntimeError if another has none and that should raise."""
         refuse("other ranks are asked whether they have a batch")
         found = self._told(_AVERAGES if averages else _HAS_A_BATCH)
         if self._throws and (found == _THROUGH).any():
             self._raise(found)
 
     def others_go_on(self) -> bool:
-        """This rank has no batch any more: whether others have one."""
+        """Announce that this rank has no more batches; returns whether others have."""
         found = self._told(_THROUGH)
         if self._throws and found.any():
             self._raise(found)
@@ -45,7 +45,7 @@ class Joining:
         raise RuntimeError(f"join: rank {', '.join(map(str, through))} has no batch any more, and others have")
 
     def _told(self, own: int) -> np.ndarray:
-        """What all ranks say."""
+        """Exchange `own` with all ranks."""
         flush_all()
         size, rank = self._group.size(), self._group.rank()
         said, found = np.zeros(size, np.uint8), np.zeros(size, np.uint8)

@@ -1,4 +1,4 @@
-"""Who started this process: an MPI's launcher, known by its environment variables, and whether the MPI here is its own."""
+"""Detects the MPI launcher of this process by environment variables, and whether the installed MPI matches it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ import importlib.util
 import os
 import sys
 
-SIZES = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # set by mpiexec: how many ranks there are
+SIZES = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # the number of ranks, set by mpiexec
 NUMBERS = "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"
 _HYDRA, _OPEN_MPI = "MPICH or Intel MPI", "Open MPI"
 _VERSION_BYTES = 8192  # MPI_MAX_LIBRARY_VERSION_STRING, the largest
 
 
 def launched_ranks() -> int:
-    """How many ranks the launcher says that it started; 0 without one."""
+    """The launcher's number of ranks; 0 without one."""
     slurm = os.environ.get("SLURM_NTASKS", "0") if "SLURM_STEP_ID" in os.environ else "0"
     return max((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdecimal()), default=int(slurm))
 
 
 def launched_rank() -> str:
-    """This process's number, as the launcher says it: MPI need not have started."""
+    """This process's rank according to the launcher, available before MPI starts."""
     return next((os.environ[name] for name in NUMBERS if name in os.environ), "?")
 
 
 def check_launcher() -> None:
-    """Raise RuntimeError if an MPI's launcher started this process and mpi4py loads another MPI, which would die or be alone.
+    """Raise RuntimeError if mpi4py's MPI does not match the launcher: it would crash or run as a single rank.
 
-    The two have to speak one protocol, PMI or PMIx. MPI is loaded for this, and not started.
+    The two must share a protocol, PMI or PMIx. MPI is loaded for this, but not started.
     """
     hydra, open_mpi = "MPI_LOCALNRANKS" in os.environ, "OMPI_COMM_WORLD_SIZE" in os.environ
-    loaded = None if hydra is open_mpi else _loaded()  # of one inside the other, MPI itself has to find out
+    loaded = None if hydra is open_mpi else _loaded()  # launchers nested in each other: MPI itself must detect it
     if loaded is None:
         return
     speaks = "PMIX_NAMESPACE" in os.environ if _is_open_mpi(loaded) else hydra or hasattr(loaded, "PMIx_Init")
@@ -44,9 +44,9 @@ def check_launcher() -> None:
 
 
 def check_meets() -> None:
-    """Raise RuntimeError where MPI cannot begin without a launcher, among processes that know each other.
+    """Raise RuntimeError if MPI cannot start among processes without a launcher.
 
-    Open MPI's processes have to be its launcher's.
+    Open MPI requires its launcher.
     """
     if "mpi4py.MPI" in sys.modules:
         raise RuntimeError(
@@ -60,7 +60,7 @@ def check_meets() -> None:
 
 
 def _loaded() -> ctypes.CDLL | None:
-    """The MPI of mpi4py, not started; None where it cannot be found. Who imports it says what is missing."""
+    """mpi4py's MPI library, not started; None if not found. Importing mpi4py reports what is missing."""
     with contextlib.suppress(ImportError, RuntimeError):
         found = importlib.util.find_spec("mpi4py.MPI")
         return None if found is None or found.origin is None else ctypes.CDLL(found.origin)
@@ -72,7 +72,7 @@ def _is_open_mpi(loaded: ctypes.CDLL) -> bool:
 
 
 def _version(loaded: ctypes.CDLL) -> str:
-    """What an MPI calls itself, and its number."""
+    """An MPI's name and version."""
     text, length = ctypes.create_string_buffer(_VERSION_BYTES), ctypes.c_int()
     loaded.MPI_Get_library_version(text, ctypes.byref(length))
     line = text.value.decode(errors="replace").splitlines()[0].replace("Version:", "")

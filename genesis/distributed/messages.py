@@ -1,4 +1,4 @@
-"""Messages from one rank to another, and collectives of Python objects. They happen at once, after what is pending."""
+"""Point-to-point messages, and collectives of Python objects. They run at once, after pending work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from genesis.tracing.state import recording
 
 
 def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Message:
-    """Begin to send `tensor` to rank `dst`. What it holds now is sent; it may be changed at once.
+    """Begin to send the current value of `tensor` to rank `dst`; the tensor may be changed at once.
 
     Raises ValueError for a tensor on a GPU: see `batch_isend_irecv`.
     """
@@ -39,9 +39,9 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Message:
-    """Begin to receive from rank `src`, from any if it is left out, into `tensor`, which holds it once `wait` has returned.
+    """Begin to receive from rank `src`, by default from any, into `tensor`, which is written when `wait` returns.
 
-    Raises CollectiveError then if what came is of another size; ValueError now for a tensor on a GPU.
+    `wait` raises CollectiveError for a message of another size. Raises ValueError for a tensor on a GPU.
     """
     _check_on_host("irecv", tensor)
     library = mpi.library()
@@ -64,7 +64,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Send `tensor` to rank `dst`, and wait until it is on its way. One on a GPU is recorded, as `nn.functional.send` is."""
+    """Send `tensor` to rank `dst`, and wait until it has been sent. One on a GPU is recorded, like `nn.functional.send`."""
     check_tensors("send", tensor)
     if group is NON_GROUP_MEMBER:
         return
@@ -75,9 +75,9 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Receive `tensor` from rank `src`, from any if it is left out; returns the sender's rank among all.
+    """Receive `tensor` from rank `src`, by default from any; returns the sender's global rank.
 
-    For one on a GPU, `src` has to be given. It is recorded, as `nn.functional.recv` is.
+    For one on a GPU, `src` is required. It is recorded, like `nn.functional.recv`.
     """
     check_tensors("recv", tensor)
     if group is NON_GROUP_MEMBER:
@@ -104,10 +104,10 @@ class P2POp(NamedTuple):
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Begin all of several messages, in any order on each rank. Those of tensors on GPUs are recorded, as collectives are.
+    """Begin several messages, in any order on each rank. Messages of GPU tensors are recorded, like collectives.
 
-    Raises ValueError for what is no P2POp of isend or irecv, and for tensors on GPUs beside those of the CPU; TypeError where
-    a rank gets tensors of several dtypes from a GPU.
+    Raises ValueError for other operations than isend and irecv, and for a mix of GPU and CPU tensors; TypeError if a rank
+    receives tensors of several dtypes from a GPU.
     """
     if not p2p_op_list or any(not isinstance(each, P2POp) or each.op not in (isend, irecv) for each in p2p_op_list):
         raise ArgumentError("batch_isend_irecv: want a list of P2POp(isend or irecv, ..), one at least")
@@ -120,9 +120,9 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
 
 
 def _begin_on_gpus(messages: Sequence[P2POp]) -> list[Work]:
-    """Record messages between GPUs, those of two ranks together.
+    """Record messages between GPUs, combined per pair of ranks.
 
-    Two ranks wait for each other. Pairs come in an order that all ranks know: none waits for one that waits for it.
+    The two ranks of a pair wait for each other. All ranks use the same order of pairs, so there is no deadlock.
     """
     pairs: dict[tuple[int, int, int], dict[Callable[..., Message], list[Tensor]]] = {}
     for each in messages:
@@ -141,7 +141,7 @@ def _begin_on_gpus(messages: Sequence[P2POp]) -> list[Work]:
 
 
 def _pass(sent: Sequence[Tensor], received: Sequence[Tensor], group: ProcessGroup, low: int, high: int) -> None:
-    """The messages of two ranks of a group to each other: one exchange if shapes are equal, else `low` sends first."""
+    """The messages between two ranks of a group: one exchange if shapes are equal, otherwise `low` sends first."""
     is_low = group.rank() == low
     peer = group.ranks[high if is_low else low]
     outgoing, incoming = (joined(tensors) if tensors else None for tensors in (sent, received))
@@ -161,11 +161,11 @@ def _check_one_dtype(tensors: Sequence[Tensor]) -> None:
 
 
 # ---- Python objects ----
-# A barrier comes first: it has a deadline, it computes what is pending, and it says who is elsewhere.
+# A barrier comes first: it has a timeout, runs pending work, and reports missing ranks.
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Fill `object_list` with all ranks' objects, which are pickled: take none from ranks that you do not trust.
+    """Fill `object_list` with all ranks' objects. They are pickled: all ranks must be trusted.
 
     >>> genesis.distributed.init_process_group()
     >>> found = [None]
@@ -183,7 +183,7 @@ def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """Fill `object_gather_list` on rank `dst` with all ranks' objects; other ranks give none."""
+    """Fill `object_gather_list` on rank `dst` with all ranks' objects; other ranks pass none."""
     if (own := _ready("gather_object", group)) is not None:
         root = root_of(own, dst, group_dst)
         if own.rank() == root:
@@ -205,7 +205,7 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
     group: Any = None, group_src: int | None = None,
 ) -> None:
-    """Put this rank's one of rank `src`'s objects into the first element of the output list."""
+    """Store this rank's entry of rank `src`'s objects as the first element of the output list."""
     if (own := _ready("scatter_object_list", group)) is not None:
         root = root_of(own, src, group_src)
         if own.rank() == root:
@@ -215,7 +215,7 @@ def scatter_object_list(
 
 
 def _ready(name: str, group: Any) -> ProcessGroup | None:
-    """A group whose ranks have all come; None on a rank that is not in it."""
+    """The group, after a barrier; None on a rank outside of it."""
     if group is NON_GROUP_MEMBER:
         return None
     refuse(name)
@@ -233,7 +233,7 @@ def _check_list(name: str, objects: Sequence[Any], group: ProcessGroup) -> None:
 def _other(
     name: str, group: Any, rank: int | None, group_rank: int | None, missing: int | None = None
 ) -> tuple[ProcessGroup, int]:
-    """The group, and the other's rank in it."""
+    """The group, and the peer's rank in it."""
     own = group_of(group)
     if own.comm is None:
         raise ArgumentError(f"{name}: the group has one rank; there is nobody to send to or receive from")
@@ -260,7 +260,7 @@ def _check_on_host(name: str, tensor: Tensor) -> None:
 
 
 def _peer(name: str, group: Any, rank: int | None, tag: int, group_rank: int | None) -> int:
-    """The other's rank among all, of a message between GPUs."""
+    """The peer's global rank, for a message between GPUs."""
     own = group_of(group)
     if tag or (rank is None and group_rank is None):
         raise ArgumentError(f"{name}: tag {tag}, rank {rank}; want tag 0 and the other's rank for tensors on a GPU")

@@ -1,6 +1,6 @@
-"""MPI, as mpi4py has it: the addresses of its functions, the words of its handles, and messages when something went wrong.
+"""MPI through mpi4py: addresses of its functions, words for its handles, and error messages.
 
-mpi4py is imported when a job of several ranks begins, and not before: it starts MPI.
+mpi4py is imported only when a job of several ranks begins, because the import starts MPI.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from genesis.runtime import collective_ir as ir
 from genesis.runtime.collectives import Library
 from genesis.runtime.installation import install_command
 
-GRACE = 2.0  # seconds for other ranks to say where they are
-_SHORT_GRACE = 0.5  # where one was killed: the launcher is about to end the job
+GRACE = 2.0  # seconds for other ranks to report where they are
+_SHORT_GRACE = 0.5  # after a rank was killed: the launcher will soon end the job
 _FUNCTIONS = (
     "Iallreduce", "Ireduce", "Ibcast", "Iallgatherv", "Igatherv", "Iscatterv", "Ireduce_scatter", "Ialltoallv", "Ibarrier",
     "Isendrecv", "Test")
@@ -32,17 +32,17 @@ _DTYPES = {
     "complex128": "C_DOUBLE_COMPLEX",
 }
 _REDUCTIONS = {"sum": "SUM", "prod": "PROD", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
-_REPORT = 77  # the tag of what ranks say of a failure
+_REPORT = 77  # the tag of ranks' failure reports
 
 
 def is_installed() -> bool:
-    """Whether mpi4py is there."""
+    """Whether mpi4py is installed."""
     return importlib.util.find_spec("mpi4py") is not None
 
 
 @cache
 def library() -> Any:
-    """`mpi4py.MPI`, which starts MPI. Raises RuntimeError where it is missing, or not the launcher's."""
+    """`mpi4py.MPI`; starts MPI. Raises RuntimeError if it is missing or does not match the launcher."""
     check_launcher()
     try:
         from mpi4py import MPI
@@ -58,9 +58,9 @@ def library() -> Any:
 
 
 def neighbours_of(comm: Any) -> tuple[int, int]:
-    """How many of a communicator's ranks share this machine, and the rank of this one among them.
+    """(number of the communicator's ranks on this machine, this one's local rank).
 
-    MPICH's ranks share no memory with `MPIR_CVAR_NOLOCAL=1`, but processors, as its launcher says.
+    With `MPIR_CVAR_NOLOCAL=1` MPICH's ranks share no memory, but still processors, according to its launcher.
     """
     local = comm.Split_type(library().COMM_TYPE_SHARED)
     found = local.size, local.rank
@@ -70,7 +70,7 @@ def neighbours_of(comm: Any) -> tuple[int, int]:
 
 
 def ranks_by_name() -> dict[str, str]:
-    """The variables by which `torchrun` tells a process who it is."""
+    """The rank variables that `torchrun` sets."""
     comm = library().COMM_WORLD
     size, local_rank = neighbours_of(comm)
     found = {"RANK": comm.rank, "WORLD_SIZE": comm.size, "LOCAL_RANK": local_rank, "LOCAL_WORLD_SIZE": size}
@@ -78,9 +78,9 @@ def ranks_by_name() -> dict[str, str]:
 
 
 def unlink_shared_memory() -> None:
-    """Remove the file by which MPICH's processes of a machine found the memory that they share, once all of them have.
+    """Remove MPICH's shared memory file, after all processes of the machine have opened it.
 
-    MPICH removes it when it ends: jobs that are aborted, or killed, left 2 MB each.
+    MPICH removes it only at its end: aborted or killed jobs left 2 MB each.
     """
     maps = Path("/proc/self/maps")
     lines = maps.read_text(encoding="utf-8").splitlines() if maps.exists() else []
@@ -90,14 +90,14 @@ def unlink_shared_memory() -> None:
 
 
 def word(handle: Any) -> int:
-    """A handle as the word that MPI's functions take."""
+    """A handle as a word, for MPI's functions."""
     MPI = library()
     return int(MPI._handleof(handle)) & ((1 << 8 * MPI._sizeof(type(handle))) - 1)
 
 
 @cache
 def table() -> Library:
-    """What collectives need of MPI."""
+    """The MPI functions and handles that collectives need."""
     MPI = library()
     loaded = ctypes.CDLL(MPI.__file__)
     functions: Mapping[str, int] = {
@@ -109,7 +109,7 @@ def table() -> Library:
 
 
 class Explanation:
-    """Says why a collective of a group failed, by asking the other ranks over a communicator of its own."""
+    """Explains why a group's collective failed, by asking the other ranks over a separate communicator."""
 
     def __init__(self, comm: Any, ranks: Sequence[int], timeout: Any, gone: Callable[[Sequence[int]], dict[int, str]]) -> None:
         self._comm, self._ranks, self._timeout, self._gone = comm, ranks, timeout, gone
@@ -133,7 +133,7 @@ class Explanation:
         return "\n".join([f"rank {own}: {what} waited {self._timeout():g} s, and {missed}:", *lines])
 
     def _reports(self, what: str, ranks: Sequence[int], gone: dict[int, str]) -> dict[int, str]:
-        """What each of `ranks` that answers is about to do; those that are gone do not."""
+        """Rank -> what it is about to do, for those of `ranks` that answer; departed ones do not."""
         comm, found = self._comm, {**gone, self._ranks[self._comm.rank]: what}
         killed = [rank for rank, how in gone.items() if how == KILLED]
         asked = [other for other, rank in enumerate(self._ranks) if other != comm.rank and rank not in killed]

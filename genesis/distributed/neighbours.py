@@ -1,4 +1,4 @@
-"""The processes of other ranks on this machine: whether one has ended, however that was."""
+"""Watches the processes of other ranks on this machine for their end."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _MACHINE, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self
 
 
 def machine() -> str:
-    """What processes have in common that can see each other; nothing where none can."""
+    """An identifier shared by processes that can see each other; empty if they cannot."""
     return _MACHINE.read_text().strip() + os.readlink(_PROCESSES) if hasattr(os, "pidfd_open") else ""
 
 
 class Neighbours:
-    """Calls `tell`, on a thread, when the process of another rank of a communicator ends: with that, and all that are watched.
+    """Calls `tell(rank, all watched ranks)`, on a thread, when another rank's process ends.
 
-    Linux alone tells of it.
+    Linux only.
     """
 
     def __init__(self, comm: Any, tell: Callable[[int, Collection[int]], None]) -> None:
         self._tell = tell
-        self._files: dict[int, int] = {}  # of a process -> its rank
+        self._files: dict[int, int] = {}  # file descriptor of a process -> its rank
         here = machine()
         for rank, (there, process) in enumerate(comm.allgather((here, os.getpid()))):
             if here and there == here and rank != comm.rank:
-                with contextlib.suppress(OSError):  # the system may forbid it
+                with contextlib.suppress(OSError):  # may be forbidden
                     self._files[os.pidfd_open(process)] = rank
         self._thread: threading.Thread | None = None
         if self._files:
@@ -40,7 +40,7 @@ class Neighbours:
             self._thread.start()
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         if self._thread is not None:
             os.eventfd_write(self._end, 1)
             self._thread.join()

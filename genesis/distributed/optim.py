@@ -1,4 +1,4 @@
-"""Optimizers of several processes: each keeps the state of its part of the parameters, and sends what it has moved to all.
+"""Sharded optimizers: each rank keeps the state of its part of the parameters, and sends these to all after updating them.
 
 S. Rajbhandari, J. Rasley, O. Ruwase and Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020:
 stage 1.
@@ -25,18 +25,18 @@ __all__ = ["ZeroRedundancyOptimizer"]
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """`optimizer_class`, each rank of which moves its part of the parameters and keeps the state of these alone.
+    """`optimizer_class` with each rank updating its part of the parameters and keeping only their state.
 
-    A parameter is one rank's, from the largest on that of the rank with the least so far. The gradients are to be all ranks'
-    averages, as `DistributedDataParallel` makes them; after a step all ranks have all parameters.
+    Parameters are assigned in decreasing size, each to the rank with the least so far. Gradients must be averaged over ranks,
+    as by `DistributedDataParallel`; after a step all ranks have all parameters.
 
     Args:
-        params: tensors, or groups of them, the same ones on all ranks.
-        optimizer_class: a class of `genesis.optim` whose step is an operation; its settings are given by name.
-        process_group: the ranks; all if left out.
-        parameters_as_bucket_view, overlap_with_ddp: accepted as PyTorch's, of no effect.
+        params: tensors, or groups of them, the same on all ranks.
+        optimizer_class: a class of `genesis.optim` whose step is an operation; its settings are keyword arguments.
+        process_group: the ranks; by default all.
+        parameters_as_bucket_view, overlap_with_ddp: no effect.
 
-    Raises TypeError for a class with a step of its own.
+    Raises TypeError for a class that overrides `step`.
 
     >>> genesis.distributed.init_process_group()
     >>> weight = genesis.nn.Parameter(genesis.ones(2))
@@ -71,12 +71,12 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.optim.add_param_group(group)
 
     def step(self, closure: Closure | None = None, **options: Any) -> Any:
-        """Move this rank's parameters that have a gradient, and take those of other ranks; returns what `closure` returned."""
+        """Update this rank's parameters that have a gradient, and receive the others; returns the result of `closure`."""
         self.has_stepped = True
         return self.optim.step(closure)
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring the state of all ranks to rank `to`, where `state_dict` returns it. Every rank has to call it."""
+        """Gather the state of all ranks on rank `to`, where `state_dict` returns it. All ranks must call it."""
         own = self.optim.state_dict()
         found: list[Any] | None = [None] * self._part.group.size() if get_rank() == to else None
         gather_object(own["state"], found, to, self._part.group)
@@ -85,7 +85,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             self._consolidated = {**own, "state": dict(sorted(states.items()))}
 
     def state_dict(self) -> State:
-        """The state of all parameters, as the optimizer class has it. Raises RuntimeError where it is not: see
+        """The state of all parameters, in the optimizer class's form. Raises RuntimeError without
         `consolidate_state_dict`."""
         if self._part.group.size() == 1:
             return self.optim.state_dict()
@@ -110,7 +110,7 @@ class _Part:
         self._own: set[int] = set()
 
     def take(self, listed: Iterable[Any]) -> None:
-        """Divide more parameters, or groups of them, among the ranks."""
+        """Assign further parameters, or groups of them, to ranks."""
         found: list[Any] = []
         for member in listed:
             given = member["params"] if isinstance(member, dict) else member
@@ -123,11 +123,11 @@ class _Part:
         self._own = {id(tensor) for tensor in self._members[self.group.rank()]}
 
     def has(self, parameter: Tensor) -> bool:
-        """Whether this rank moves the parameter."""
+        """Whether this rank updates the parameter."""
         return id(parameter) in self._own
 
     def share(self) -> None:
-        """Have all ranks have what each has moved."""
+        """Send each rank's updated parameters to all."""
         if self.group.size() == 1:
             return
         for kind in dict.fromkeys([tensor.dtype for part in self._members for tensor in part]):

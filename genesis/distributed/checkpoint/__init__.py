@@ -1,4 +1,4 @@
-"""Checkpoints that ranks write together, each its part, and that any number of ranks loads: PyTorch's names."""
+"""Distributed checkpoints: each rank writes its part, and any number of ranks can load them: PyTorch's API."""
 
 from genesis.distributed.checkpoint import state_dict, stateful
 from genesis.distributed.checkpoint.loading import load

@@ -1,7 +1,7 @@
-"""What a checkpoint is: a directory with a file of bytes for each rank, and `.metadata`, which says what lies where.
+"""The format of a checkpoint: a directory with a file of bytes per rank, and `.metadata`, which lists their contents.
 
-The metadata is JSON: `save`, a name that no other save has; `tensors`, path -> {dtype, shape, parts}, where each part has
-its file, its offset there, and its start and shape in the whole; `values`, path -> what is no tensor.
+The metadata is JSON: `save`, a unique name of the save; `tensors`, path -> {dtype, shape, parts}, where each part has its file,
+its offset there, and its start and shape in the whole tensor; `values`, path -> any other value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 class Part(NamedTuple):
-    """This rank's part of a tensor, and where it begins in the whole of `shape`."""
+    """This rank's part of a tensor of `shape`, and where the part starts in it."""
 
     local: Tensor
     start: tuple[int, ...]
@@ -31,7 +31,7 @@ Held = Tensor | DTensor | Part
 
 
 def part_of(value: Held) -> Part:
-    """What this rank has of a tensor, which is all of it, or of a DTensor."""
+    """This rank's part of a DTensor; all of a tensor."""
     if isinstance(value, Part):
         return value
     if isinstance(value, DTensor):
@@ -42,10 +42,9 @@ def part_of(value: Held) -> Part:
 def leaves(
     state: Mapping[str, Any], before: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """(path, the dictionary that holds it, its key there) of all that is in dictionaries, and lists of these, within
-    dictionaries.
+    """(path, its dictionary, its key there) of all values in nested dictionaries and lists of dictionaries.
 
-    Raises TypeError for keys that are no strings, and ValueError for two values at one path.
+    Raises TypeError for keys other than strings, and ValueError for two values at one path.
     """
     for key, value in state.items():
         if not isinstance(key, str):
@@ -60,7 +59,7 @@ def leaves(
 
 
 def all_leaves(state: Mapping[str, Any]) -> dict[str, tuple[Mapping[str, Any], str]]:
-    """Path -> (the dictionary that holds it, its key there)."""
+    """Path -> (its dictionary, its key there)."""
     found: dict[str, tuple[Mapping[str, Any], str]] = {}
     for path, holder, key in leaves(state):
         if path in found:
@@ -70,7 +69,7 @@ def all_leaves(state: Mapping[str, Any]) -> dict[str, tuple[Mapping[str, Any], s
 
 
 def plain(path: str, value: Any) -> Any:
-    """A value as JSON has it. Raises TypeError for one that is not made of numbers, strings, lists, tuples and dictionaries."""
+    """A value converted for JSON. Raises TypeError unless it consists of numbers, strings, lists, tuples and dictionaries."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, list | tuple):
@@ -82,7 +81,7 @@ def plain(path: str, value: Any) -> Any:
 
 
 def restored(value: Any) -> Any:
-    """What `plain` made of a value, as it was."""
+    """The inverse of `plain`."""
     if isinstance(value, list):
         return [restored(each) for each in value]
     if isinstance(value, dict):
@@ -93,7 +92,7 @@ def restored(value: Any) -> Any:
 
 
 def read_metadata(directory: Path) -> dict[str, Any] | None:
-    """What a checkpoint says of itself; None where there is none."""
+    """A checkpoint's metadata; None if there is no checkpoint."""
     try:
         return json.loads((directory / METADATA).read_text(encoding="utf-8"))  # type: ignore[no-any-return]
     except FileNotFoundError:

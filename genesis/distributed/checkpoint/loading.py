@@ -1,4 +1,4 @@
-"""Loading: each rank reads what it needs of the files of all ranks, whatever their number was."""
+"""Loading: each rank reads the parts it needs from the files of any number of ranks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from genesis.tracing.state import recording
 def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
     """Fill tensors and DTensors of `state_dict` in place with those of a checkpoint, and replace its numbers and strings.
 
-    Objects with `load_state_dict` are given their state. What the checkpoint has besides is left there. Raises
-    FileNotFoundError where there is no checkpoint, KeyError for a path that it has not, and ValueError for a tensor of another
-    shape or dtype.
+    Objects with `load_state_dict` load their state. Other contents of the checkpoint are ignored. Raises FileNotFoundError if
+    there is no checkpoint, KeyError for a missing path, and ValueError for a tensor of another shape or dtype.
     """
     directory = Path(checkpoint_id)
     metadata = read_metadata(directory)
@@ -53,14 +52,14 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
 
 
 def _read(directory: Path, path: str, part: Part, entry: Mapping[str, Any]) -> np.ndarray:
-    """What a rank needs of a tensor."""
+    """The part of a tensor that a rank needs."""
     dtype, shape = part.local.dtype, tuple(entry["shape"])
     if shape != part.shape or entry["dtype"] != dtype.name:
         held, found = f"{dtype.name}{[*part.shape]}", f"{entry['dtype']}{entry['shape']}"
         raise ArgumentError(f"checkpoint: {path} is {held}; the checkpoint has {found}")
     result, count = np.empty(part.local.shape, dtype.numpy), 0
     for source in entry["parts"]:
-        # the part's and this rank's first and last positions in common, along each axis
+        # the overlap of the part and this rank's part, along each axis
         low = [max(a, b) for a, b in zip(source["start"], part.start, strict=True)]
         high = [min(a + n, b + m) for a, n, b, m in zip(
             source["start"], source["shape"], part.start, result.shape, strict=True)]

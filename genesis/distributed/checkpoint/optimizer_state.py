@@ -1,4 +1,4 @@
-"""The state of optimizers by the names of a model's parameters, of which it may have several optimizers."""
+"""The state of one or several optimizers by the names of a model's parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def listed(optimizers: Optimizers) -> list[Optimizer]:
 
 
 def state_by_names(known: Mapping[int, str], optimizers: Optimizers, options: StateDictOptions) -> dict[str, Any]:
-    """The state and the groups of optimizers; `known` has the names of parameters by their ids."""
+    """The state and groups of optimizers; `known` maps ids of parameters to names."""
     held: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
     for optimizer in listed(optimizers):
@@ -40,16 +40,16 @@ def state_by_names(known: Mapping[int, str], optimizers: Optimizers, options: St
 def load_by_names(
     known: Mapping[int, str], optimizers: Optimizers, given: Mapping[str, Any], options: StateDictOptions
 ) -> None:
-    """Load what `state_by_names` gave, of these and maybe of other optimizers.
+    """Load a result of `state_by_names`, which may also cover other optimizers.
 
-    Raises RuntimeError for a parameter that needs gradients and has no state, if `options.strict` and others have some;
-    ValueError for a group that is in none of those given.
+    Raises RuntimeError for a trainable parameter without state, if `options.strict` and others have state; ValueError for a
+    group that is missing.
     """
     given = _nested(given) if "param_groups" not in given else given
     own = [(optimizer, _names(known, optimizer)) for optimizer in listed(optimizers)]
     tensors = {name: p for optimizer, names in own for name, p in zip(names, _parameters(optimizer), strict=True)}
     state = {name: {key: own_value(value, tensors.get(name), f"{name}.{key}", options) for key, value in each.items()}
-             for name, each in given["state"].items()}  # all of it, in one order on all ranks
+             for name, each in given["state"].items()}  # everything, in the same order on all ranks
     lacks = [name for name, p in tensors.items() if p.requires_grad and name not in state]
     if state and lacks and options.strict:
         raise RuntimeError(f"set_optimizer_state_dict: there is no state for {', '.join(lacks)}; want strict=False to go on")
@@ -65,7 +65,7 @@ def load_by_names(
 
 
 def _group_of(names: list[str], groups: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The group with these parameters; that without any, if there are none."""
+    """The group with these parameters; without parameters, the empty group."""
     found = [group for group in groups if (names[0] in group["params"] if names else not group["params"])]
     if len(found) != 1:
         raise ArgumentError(f"set_optimizer_state_dict: {len(found)} groups have {names[:1] or 'no parameters'}; want one")
@@ -88,7 +88,7 @@ def _names(known: Mapping[int, str], optimizer: Optimizer) -> list[str]:
 
 
 def flattened(state: Mapping[str, Any]) -> dict[str, Any]:
-    """State and groups in one dictionary, with the settings of a group for each of its parameters.
+    """State and groups in one flat dictionary; each parameter has its group's settings.
 
     Raises NotImplementedError for state other than tensors and numbers.
     """
@@ -113,7 +113,7 @@ def flattened(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """What `flattened` was given, with a group for each parameter."""
+    """The inverse of `flattened`, with one group per parameter."""
     state: dict[str, Any] = {}
     groups: dict[str, dict[str, Any]] = {}
     for path, value in flat.items():
@@ -128,7 +128,7 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _begun(optimizer: Optimizer) -> Iterator[None]:
-    """Within it, an optimizer has the state that it has after a step."""
+    """A context in which an optimizer has the state of after a first step."""
     unstepped = optimizer.state_dict()
     if unstepped["state"]:
         yield

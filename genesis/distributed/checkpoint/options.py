@@ -1,4 +1,4 @@
-"""What state dicts of models and optimizers are to hold: PyTorch's `StateDictOptions`, and what follows for a value."""
+"""Options of models' and optimizers' state dicts, PyTorch's `StateDictOptions`, and their effect on values."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from genesis.tracing.state import recording
 
 @dataclass(frozen=True)
 class StateDictOptions:
-    """What `get_state_dict` and its kin give, and what `set_state_dict` and its kin are given.
+    """Options of `get_state_dict`, `set_state_dict` and the related functions.
 
     Attributes:
         full_state_dict: whole tensors instead of DTensors and parts.
-        cpu_offload: tensors in the CPU's memory; with `full_state_dict` rank 0 alone gets them, and other ranks an empty one.
-        ignore_frozen_params: without parameters that need no gradients.
-        keep_submodule_prefixes: the whole names of what `submodules=` says, else those that it has there.
-        strict: whether missing and unexpected names raise when they are set.
-        broadcast_from_rank0: rank 0 is given the whole tensors, and sends them; what other ranks give does not count.
-        flatten_optimizer_state_dict: one level, with keys such as `state.0.weight.exp_avg` and `param_groups.0.weight.lr`.
-        dsd_fqn_modifiers: the name of a method of modules whose hooks leave children out of state dicts' keys: a dict whose
-            values are the names of these children.
+        cpu_offload: tensors in CPU memory; with `full_state_dict` only rank 0 gets them, other ranks an empty dict.
+        ignore_frozen_params: omit parameters that require no gradients.
+        keep_submodule_prefixes: full names for `submodules=`, otherwise names relative to the submodule.
+        strict: whether missing and unexpected names raise on loading.
+        broadcast_from_rank0: rank 0 has the whole tensors and sends them; other ranks' values are ignored.
+        flatten_optimizer_state_dict: one flat dict, with keys such as `state.0.weight.exp_avg` and `param_groups.0.weight.lr`.
+        dsd_fqn_modifiers: the name of a method that returns the names, as a dict's values, of children that the module omits
+            from state dict keys.
 
     Raises ValueError for `broadcast_from_rank0` without `full_state_dict`.
 
@@ -59,7 +59,7 @@ DEFAULT = StateDictOptions()
 
 
 def given_value(value: Any, parameter: Tensor, options: StateDictOptions) -> Any:
-    """A part of the state as the options want it, which is cut as `parameter` is if it has its shape."""
+    """A state value converted by the options; it is sharded like `parameter` if it has the same shape."""
     if isinstance(value, DTensor):
         value = value.to_local()
     if not isinstance(value, Tensor):
@@ -74,9 +74,9 @@ def given_value(value: Any, parameter: Tensor, options: StateDictOptions) -> Any
 
 
 def _held(value: Tensor, parameter: Tensor) -> Any:
-    """This rank's part, as what ranks hold together."""
+    """This rank's part as a DTensor or the whole tensor."""
     sharding: Any = parameter.sharding  # type: ignore[attr-defined]
-    if isinstance(parameter, ShardedParameter):  # rows, of any number on each rank
+    if isinstance(parameter, ShardedParameter):  # rows, unevenly divided
         shape = sum(parameter.sizes), *value.shape[1:]
         start, whole = ([0] * len(shape), [*shape]) if sharding.within is None else sharding.within.span_of(shape)
         start[0] += parameter.start
@@ -89,19 +89,19 @@ def is_left_out(options: StateDictOptions) -> bool:
     return options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() > 0
 
 
-# ---- what is set ----
+# ---- loading ----
 
 
 @dataclass(frozen=True)
 class _Described:
-    """A tensor that rank 0 has."""
+    """The shape and dtype of a tensor on rank 0."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
 def sent_by_rank0(state: Any, options: StateDictOptions) -> Any:
-    """`state`; with `broadcast_from_rank0` rank 0's, of which other ranks learn the shapes and dtypes of tensors."""
+    """`state`; with `broadcast_from_rank0`, rank 0's, with tensors described by shape and dtype on other ranks."""
     if not options.broadcast_from_rank0 or world().size() == 1:
         return state
     told: list[Any] = [None]
@@ -112,7 +112,7 @@ def sent_by_rank0(state: Any, options: StateDictOptions) -> Any:
 
 
 def own_value(value: Any, parameter: Tensor | None, name: str, options: StateDictOptions) -> Any:
-    """This rank's part of a value that is set. All ranks call it in one order where rank 0 sends what is set."""
+    """This rank's part of a value to load. If rank 0 sends the values, all ranks must call it in the same order."""
     if isinstance(value, DTensor | Part):
         return part_of(value).local
     if options.broadcast_from_rank0 and world().size() > 1 and isinstance(value, Tensor | _Described):

@@ -1,4 +1,4 @@
-"""Saving: each rank writes its file; once all are there, rank 0 replaces the metadata. Until then the old checkpoint counts."""
+"""Saving: each rank writes its file, then rank 0 replaces the metadata. Until then the old checkpoint is valid."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from genesis.distributed.process_group import ProcessGroup, check_departures, de
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.collectives import CollectiveError
 
-_PAUSE = 0.005  # seconds between looks at what other ranks have written
+_PAUSE = 0.005  # seconds between checks of other ranks' files
 _writer = ThreadPoolExecutor(1, "checkpoint")
 
 
 def save(
     state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None
 ) -> None:
-    """Write dictionaries of tensors, DTensors, numbers and strings to the directory `checkpoint_id`, which all ranks see.
+    """Write dictionaries of tensors, DTensors, numbers and strings to the directory `checkpoint_id`, shared by all ranks.
 
-    Of an object with `state_dict` and `load_state_dict` its state is written: see `Stateful`.
-    Every rank calls it. A DTensor's parts are written by the ranks that have them; a tensor that several ranks have at one
-    path is the same on all of them, and is written once. A save that is cut short leaves the checkpoint that was there.
-    Raises TypeError for other values, ValueError for tensors of one path that differ on ranks, and CollectiveError where a
-    rank does not write its file in the group's time.
+    Objects with `state_dict` and `load_state_dict` are saved by their state: see `Stateful`.
+    All ranks must call it. A DTensor's parts are written by the ranks that have them; a plain tensor must be equal on all ranks
+    that have it, and is written once. An interrupted save leaves the previous checkpoint intact.
+    Raises TypeError for other values, ValueError for a tensor that differs between ranks, and CollectiveError if a rank does
+    not write its file within the group's timeout.
 
     >>> import tempfile
     >>> genesis.distributed.init_process_group()
@@ -51,12 +51,12 @@ def save(
 def async_save(
     state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None
 ) -> Future[None]:
-    """As `save`, in a thread: what the tensors hold now is saved. `result()` waits, and raises what went wrong."""
+    """As `save`, in a thread: saves the tensors' current values. `result()` waits, and raises errors."""
     return _writer.submit(_begin(state_dict, checkpoint_id, process_group, is_copied=True).write)
 
 
 class _Save:
-    """A save that ranks have agreed on: what this rank writes, and the metadata of all."""
+    """A save that the ranks have agreed on: this rank's parts, and the common metadata."""
 
     def __init__(
         self, directory: Path, group: ProcessGroup, own: list[np.ndarray], metadata: dict[str, Any]
@@ -65,7 +65,7 @@ class _Save:
         self.name, self.metadata, self.seconds, self.numbers = metadata["save"], metadata, group.handle.timeout, group.ranks
 
     def write(self) -> None:
-        """Write this rank's file, and wait until the checkpoint is that of this save."""
+        """Write this rank's file, and wait until this save is the checkpoint."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with open(self.directory / f"{file_of(self.name, self.rank)}.tmp", "wb") as file:
             for part in self.own:
@@ -83,12 +83,12 @@ class _Save:
             file.flush()
             os.fsync(file.fileno())
         os.replace(file.name, self.directory / METADATA)
-        for other in self.directory.glob("*.distcp*"):  # names grow; a later save may have begun
+        for other in self.directory.glob("*.distcp*"):  # names increase; a later save may have begun
             if other.name < self.name:
                 other.unlink(missing_ok=True)
 
     def _await(self, there: Any, what: str, rank: int) -> None:
-        """Wait for what `rank` of the group writes. One that has ended without it will not."""
+        """Wait until `rank` of the group has written a file; raises if it has ended without."""
         end = time.monotonic() + self.seconds
         while not there():
             if time.monotonic() > end:
@@ -99,12 +99,12 @@ class _Save:
 
 
 def file_of(save: str, rank: int) -> str:
-    """The file of a rank."""
+    """A rank's file name."""
     return f"{save}_{rank}.distcp"
 
 
 def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], process_group: Any, is_copied: bool) -> _Save:
-    """Have ranks agree on who writes what, and take what the tensors hold."""
+    """Agree with the other ranks on who writes what, and capture the tensors' values."""
     group = group_of(process_group)
     parts, values = {}, {}
     for path, (holder, key) in all_leaves(states_of(state)).items():
@@ -122,7 +122,7 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
     tensors: dict[str, Any] = {}
     for path, start in dict.fromkeys([key for _, known, _ in found for key in known]):
         holders = [rank for rank, (_, known, _) in enumerate(found) if (path, start) in known]
-        rank = min(holders, key=sizes.__getitem__)  # of those that have it, the one with least to write
+        rank = min(holders, key=sizes.__getitem__)  # of the ranks that have it, the one with least to write
         if len({found[holder][1][path, start] for holder in holders}) > 1:
             raise ArgumentError(
                 f"checkpoint: {path} differs on ranks {holders}; want other paths, or parts as get_model_state_dict gives them")
@@ -138,5 +138,5 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
 
 
 def _checksum(part: Part) -> int:
-    """A number that tells tensors apart which are to be the same."""
+    """A checksum, to detect tensors that differ between ranks."""
     return zlib.crc32(np.ascontiguousarray(part.local.detach().numpy()).reshape(-1).view(np.uint8).data)

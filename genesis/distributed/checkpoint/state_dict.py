@@ -1,4 +1,4 @@
-"""What to save of models and optimizers: by the names of parameters, with DTensors of what ranks have in parts."""
+"""State dicts of models and optimizers by parameter names, with DTensors for sharded tensors."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
 def get_model_state_dict(
     model: Module, *, submodules: Collection[Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """The state dict of a model, by the names that it has without DistributedDataParallel around it.
+    """The state dict of a model, with names as if it were not wrapped by DistributedDataParallel.
 
-    `submodules` says of which of its modules alone. All ranks have to call it.
+    `submodules` restricts it to some of its modules. All ranks must call it.
     """
     options, bare = options or DEFAULT, _bare(model)
     found, tensors = getattr(bare, "state_dict_of_rows", bare.state_dict)(), _tensors(bare, options)
@@ -45,9 +45,9 @@ def get_model_state_dict(
 def set_model_state_dict(
     model: Module, model_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Load what `get_model_state_dict` gave, by the same options. Raises as `load_state_dict`.
+    """Load a result of `get_model_state_dict` with the same options. Raises as `load_state_dict`.
 
-    Returns the names that were missing and those that were too many, as `load_state_dict` does.
+    Returns the missing and the unexpected names, as `load_state_dict` does.
     """
     options, bare = options or DEFAULT, _bare(model)
     given, tensors = sent_by_rank0(dict(model_state_dict), options), _tensors(bare, options)
@@ -62,11 +62,11 @@ def get_optimizer_state_dict(
     model: Module, optimizers: Optimizers, *, submodules: Collection[Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The state and the groups of one or several optimizers, by the names of the model's parameters.
+    """The state and groups of one or several optimizers, by the names of the model's parameters.
 
-    Before its first step it is what the state would be after a step of zero gradients, for `load` to fill; the optimizer and
-    the parameters stay as they are. `submodules` changes nothing here, as in PyTorch. All ranks have to call it. Raises
-    ValueError for a parameter that the model has not.
+    Before the first step it is the state after a step with zero gradients, for `load` to fill; the optimizer and the
+    parameters do not change. As in PyTorch, `submodules` has no effect here. All ranks must call it. Raises ValueError for a
+    parameter that is not the model's.
     """
     options = options or DEFAULT
     state = state_by_names(_known(model), optimizers, options)
@@ -78,9 +78,9 @@ def get_optimizer_state_dict(
 def set_optimizer_state_dict(
     model: Module, optimizers: Optimizers, optim_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Load what `get_optimizer_state_dict` gave, by the same options.
+    """Load a result of `get_optimizer_state_dict` with the same options.
 
-    Raises as `load_state_dict`; RuntimeError for a parameter without state where `options.strict`.
+    Raises as `load_state_dict`; RuntimeError for a parameter without state if `options.strict`.
     """
     options = options or DEFAULT
     load_by_names(_known(model), optimizers, sent_by_rank0(dict(optim_state_dict), options), options)
@@ -99,7 +99,7 @@ def set_state_dict(
     model: Module, optimizers: Optimizers, *, model_state_dict: Mapping[str, Any], optim_state_dict: Mapping[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Load what `get_state_dict` gave, by the same options."""
+    """Load a result of `get_state_dict` with the same options."""
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)
 
@@ -109,12 +109,12 @@ def _bare(model: Module) -> Module:
 
 
 def _known(model: Module) -> dict[int, str]:
-    """The names of the model's parameters, by their ids."""
+    """id -> name of the model's parameters."""
     return {id(p): name for name, p in _bare(model).named_parameters()}
 
 
 def _tensors(bare: Module, options: StateDictOptions) -> dict[str, Tensor]:
-    """Parameters and buffers by their keys in the state dict, all keys of those that have several."""
+    """State dict key -> parameter or buffer, with all keys of shared ones."""
     named = [*bare.named_parameters(remove_duplicate=False), *bare.named_buffers(remove_duplicate=False)]
     return {_key(name, bare, options.dsd_fqn_modifiers): tensor for name, tensor in named}
 
@@ -124,7 +124,7 @@ def _is_frozen(tensor: Tensor) -> bool:
 
 
 def _key(name: str, bare: Module, modifiers: str) -> str:
-    """The key of what has this name, without the children that modules say they leave out of keys."""
+    """The state dict key for a name, without children that modules omit from keys."""
     *path, last = name.split(".")
     module, kept = bare, []
     for child in path:
@@ -135,7 +135,7 @@ def _key(name: str, bare: Module, modifiers: str) -> str:
 
 
 def _loadable(value: Any, tensor: Tensor | None, name: str, options: StateDictOptions) -> Any:
-    """What `load_state_dict` takes: this rank's rows, and of layers in parts a DTensor or the whole."""
+    """A value for `load_state_dict`: this rank's rows; for layers in parts, a DTensor or the whole tensor."""
     if isinstance(value, DTensor):
         return value
     own, how = own_value(value, tensor, name, options), getattr(tensor, "sharding", None)
@@ -147,7 +147,7 @@ def _loadable(value: Any, tensor: Tensor | None, name: str, options: StateDictOp
 def _name_of(
     name: str, bare: Module, submodules: Collection[Module] | None, options: StateDictOptions
 ) -> str | None:
-    """What a state dict calls a parameter or buffer; None if it is left out."""
+    """The name of a parameter or buffer in the state dict; None if it is omitted."""
     if not submodules:
         return name
     for path, module in bare.named_modules():

@@ -1,4 +1,4 @@
-"""What of distributed computing has gradients."""
+"""Differentiable distributed operations."""
 
 from genesis.distributed.nn import functional
 

@@ -1,6 +1,6 @@
-"""Collectives with gradients: functions of tensors, which change none of them.
+"""Differentiable collectives: pure functions of tensors.
 
-Each rank has a loss of its own; the gradient of a rank's tensor is that of the sum of all ranks' losses.
+Each rank has its own loss; the gradient of a rank's tensor is that of the sum of all ranks' losses.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def all_reduce(tensor: Tensor, op: str = "sum", group: Any = None) -> Tensor:
 
 
 def reduce(tensor: Tensor, dst: int, op: str = "sum", group: Any = None) -> Tensor:
-    """The reduction of all ranks' tensors on rank `dst`, and the own tensor elsewhere."""
+    """The reduction of all ranks' tensors on rank `dst`; other ranks get their own tensor."""
     return collective(rows.reduce_to, tensor, get_group_rank(group, dst), str(op), group_of(group).number)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """The tensor of rank `src`; that one's gradient is the sum of all ranks' gradients."""
+    """The tensor of rank `src`, whose gradient is the sum of all ranks' gradients."""
     return collective(rows.broadcast_from, tensor, get_group_rank(group, src), group_of(group).number)
 
 
@@ -60,7 +60,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 
 
 def scatter(tensors: list[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """This rank's one of the tensors of rank `src`; other ranks give as many, of which only the shape counts."""
+    """This rank's entry of the tensors of rank `src`; other ranks pass equally many, of which only shapes are used."""
     own, root = group_of(group), get_group_rank(group, src)
     if len(tensors) != own.size():
         raise ArgumentError(f"scatter: {len(tensors)} tensors; want {own.size()}, one for each rank")
@@ -80,22 +80,22 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None, input_split_sizes: list[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """Part k of axis 0 goes to rank k; what comes is joined along axis 0. `output` is not used."""
+    """Sends part k of axis 0 to rank k and joins the received parts along axis 0. `output` is not used."""
     sizes = [None if given is None else tuple(given) for given in (input_split_sizes, output_split_sizes)]
     return collective(rows.all_to_all, input, *sizes, group_of(group).number)
 
 
 def send(tensor: Tensor, dst: int, group: Any = None) -> Tensor:
-    """Send `tensor` to rank `dst`, which receives it by `recv`; returns a zero that a loss adds for gradients to come back.
+    """Send `tensor` to rank `dst`, which receives it by `recv`; returns a zero to add to the loss, so that gradients return.
 
-    The zero's backward receives the gradient of `tensor` from `dst`. Both ranks say by their tensors' `requires_grad` whether
-    there will be gradients. The ranks wait for each other. Raises ValueError for this rank, or one that is not in the group.
+    The zero's backward receives the gradient of `tensor` from `dst`. There are gradients if both ranks' tensors have
+    `requires_grad`. The ranks wait for each other. Raises ValueError for this rank, or one outside of the group.
     """
     return collective(messages.send_to, tensor, get_group_rank(group, dst), _is_recorded(tensor), group_of(group).number)
 
 
 def recv(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """What rank `src` sends by `send`, of the shape and dtype of `tensor`, which itself stays as it is.
+    """The tensor that rank `src` sends by `send`, with the shape and dtype of `tensor`, which does not change.
 
     If `tensor` requires gradients, so does the result; its gradient is sent to `src`. Raises as `send`.
     """
@@ -103,7 +103,7 @@ def recv(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 
 def sendrecv(tensor: Tensor, peer: int, group: Any = None) -> Tensor:
-    """What rank `peer` gives for `tensor`, of the same shape and dtype; both call it. So do gradients go. Raises as `send`."""
+    """Exchanges `tensor` with rank `peer`, with the same shape and dtype; gradients are exchanged too. Raises as `send`."""
     return collective(messages.exchange_with, tensor, get_group_rank(group, peer), _is_recorded(tensor), group_of(group).number)
 
 
@@ -112,9 +112,9 @@ def _is_recorded(tensor: Tensor) -> bool:
 
 
 def collective(row: Operation, tensor: Tensor, *arguments: Any) -> Tensor:
-    """What a row of `genesis.ops.collective` makes of a tensor on the CPU, or on this rank's GPU where the group has NCCL.
+    """A row of `genesis.ops.collective` applied to a tensor on the CPU, or on this rank's GPU if the group has NCCL.
 
-    Raises ValueError for one that is elsewhere, TypeError for what NCCL cannot reduce.
+    Raises ValueError for other devices, TypeError for dtypes that NCCL cannot reduce.
     """
     device = array_of(tensor).device
     if device is not CPU:
@@ -127,7 +127,7 @@ def collective(row: Operation, tensor: Tensor, *arguments: Any) -> Tensor:
 
 
 def check_device(name: str, device: Device, number: int) -> None:
-    """Raise ValueError for a device whose tensors the ranks of a group cannot communicate."""
+    """Raise ValueError for a device without communication in the group."""
     group, memory = GROUPS[number], device.memory
     if group.size == 1 and device.type == "cuda":
         return
