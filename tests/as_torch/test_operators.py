@@ -1,5 +1,6 @@
 """`torch.library` and `torch.ops` under the door: what libraries with kernels of their own do when they are imported."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -36,6 +37,39 @@ def test_operations_of_ones_own_are_found_by_their_names():
     for name in ("fake", "absent"):
         with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
             getattr(own, name)
+
+
+def of_library(lib, name):
+    return getattr(torch.library, name) if lib is torch else look_up("torch.library", name)
+
+
+def rounded_up(lib):
+    """An operation by NumPy, with a gradient that is not the derivative of what it computes."""
+    custom_op, register = of_library(lib, "custom_op"), of_library(lib, "register_autograd")
+
+    def rounded(x: torch.Tensor, step: float, shift: float = 1.0) -> torch.Tensor:
+        return lib.from_numpy(np.ceil(x.detach().numpy() / step) * step + shift)
+
+    made = custom_op("door_tests::rounded", rounded, mutates_args=())
+
+    def keep(ctx, inputs, output):
+        ctx.inputs = inputs[1:]
+        ctx.save_for_backward(output)
+
+    register("door_tests::rounded", lambda ctx, gradient: (gradient * ctx.inputs[1] * ctx.saved_tensors[0], None, None),
+             setup_context=keep)
+    return made
+
+
+def test_gradients_of_ones_own_operations_are_those_that_are_registered():
+    found = []
+    for lib in (genesis, torch):
+        operation = rounded_up(lib)
+        x = lib.tensor([0.3, 0.8], requires_grad=True)
+        y = operation(x * 2, 0.5, shift=3.0)
+        y.sum().backward()
+        found.append((y.tolist(), x.grad.tolist(), operation(x, 0.5).tolist(), y.grad_fn.next_functions[0][0] is not None))
+    assert found[0] == found[1]
 
 
 def test_operations_of_pytorch_can_be_named_and_not_called():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NoReturn
 
 from genesis.as_torch.missing import Missing, missing
 from genesis.as_torch.stand_ins import aten
 from genesis.as_torch.stand_ins.compilers import returned
 from genesis.as_torch.stand_ins.settings import nothing
+from genesis.autograd.function import Function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
 
 _COMPUTES = ("", "default", "cpu", "compositeimplicitautograd", "compositeexplicitautograd")  # keys of what runs on the host
 _PYTORCHS = ("aten", "prim", "prims", "quantized")  # namespaces whose operations are written in C++
 _known: dict[str, CustomOperation] = {}  # "namespace::name" ->
+_derived: dict[str, type[Function]] = {}  # "namespace::name" -> what runs it, where a rule of its gradient is registered
 
 
 class CustomOperation:
@@ -24,7 +28,16 @@ class CustomOperation:
         _known[name] = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
+        derived = _derived.get(self.__name__)
+        if derived is None:
+            return self.function(*args, **kwargs)
+        given = inspect.signature(self.function).bind(*args, **kwargs)
+        given.apply_defaults()
+        return derived.apply(*given.args, operation=self.function, **given.kwargs)
+
+    def register_autograd(self, backward: AnyFunction, /, *, setup_context: AnyFunction | None = None) -> None:
+        """Have its gradients be those that `backward(ctx, *gradients)` gives; see `register_autograd`."""
+        register_autograd(self.__name__, backward, setup_context=setup_context)
 
     @property
     def default(self) -> CustomOperation:
@@ -54,7 +67,32 @@ def impl(qualname: str, types: Any, func: AnyFunction | None = None, *, lib: Any
 
 register_fake = impl_abstract = register_kernel = returned
 define = nothing
-register_autograd = register_vmap = nothing  # gradients and batches are those of what the function calls
+register_vmap = nothing  # batches are those of what the function calls, and so are gradients that nobody registers
+
+
+def register_autograd(
+    op: Any, backward: AnyFunction, /, *, setup_context: AnyFunction | None = None, lib: Any = None
+) -> None:
+    """Have the gradients of an operation's tensors be what `backward(ctx, *gradients)` gives, one for each argument.
+
+    `setup_context(ctx, inputs, output)` is called first, and with `keyword_only_inputs` too if there are any. Tensors in lists
+    have no gradients: NotImplementedError, where one wants it.
+    """
+    name = (op if isinstance(op, str) else op.__name__).removesuffix(".default")
+
+    def forward(ctx: Any, *inputs: Any, operation: AnyFunction, **keywords: Any) -> Any:
+        members = [member for given in inputs if isinstance(given, list | tuple) for member in given]
+        if any([isinstance(member, Tensor) and member.requires_grad for member in members]):
+            raise NotImplementedError(f"{name}: gradients of tensors in a list; want them as arguments of their own")
+        output = operation(*inputs, **keywords)
+        if setup_context is not None:
+            setup_context(ctx, inputs, **({"keyword_only_inputs": keywords} if keywords else {}), output=output)
+        return output
+
+    kind = f"GeneratedBackwardFor_{name.replace('::', '_')}_default"
+    _derived[name] = type(kind, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
 triton_op = custom_op
 
 
