@@ -64,6 +64,9 @@ class GradientNode:
     def _at(self, position: int | None) -> tuple[GradientNode | None, int]:
         if position is None or not self._trace.nodes[position].differentiable:
             return None, 0
+        trace, index = derived_at(self._trace, position)
+        if trace.nodes[index].op == "input":  # of a trace before this one, to which a freed graph does not lead any more
+            return None, 0
         node = GradientNode(self._trace, position)
         custom = node._trace.backward.custom_calls.get(node._index)
         return node, custom.outputs.index(node._index) if custom is not None else 0

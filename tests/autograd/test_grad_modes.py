@@ -145,6 +145,17 @@ def test_grad_fn_of_composites_is_named_for_the_call():
     assert nodes == [genesis.autograd.GradientNode(nodes[0]._trace, nodes[0]._index)] * 2
 
 
+def test_next_functions_end_where_a_freed_graph_does():
+    x = genesis.tensor([1.0], requires_grad=True)
+    y = x * 2
+    y.tolist()
+    z = y.sin()
+    assert repr(z.grad_fn.next_functions) == "((<MulBackward>, 0),)"
+    z.backward()
+    z.tolist(), x.grad.tolist()
+    assert z.grad_fn.next_functions in (((None, 0),), ((y.grad_fn, 0),))
+
+
 def test_grad_fn_outlives_the_flush():
     x = leaf(1.0)
     y = x * 2
