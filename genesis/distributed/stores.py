@@ -13,11 +13,11 @@ import socket
 import socketserver
 import threading
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.ir.errors import ArgumentError
 from genesis.runtime.system import lock_file
 
 TIMEOUT = datetime.timedelta(seconds=300)
@@ -152,8 +152,9 @@ class FileStore(Store):
 class TCPStore(Store):
     """A store of the process that is made with `is_master`, which the others reach at its address.
 
-    It listens until its process ends. `port` 0 is one that is free, which `port` says then. With `wait_for_workers` all wait
-    until `world_size` processes have come. Raises DistStoreError when the master, or the others, do not come in time.
+    It listens as long as the master's store lives. `port` 0 is one that is free, which `port` says then;
+    `master_listen_fd` the file number of a socket that listens. With `wait_for_workers` all wait until `world_size` processes
+    have come. Raises DistStoreError when the master, or the others, do not come in time, and where somebody else listens.
     """
 
     def __init__(
@@ -162,16 +163,15 @@ class TCPStore(Store):
         master_listen_fd: int | None = None, use_libuv: bool = True,
     ) -> None:
         super().__init__()
-        if master_listen_fd is not None:
-            raise ArgumentError(f"TCPStore: master_listen_fd={master_listen_fd}; want a port")
         self.host, self.port = host_name, port
         self._server: socketserver.ThreadingTCPServer | None = None
         self._lock = threading.Lock()
         self.set_timeout(timeout)
         if is_master:
-            self._server = _Server(("", port), _Answer)
+            self._server = _Server(port, master_listen_fd)
             self.port = self._server.server_address[1]
-            threading.Thread(target=self._server.serve_forever, name="store", daemon=True).start()
+            self._server.thread.start()
+            weakref.finalize(self, self._server.end).atexit = False
         end = time.monotonic() + timeout.total_seconds()
         connection = reached(host_name, self.port, end)
         if connection is None:
@@ -192,10 +192,6 @@ class TCPStore(Store):
         if not found:
             raise DistStoreError(f"TCPStore: the master at {self.host}:{self.port} has gone")
         return _bytes(value) if isinstance(value := json.loads(found), str) else value
-
-    def num_keys(self) -> int:
-        """How many keys there are."""
-        return super().num_keys() - self.check([_CAME])
 
 
 class PrefixStore(Store):
@@ -253,9 +249,30 @@ class _Server(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = daemon_threads = True
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, port: int, listening: int | None) -> None:
+        super().__init__(("", port), _Answer, bind_and_activate=False)
+        try:
+            if listening is not None:
+                self.socket.close()
+                self.socket = socket.socket(fileno=listening)
+                self.server_address = self.socket.getsockname()
+            else:
+                self.server_bind()
+                self.server_activate()
+        except OSError as problem:
+            self.server_close()
+            raise DistStoreError(f"TCPStore: cannot listen at port {port}: {problem}") from None
         self.store = HashStore()
+        self.thread = threading.Thread(target=self.serve_forever, name="store", daemon=True)
+
+    def end(self) -> None:
+        """Listen no more; whoever is connected already is answered."""
+        if threading.current_thread() is self.thread:  # a finalizer within it, which cannot wait for its end
+            return
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # what waits for a connection looks up
+        self.shutdown()
+        self.server_close()
 
 
 class _Answer(socketserver.StreamRequestHandler):

@@ -1,6 +1,8 @@
 """Stores of values by keys, beside PyTorch's."""
 
+import gc
 import itertools
+import socket
 import threading
 from datetime import timedelta
 
@@ -59,7 +61,7 @@ def test_what_several_add_is_added_once_each(kind, tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert int(store.get("n")) == 4 * sum(range(50)) and store.num_keys() == 1
+    assert int(store.get("n")) == 4 * sum(range(50)) and store.num_keys() == 1 + (kind == "tcp")  # and how many have come
 
 
 def test_processes_wait_for_each_other_at_a_store():
@@ -79,3 +81,19 @@ def test_a_local_rank_is_what_the_launcher_says(monkeypatch):
             assert lib.get_node_local_rank(fallback) == 3
     monkeypatch.setenv("LOCAL_RANK", "5")
     assert genesis.distributed.get_node_local_rank() == torch.distributed.get_node_local_rank() == 5
+
+
+def test_a_port_is_free_again_when_the_masters_store_has_gone():
+    for lib in (genesis.distributed, torch.distributed):
+        with socket.socket() as listening:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            given = lib.TCPStore("127.0.0.1", listening.getsockname()[1], 1, True, master_listen_fd=listening.detach())
+        port = given.port
+        with pytest.raises(RuntimeError):
+            lib.TCPStore("127.0.0.1", port, 1, True)
+        del given
+        gc.collect()
+        again = lib.TCPStore("127.0.0.1", port, 1, True)
+        assert (again.port, again.num_keys()) == (port, 1)
