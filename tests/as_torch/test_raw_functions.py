@@ -57,8 +57,7 @@ def test_segments_are_reduced_as_torch_reduces_them(reduce):
         look_up("torch", "segment_reduce")(genesis.ones(6), reduce, lengths=genesis.tensor([1, 2]))
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("both_ways", [True, False])
+@pytest.mark.parametrize(("both_ways", "bias"), [(True, True), (False, False)])
 @pytest.mark.parametrize("name", ["gru", "lstm", "rnn_tanh", "rnn_relu"])
 def test_recurrent_networks_take_lists_of_parameters(name, both_ways, bias):
     layer = {"gru": torch.nn.GRU, "lstm": torch.nn.LSTM}.get(name, torch.nn.RNN)

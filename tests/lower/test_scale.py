@@ -2,25 +2,19 @@
 
 import time
 
-import pytest
-
 import genesis
 from genesis.execution.plan import plan_for
 from genesis.tensor.dispatch import array_of
 
 
-@pytest.mark.parametrize("gradient", [False, True])
-def test_a_chain_of_100_000_operations_runs(gradient):
-    x = genesis.ones(2, dtype=genesis.float64)
-    x.requires_grad = gradient
+def test_a_chain_of_100_000_operations_runs_and_has_a_gradient():
+    x = genesis.ones(2, dtype=genesis.float64, requires_grad=True)
     y = x
     for _ in range(50_000):
         y = (y + 0.25) * 0.75
-    if gradient:
-        y.sum().backward()
-        assert max(x.grad.tolist()) < 1e-300
-    else:
-        assert abs(y.sum().item() - 1.5) < 1e-12
+    total = y.sum()
+    total.backward()
+    assert max(x.grad.tolist()) < 1e-300 and abs(total.item() - 1.5) < 1e-12
 
 
 def test_2000_independent_outputs_are_two_stages():
@@ -45,5 +39,5 @@ def lowering_seconds(count):
 
 
 def test_lowering_takes_time_in_proportion_to_the_graph():
-    short, long = (min(lowering_seconds(count) for _ in range(3)) for count in (40, 320))
+    short, long = (min(lowering_seconds(count) for _ in range(3)) for count in (20, 160))
     assert long < 4 * 8 * short

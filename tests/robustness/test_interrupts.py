@@ -45,7 +45,7 @@ def test_an_interrupted_evaluation_can_be_taken_up_again():
         return made[1].item()
 
     expected = evaluate()
-    for moment in moments_to_try(lambda: [made.clear(), evaluate()], 300):
+    for moment in moments_to_try(lambda: [made.clear(), evaluate()], 150):
         made.clear()
         beside = x * 1.5
         interrupt(evaluate, moment)
@@ -87,7 +87,7 @@ def test_an_interrupted_step_is_taken_whole_or_not_at_all(make):
     tensors = [*made.parameters(), *slots]
     before = values()
     loss, after = step(), values()
-    for moment in moments_to_try(step, 150):
+    for moment in moments_to_try(step, 75):
         restore()
         where = interrupt(step, moment)
         (age,) = {state["step"] for state in optimizer.state.values()}

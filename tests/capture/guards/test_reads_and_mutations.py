@@ -327,5 +327,5 @@ def differences(seed, reads=None, mutations=None):
 
 
 def test_functions_that_read_do_compiled_what_they_do_plain():
-    replays = sum(differences(seed) > 0 for seed in range(120))
-    assert replays > 60  # most of them are understood
+    replays = sum(differences(seed) > 0 for seed in range(80))
+    assert replays > 40  # most of them are understood

@@ -49,7 +49,7 @@ def test_an_interrupted_replay_is_a_step_or_none(width, as_a_trace, monkeypatch)
     after = values(model, optimizer)
     moments = moments_of(step)
     assert moments > 30
-    for moment in range(1, moments + 1, 20 if width > 4 else 12 if as_a_trace else 3):
+    for moment in range(1, moments + 1, 31 if width > 4 else 19 if as_a_trace else 7):
         step, model, optimizer = compiled_step(width)
         where = interrupt(step, moment)
         found = values(model, optimizer)

@@ -75,7 +75,7 @@ class Session:
         tensors = [t for p in self.model.parameters() for t in (p, p.grad, *self.optimizer.state[p].values())]
         for held in [*tensors, *self.kept]:
             if isinstance(held, genesis.Tensor):
-                held = held.detach().tolist()
+                held = held.detach().numpy()
             self.seen.append(np.array(np.nan if held is None else held))
 
 
