@@ -19,6 +19,7 @@ _SOME: dict[str, dict[str, str]] = {
             "shifted_chebyshev_polynomial_w", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
         )], "degrees above 2^20 are refused; PyTorch's values of degree 1e20 are noise"),
     },
+    "operators values": {"matrix_exp": ROUNDED},  # an element of 0.15 beside others of 2e4, on processors with AVX-512
     "operators gradients": {
         "as_strided_scatter": OVERWRITTEN, "istft": "PyTorch finds no gradient of some windows, which have one",
     },
@@ -35,7 +36,7 @@ _SOME: dict[str, dict[str, str]] = {
         **dict.fromkeys(("special.bessel_y1", "special.bessel_j0"), "PyTorch's is 1e-5 off in float64"),
     },
     "operators errors": {"cov": "that weights are negative is seen in their values, which a call does not wait for"},
-    "operators vmap": dict.fromkeys(("bincount", "argwhere"), LOOKS),
+    "operators vmap": {**dict.fromkeys(("bincount", "argwhere"), LOOKS), "matrix_exp": ROUNDED},
     "operators complex gradients": {
         "as_strided_scatter": OVERWRITTEN,
         "istft": "PyTorch gives the window of a sample no gradient, and a copy of it one",
