@@ -1,4 +1,4 @@
-"""Mixed precision: 16-bit storage where it is safe, float32 where it is not, and losses scaled to fit float16."""
+"""Mixed precision: 16-bit dtypes where safe, float32 elsewhere, and loss scaling for float16."""
 
 from genesis.amp.grad_scaler import GradScaler
 from genesis.tensor.modes import SwitchedModule, autocast, is_autocast_enabled

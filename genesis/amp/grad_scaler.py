@@ -1,4 +1,4 @@
-"""GradScaler: losses scaled up so that small gradients survive float16, and steps left out where they overflow."""
+"""GradScaler: scales losses up so that small gradients survive float16, and skips steps that overflow."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LATE = "was called after step(); one update() ends the iteration"
 
 
 class GradScaler:
-    """Scales losses, divides gradients by the scale again, and skips the steps whose gradients are infinite or NaN.
+    """Scales losses, unscales gradients, and skips steps with infinite or NaN gradients.
 
     Args:
-        device: accepted as PyTorch's; a number here is `init_scale`.
-        init_scale: the factor at first.
-        growth_factor: what multiplies the scale after `growth_interval` steps on end without an overflow; above 1.
-        backoff_factor: what multiplies it after an overflow; below 1.
-        enabled: False makes every method pass through what it is given.
+        device: no effect; a number here is `init_scale`.
+        init_scale: the initial scale.
+        growth_factor: multiplies the scale after `growth_interval` consecutive steps without overflow; above 1.
+        backoff_factor: multiplies the scale after an overflow; below 1.
+        enabled: if False, every method passes its argument through.
 
     Raises ValueError for factors out of range.
 
@@ -63,7 +63,7 @@ class GradScaler:
         self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
         self._growth_tracker = 0
         self._used = False  # whether something has been scaled
-        self._overflowed: dict[Optimizer, Tensor] = {}  # of the gradients unscaled in this iteration
+        self._overflowed: dict[Optimizer, Tensor] = {}  # for the gradients unscaled in this iteration
         self._stepped: set[Optimizer] = set()
 
     def scale(self, outputs: Tree) -> Tree:
@@ -79,12 +79,12 @@ class GradScaler:
         return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of `optimizer`'s parameters by the scale, as clipping wants them; `step` does it otherwise.
+        """Divide the gradients of `optimizer`'s parameters by the scale, for clipping; otherwise `step` does it.
 
-        Of parameters of which ranks have parts, an overflow on one rank is one on all of them.
+        For sharded parameters, an overflow on one rank counts on all.
 
-        Raises RuntimeError a second time before `update`, after `step`, and where nothing was scaled; ValueError for
-        float16 gradients, which are too short to be divided.
+        Raises RuntimeError if called twice before `update`, after `step`, or if nothing was scaled; ValueError for float16
+        gradients, which unscaling would make inexact.
         """
         if not self._enabled:
             return
@@ -101,16 +101,16 @@ class GradScaler:
             raise ValueError("GradScaler.unscale_: gradients are float16; keep the parameters float32 and use autocast")
         with recording(False) as again, again:
             (overflow,) = update_all(gradients, "unscale", 1 / self._scale)
-            shardings = [p.sharding for p in parameters if hasattr(p, "sharding")]  # ranks have parts: all step, or none
+            shardings = [p.sharding for p in parameters if hasattr(p, "sharding")]  # sharded: all ranks must step, or none
             for sharding in dict.fromkeys(shardings):
                 overflow = sharding.norm_of_all(overflow.to(float32), math.inf) > 0
         self._overflowed[optimizer] = overflow
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)`, unless its gradients, unscaled if they are not yet, have an inf or NaN.
+        """Unscale the gradients if necessary, and call `optimizer.step(*args, **kwargs)` unless they have an inf or NaN.
 
-        Returns what the optimizer's step returned, None if it was skipped. Raises RuntimeError for a closure, a second
-        time before `update`, and where `unscale_` does.
+        Returns the result of the optimizer's step, None if skipped. Raises RuntimeError for a closure, if called twice before
+        `update`, and as `unscale_`.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -126,9 +126,9 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """End the iteration: lower the scale after an overflow, raise it after enough steps without; or set it.
+        """End the iteration: lower the scale after an overflow, raise it after enough steps without one; or set it.
 
-        Raises RuntimeError where no gradients were unscaled since the last `update`.
+        Raises RuntimeError if no gradients were unscaled since the last `update`.
         """
         if not self._enabled:
             return
@@ -153,46 +153,46 @@ class GradScaler:
     # ---- settings and state ----
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Whether scaling is enabled."""
         return self._enabled
 
     def get_scale(self) -> float:
-        """The factor that losses are scaled by now; 1 if not enabled."""
+        """The current scale; 1 if not enabled."""
         return self._scale if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
-        """What multiplies the scale after enough steps without an overflow."""
+        """The factor for growing the scale after enough steps without overflow."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what multiplies the scale after enough steps without an overflow."""
+        """Set the factor for growing the scale after enough steps without overflow."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What multiplies the scale after an overflow."""
+        """The factor for shrinking the scale after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what multiplies the scale after an overflow."""
+        """Set the factor for shrinking the scale after an overflow."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """How many steps without an overflow make the scale grow."""
+        """The number of steps without overflow before the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set how many steps without an overflow make the scale grow."""
+        """Set the number of steps without overflow before the scale grows."""
         self._growth_interval = new_interval
 
     def state_dict(self) -> State:
-        """The scale, its settings and the steps since an overflow, under PyTorch's names; nothing if not enabled."""
+        """The scale, its settings and the steps since an overflow, under PyTorch's names; empty if not enabled."""
         return {
             "scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker,
         } if self._enabled else {}
 
     def load_state_dict(self, state_dict: Options) -> None:
-        """Take over what `state_dict` of this or PyTorch's scaler gave. Raises RuntimeError for that of a disabled one."""
+        """Load the state dict of this or PyTorch's scaler. Raises RuntimeError for that of a disabled one."""
         if not self._enabled:
             return
         if not state_dict:
@@ -203,6 +203,6 @@ class GradScaler:
 
 
 def _rounded(scale: float) -> float:
-    """The scale as float32 holds it."""
+    """The scale rounded to float32."""
     with np.errstate(over="ignore"):
         return float(np.float32(scale))

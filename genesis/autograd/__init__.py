@@ -1,4 +1,4 @@
-"""Automatic differentiation: backward as a function on graphs, custom Functions, hooks, and the switches around it."""
+"""Automatic differentiation: backward as a graph transform, custom Functions, hooks and modes."""
 
 from genesis.autograd import forward_ad, functional, graph
 from genesis.autograd.anomaly import AnomalyError, detect_anomaly, set_detect_anomaly

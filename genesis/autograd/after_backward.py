@@ -1,4 +1,4 @@
-"""What waits for the end of a backward: it runs once all gradients are in place."""
+"""Callbacks at the end of backward, once all gradients are in place."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _waiting = _Waiting()
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
-    """Call `callback` at the end of this thread's backward, once, however often it is asked for."""
+    """Call `callback` once at the end of this thread's backward, however often it is queued."""
     if callback not in _waiting.callbacks:
         _waiting.callbacks.append(callback)
 
 
 def run_callbacks() -> None:
-    """Call those that wait, in the order in which they came."""
+    """Call the queued callbacks, in order."""
     callbacks, _waiting.callbacks = _waiting.callbacks, []
     for callback in callbacks:
         callback()
 
 
 def drop_callbacks() -> None:
-    """Forget those that wait: gradients were asked for, and none was put in place, or backward failed."""
+    """Drop the queued callbacks: no `.grad` was written (`autograd.grad`), or backward failed."""
     _waiting.callbacks = []
 
 

@@ -12,11 +12,11 @@ from genesis.tracing.state import recording
 
 
 class AnomalyError(RuntimeError):
-    """A step of backward gave NaN."""
+    """A step of backward produced NaN."""
 
 
 class _Search:
-    """Looks, once a backward has been recorded, for the first step that made a NaN of its gradients."""
+    """Finds the first step of a recorded backward that produced NaN from gradients without NaN."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[GradientEvent, int, Tensor]] = []
@@ -37,9 +37,9 @@ class _Search:
 
 
 class detect_anomaly:
-    """Within it, a backward that computes a NaN raises AnomalyError, naming the line of the operation whose gradient it is.
+    """A context in which a backward that computes a NaN raises AnomalyError, with the line of the operation.
 
-    Every step of backward is looked at: this is slow. With `check_nan=False` nothing is.
+    Every step of backward is checked, which is slow. With `check_nan=False` none is.
 
     >>> x = genesis.tensor(0., requires_grad=True)
     >>> with genesis.autograd.detect_anomaly():
@@ -91,7 +91,7 @@ class set_detect_anomaly(detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward looks for NaN in this thread.
+    """Whether backward checks for NaN in this thread.
 
     >>> with genesis.autograd.detect_anomaly():
     ...     genesis.autograd.anomaly.is_anomaly_enabled()

@@ -1,4 +1,4 @@
-"""Calls of custom Functions: what they save for backward, and their nodes in the graph."""
+"""Calls of custom Functions: their saved tensors and their graph nodes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import current_trace, recorded, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 
-Backward = AnyFunction  # from a context and the gradients of results to those of arguments, or a Deferred
+Backward = AnyFunction  # (context, *gradients of results) -> gradients of arguments, or a Deferred
 
 
 class Context:
-    """What `forward` saves for `backward`: tensors, variables by name, any other attribute.
+    """State that `forward` saves for `backward`: tensors, variables by name, any other attribute.
 
     >>> context = Context()
     >>> context.save_variable("factor", 2)
@@ -37,10 +37,10 @@ class Context:
     """
 
     needs_input_grad: tuple[bool, ...] = ()
-    _custom: weakref.ref[CustomCall] | None = None  # a weak one: it holds this context
+    _custom: weakref.ref[CustomCall] | None = None  # weak, because the call refers to this context
     _materializes = True
-    _reaches_more = False  # gradients go to other tensors than arguments
-    sequence: Callable[[Iterable[Any]], Any] = list  # what `saved_tensors` are; PyTorch's are a tuple
+    _reaches_more = False  # whether gradients go to tensors other than arguments
+    sequence: Callable[[Iterable[Any]], Any] = list  # the type of `saved_tensors`; a tuple in PyTorch's place
 
     def __init__(self) -> None:
         self.saved_variables: Attributes = {}
@@ -49,9 +49,9 @@ class Context:
 
     @property
     def saved_tensors(self) -> list[Tensor]:  # or None, where None was saved
-        """The tensors that were saved, with the values that they had at the end of `forward`.
+        """The saved tensors, with their values at the end of `forward`.
 
-        Raises RuntimeError once backward has released them.
+        Raises RuntimeError after backward has freed them.
         """
         if self._custom is None:
             return self.sequence(self._saved)  # type: ignore[no-any-return]
@@ -61,45 +61,45 @@ class Context:
         return self.sequence(custom.read())  # type: ignore[no-any-return]
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors - arguments, results, or what was computed between - for `backward`. A second call adds to the first."""
+        """Save tensors (arguments, results, or intermediates) for `backward`. A second call adds to the first."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(f"save_for_backward: wants tensors or None, got {type(tensor).__name__} {tensor!r:.40}")
         self._saved.extend(tensors)
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted as PyTorch's, for a `jvp` of a subclass, which is not asked: nothing is kept."""
+        """No effect: PyTorch's `jvp` of a subclass is never called."""
 
     def save_variable(self, name: str, value: object) -> None:
-        """Keep any Python object under a name, in `saved_variables`."""
+        """Save any Python object under a name, in `saved_variables`."""
         self.saved_variables[name] = value
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
-        """Say that these results of `forward` carry no gradient."""
+        """Mark results of `forward` as having no gradient."""
         self._constant.update(map(id, outputs))
 
     def mark_dirty(self, *inputs: Tensor) -> None:
-        """Accepted as PyTorch's: changes in place are noticed without it."""
+        """No effect: in-place changes are detected without it."""
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` is given zeros (the default), or None, for results that no gradient came to."""
+        """Whether `backward` gets zeros (the default) or None for results without a gradient."""
         self._materializes = bool(value)
 
 
 class SavedLeaf(NamedTuple):
-    """A leaf as it was when it was saved. The reference is a weak one: the leaf may be a detached result of an older trace."""
+    """A leaf and its version when saved. The reference is weak: the leaf may be a detached result of an older trace."""
 
     tensor: weakref.ref[Tensor]
     array: Array
-    version: int | None  # of its memory, if it had any
+    version: int | None  # of its memory, if it had memory
 
     @staticmethod
     def of(tensor: Tensor, array: Array) -> SavedLeaf:
-        """`tensor`, which holds `array`."""
+        """The record of `tensor`, whose array is `array`."""
         return SavedLeaf(weakref.ref(tensor), array, None if array.memory is None else array.memory.buffer.version)
 
     def unchanged(self) -> Tensor | None:
-        """The leaf, if it is there and holds what it held."""
+        """The leaf, if it is alive and unchanged."""
         tensor = self.tensor()
         if tensor is None or array_of(tensor) is not self.array:
             return None
@@ -108,18 +108,18 @@ class SavedLeaf(NamedTuple):
 
 
 class Deferred(NamedTuple):
-    """The answer of a `backward` that needs a pass of its own: `gradients` gives it once `backward_pass` has been made."""
+    """The result of a `backward` that needs an inner pass: call `gradients` after running `backward_pass`."""
 
     backward_pass: Any
     gradients: Callable[[], Gradients]
 
 
 def _ended(*gradients: object) -> None:
-    """The backward of a call whose graph is gone: the pass that would ask for it is refused before."""
+    """The backward of a call whose graph was freed. It is never called: such a pass raises earlier."""
 
 
 class CustomCall:
-    """A call of a custom Function in a trace: its results, where their gradient goes, and what it saved."""
+    """A call of a custom Function in a trace: its arguments, results and saved tensors."""
 
     __slots__ = (
         "__weakref__", "backward", "context", "first", "inputs", "kinds", "last", "leaves", "name", "outputs", "saved", "trace")
@@ -132,17 +132,17 @@ class CustomCall:
         self.backward = backward
         self.context = context
         self.trace = weakref.ref(trace)
-        self.inputs = inputs  # positions of the arguments; None for those that no gradient goes to
-        self.outputs = outputs  # positions of the results; None for those that carry none
+        self.inputs = inputs  # positions of the arguments; None for those without a gradient
+        self.outputs = outputs  # positions of the results; None for those without a gradient
         self.kinds = [(r.shape, r.dtype) if isinstance(r, Tensor) else None for r in results]
-        self.saved: Sequence[int | None] | None = ()  # None once released
-        self.leaves: dict[int, SavedLeaf] = {}  # those of them, by number, that are leaves which want gradients
+        self.saved: Sequence[int | None] | None = ()  # positions; None once freed
+        self.leaves: dict[int, SavedLeaf] = {}  # the saved tensors, by number, that are leaves requiring gradients
         carried = [index for index in outputs if index is not None]
         self.first, self.last = min(carried), max(carried)
         trace.backward_state().custom_calls.update(dict.fromkeys(carried, self))
 
     def read(self) -> list[Tensor | None]:
-        """The tensors that were saved."""
+        """The saved tensors."""
         trace = self.trace()
         if trace is None or self.saved is None:
             raise RuntimeError(
@@ -151,21 +151,21 @@ class CustomCall:
         return [None if index is None else self._read(trace, k, index) for k, index in enumerate(self.saved)]
 
     def _read(self, trace: Trace, number: int, index: int) -> Tensor:
-        """A saved tensor. A leaf is itself, unless it has been written since: backward may ask for gradients of it."""
+        """A saved tensor. An unchanged leaf is returned itself, because backward may differentiate by it."""
         leaf = self.leaves.get(number)
         unchanged = None if leaf is None else leaf.unchanged()
         return saved_at(trace, index) if unchanged is None else unchanged
 
     def release(self) -> None:
-        """Forget what was saved."""
+        """Drop the saved tensors."""
         self.saved = None
 
     def end(self) -> None:
-        """Forget all that only a backward needs, which cannot come any more."""
+        """Drop everything that only backward needs: no backward can come any more."""
         self.saved, self.context, self.backward = None, Context(), _ended
 
     def gradients(self, gradients: Gradients, source: Trace) -> list[Tensor | None] | Deferred:
-        """The gradients of the arguments, as the user's `backward` computes them from those of the results."""
+        """The gradients of the arguments, computed by the user's `backward` from those of the results."""
         if self.context._materializes:
             gradients = [
                 filled(0, *kind, source.device) if g is None and kind is not None else g
@@ -185,7 +185,7 @@ class CustomCall:
         ]
 
     def _fitted(self, number: int, gradient: Any, like: Node) -> Tensor:
-        """A gradient in the shape and dtype of the argument that it belongs to."""
+        """A gradient in its argument's shape and dtype."""
         if not isinstance(gradient, Tensor):
             raise TypeError(f"{self.name}.backward: gradient {number} is {type(gradient).__name__}; want a tensor or None")
         if gradient.shape != like.shape:
@@ -202,9 +202,9 @@ def record_custom(
     name: str, backward: Backward, context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
     results: Sequence[Any], given: Mapping[int, tuple[Tensor, Array]],
 ) -> list[Any]:
-    """The results as nodes of their own, whose gradient `backward` sends on to `inputs`.
+    """Records the results as nodes of their own; `backward` computes the gradients of `inputs` from theirs.
 
-    `given` has the arguments, by id, with their arrays before the call.
+    `given` maps ids of arguments to (argument, its array before the call).
     """
     carries = [isinstance(r, Tensor) and r.dtype.category >= 2 and id(r) not in context._constant for r in results]
     if not any(carries):
@@ -221,7 +221,7 @@ def _entered(
     name: str, backward: Backward, context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
     results: Sequence[Any], carries: Sequence[bool], read: Sequence[tuple[Tensor, Array] | None], trace: Trace,
 ) -> list[Array | None]:
-    """Record the call in `trace`; returns the results that carry a gradient. It `read` these, besides its `inputs`."""
+    """Record the call in `trace`; returns the results that have a gradient. `read`: arrays read besides `inputs`."""
     carried = [r for r, carries_gradient in zip(results, carries, strict=True) if carries_gradient]
     targets = [None if pair is None else enter(trace, *pair) for pair in inputs]
     with recording(False) as again, again:
@@ -246,7 +246,7 @@ def _entered(
 def _custom_nodes(
     graph: Graph, raws: Sequence[int], targets: Sequence[int | None], saved: Sequence[int | None], kept: tuple[int, ...]
 ) -> None:
-    """Add the nodes of a call's results, which read their values, the arguments, and what is saved besides results."""
+    """Add the nodes of a call's results. They read their values, the arguments, and saved intermediates."""
     sources = [index for index in targets if index is not None]
     read = [index for index in saved if index is not None]
     for k, raw in enumerate(raws):
@@ -256,7 +256,7 @@ def _custom_nodes(
 
 
 def _device_of(name: str, arrays: Sequence[Array]) -> Device:
-    """The device that all are on, whose open trace is a new one once a backward is done."""
+    """The common device of all; raises if they differ."""
     devices = {array.device for array in arrays}
     if len(devices) > 1:
         raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
@@ -268,13 +268,13 @@ def _device_of(name: str, arrays: Sequence[Array]) -> Device:
 
 
 def _wrapped(result: Tensor, array: Array, given: Mapping[int, tuple[Tensor, Array]]) -> Tensor:
-    """The tensor of a recorded result; an argument that was changed in place is itself that result, unless it is a leaf."""
+    """The tensor of a recorded result. An argument changed in place is the result itself, unless it is a leaf."""
     wrapped = tensor_of(array, True)
     _, before = given.get(id(result), (None, array_of(result)))
     if array_of(result) is not before:
         return write(result, wrapped) if before.node.differentiable or not result.requires_grad else wrapped
     root = _root(result)
-    if any(_root(argument) is root for argument, _ in given.values()):  # an argument, or a view of one: it stays one
+    if any(_root(argument) is root for argument, _ in given.values()):  # an argument or a view of one, which it remains
         shares(wrapped, root, result._layout or contiguous_layout(result.shape), result._element_map)
         wrapped._seen = seen_by(wrapped, root)
     return wrapped
@@ -285,21 +285,21 @@ def _root(tensor: Tensor) -> Tensor:
 
 
 def plain(result: Any) -> Any:
-    """A result through which no gradient flows."""
+    """A result without gradient."""
     return detach(result) if isinstance(result, Tensor) and result.requires_grad else result
 
 
 def _with_context(backward: Backward, own: object, context: Context, *gradients: Tensor | None) -> object:
-    """`backward`, given the context that the user made."""
+    """`backward` called with the user's context."""
     return backward(own, *gradients)
 
 
 @method
 def set_creator(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
-    """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor.
+    """Make `backward(ctx, *grad_outputs)` the gradient rule of this tensor; returns the tensor.
 
-    The gradients that it returns go to the tensors that `ctx` saved; if it saved none, to the arguments of the operation
-    that made this tensor. `Function.apply` does this for every result. `ctx` may be any object with `saved_tensors`.
+    The returned gradients go to the tensors saved in `ctx` or, if there are none, to the arguments of the operation that
+    computed this tensor. `Function.apply` does this for every result. `ctx` may be any object with `saved_tensors`.
 
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> context = genesis.autograd.Context()
@@ -314,7 +314,7 @@ def set_creator(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
     names = getattr(backward, "__qualname__", type(backward).__name__).split(".")
     name = names[-2] if len(names) > 1 and names[-1] == "backward" else names[-1].strip("<>")
     sources = [t for t in ctx.saved_tensors if t is not None]
-    if not isinstance(ctx, Context):  # of a class of the user's own
+    if not isinstance(ctx, Context):  # the user's own class
         ctx, backward = Context(), partial(_with_context, backward, ctx)
     array = array_of(self)
     if not array.node.differentiable or (sources and array.trace is not current_trace(array.device)):

@@ -1,4 +1,4 @@
-"""Data parallelism: a batch is cut into shards, one a device, and what the devices computed is added up."""
+"""Data parallelism: splits a batch into one shard per device, and reduces the devices' results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from genesis.tensor.views import view
 
 
 def scatter(inputs: Tree, devices: Sequence[DeviceLike], dim: int = 0) -> list[Tree]:
-    """`inputs` once for each device that gets rows, with its share of every tensor.
+    """`inputs` for each device that gets rows, with its shard of every tensor.
 
-    Shares are of equal size, but for the last. Raises ValueError for tensors of different extents along `dim`.
+    Shards are of equal size, except the last. Raises ValueError for tensors of different extents along `dim`.
 
     >>> scatter({"x": genesis.arange(3), "scale": 2}, ["cpu", "cpu:1"])
     [{'x': tensor([0, 1]), 'scale': 2}, {'x': tensor([2], device='cpu:1'), 'scale': 2}]
@@ -45,10 +45,10 @@ def scatter(inputs: Tree, devices: Sequence[DeviceLike], dim: int = 0) -> list[T
 
 
 class Reduction(Protocol):
-    """How shards' gradients become one: within this process, or with others of its kind in other processes."""
+    """Combines shards' gradients, within this process or over several."""
 
     def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
-        """The sum of `tensors`, all of one shape and dtype, once on each of `devices`."""
+        """The sum of `tensors`, of one shape and dtype, on each of `devices`."""
 
 
 class LocalReduction:
@@ -60,7 +60,7 @@ class LocalReduction:
     """
 
     def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
-        """The sum of `tensors`, all of one shape and dtype, once on each of `devices`."""
+        """The sum of `tensors`, of one shape and dtype, on each of `devices`."""
         total, *rest = moved(tensors, devices[0])
         for tensor in rest:
             total = total + tensor

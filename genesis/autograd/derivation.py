@@ -1,7 +1,7 @@
-"""What values are derived from, as traces hold it: calls with their arguments, and leaves at the ends.
+"""The autograd graph as recorded in traces: calls with their arguments, and leaves at the ends.
 
-The nodes of a call - casts, expansions, the parts of a composite - lie between its first position and that of the next
-call; its key names the operation and the positions of its arguments.
+A call's nodes (casts, expansions, the parts of a composite) are the positions from its first to the next call's first; its key
+has the operation and the positions of its arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from genesis.tracing.trace import ENTERED, Array, CallLine, Trace
 
 
 def derived_at(trace: Trace, index: int) -> tuple[Trace, int]:
-    """The trace and position that a value is derived at. A write that was not recorded keeps the derivation before it."""
+    """The trace and position that define a value's gradient. An unrecorded write keeps the gradient from before it."""
     while True:
         origin = trace.input_at.get(index)
         if origin is not None and origin.trace is not None:
@@ -30,7 +30,7 @@ def derived_at(trace: Trace, index: int) -> tuple[Trace, int]:
 
 
 def call_at(trace: Trace, index: int) -> range:
-    """The positions of the call that the node at `index` belongs to. What derive recorded counts node by node."""
+    """The positions of the call that added the node at `index`. Nodes recorded by derive are calls of their own."""
     first, *_, key = _line_at(trace, index)
     return range(index, index + 1) if key[0] in ("copy", "derive") else span_of(trace, first)
 
@@ -57,17 +57,17 @@ def node_name(trace: Trace, index: int) -> str:
 
 
 def operation_at(trace: Trace, index: int) -> tuple[str, tuple[object, ...]] | None:
-    """The name of the operation that was called and its arguments as the trace holds them; None for another kind of call."""
+    """(the called operation's name, its arguments as recorded); None for another kind of call."""
     operation, *tokens = _line_at(trace, index)[-1]
     return (operation.name, tuple(tokens[1:])) if isinstance(operation, Operation) else None
 
 
 def arguments_of(trace: Trace, index: int) -> list[int | None]:
-    """The positions of a call's arguments, in order; None for one where no gradient could flow."""
+    """The positions of a call's arguments, in order; None for arguments without a gradient."""
     key = _line_at(trace, index)[-1]
     if key[0] == "custom":
         return list(key[2])
-    if not isinstance(key[0], Operation):  # a gradient that derive recorded: its nodes, one by one
+    if not isinstance(key[0], Operation):  # a gradient recorded by derive: node by node
         return list(trace.nodes[index].inputs)
     tokens, named = arguments_in(key)
     given = [(token, k in key[0].operands) for k, token in enumerate(tokens)]
@@ -82,13 +82,13 @@ def _line_at(trace: Trace, index: int) -> CallLine:
 
 
 def _positions(token: object, operand: bool) -> list[int | None]:
-    """The positions of the tensors in one argument of a call; None for a number that stands for a tensor."""
+    """The positions of the tensors in one argument of a call; None for a number as an operand."""
     found = [member if type(member) is int else None for member in members_in(token)]
     return found if found != [None] or (operand and is_number(token)) else []
 
 
 def derivation(arrays: Iterable[Array], until: Collection[tuple[Trace | None, int]] = ()) -> dict[Trace, set[int]]:
-    """The positions, trace by trace, of the values that `arrays` are derived from, but for those `until` and beyond."""
+    """Trace -> positions of the values that `arrays` depend on, excluding `until` and what these depend on."""
     reached: dict[Trace, set[int]] = {}
     waiting = [(array.trace, array.index) for array in arrays if array.node.differentiable]
     while waiting:

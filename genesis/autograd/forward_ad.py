@@ -1,7 +1,7 @@
-"""Forward derivatives by pairs of a value and its tangent: the names of `torch.autograd.forward_ad`.
+"""Forward-mode derivatives with dual tensors: the API of `torch.autograd.forward_ad`.
 
-A dual tensor is one that requires a gradient, whose tangent its level remembers. A result's tangent is found when it is
-unpacked: the gradient of a result is linear in what backward begins with, and its derivative by that is the tangent.
+A dual tensor requires a gradient, and its level remembers its tangent. Unpacking a result computes its tangent by reverse mode
+twice: v -> v J is linear in v, and the derivative by v along the tangents is J times the tangents.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class UnpackedDualTensor(NamedTuple):
 
 class _Levels(threading.local):
     def __init__(self) -> None:
-        self.open: list[list[tuple[Tensor, Tensor]]] = []  # the dual tensors made in each, with their tangents
+        self.open: list[list[tuple[Tensor, Tensor]]] = []  # per level: (dual tensor, its tangent)
 
 
 _levels = _Levels()
 
 
 def enter_dual_level() -> int:
-    """Begin a level, in which dual tensors can be made; returns its number. Raises RuntimeError within another one."""
+    """Enter a level, in which dual tensors can be made; returns its number. Raises RuntimeError within another one."""
     if _levels.open:
         raise RuntimeError("forward_ad: levels do not nest; use genesis.func.jvp for derivatives of derivatives")
     _levels.open.append([])
@@ -43,7 +43,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level. Raises RuntimeError outside of one."""
+    """Exit the level. Raises RuntimeError outside of one."""
     if not _levels.open:
         raise RuntimeError("forward_ad: there is no level to leave; enter one with dual_level()")
     _levels.open.pop()
@@ -79,7 +79,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value and its tangent, which is None for what depends on no dual tensor."""
+    """The value and its tangent; the tangent is None if it depends on no dual tensor."""
     duals = _levels.open[-1] if _levels.open else []
     known = next((tangent for dual, tangent in duals if dual is tensor), None)
     if known is not None or not duals or not tensor.requires_grad:

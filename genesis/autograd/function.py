@@ -1,7 +1,7 @@
-"""Function: operations whose gradient the user writes.
+"""Function: operations with user-defined gradients.
 
-`forward` and `backward` run when the line runs and only extend the graph. A result of `forward` becomes a node of its own,
-at which backward stops and calls `backward`.
+`forward` and `backward` run eagerly in Python and only extend the graph. A result of `forward` becomes a node of its own, where
+the backward pass stops and calls `backward`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from genesis.tracing.state import recording, thread_state
 
 
 class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual subclass
-    """The base of operations whose gradient is written by hand.
+    """The base of operations with handwritten gradients.
 
-    Subclasses say `forward(ctx, *args, **kwargs)`, which returns a tensor or a tuple with tensors, and
+    Subclasses define `forward(ctx, *args, **kwargs)`, which returns a tensor or a tuple with tensors, and
     `backward(ctx, *grad_outputs)`, which returns one gradient per argument of `forward` (None where none flows; a single
-    gradient needs no tuple). A gradient that is wider than its argument by broadcasting is summed to its shape.
+    gradient needs no tuple). A gradient with broadcast axes is summed to its argument's shape.
 
     >>> class Cube(genesis.Function):
     ...     @staticmethod
@@ -54,12 +54,12 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Arguments, output: Any) -> None:
-        """What to save, for a subclass that says so apart: its `forward` takes no `ctx`."""
+        """Saves for backward, in subclasses that override it: their `forward` takes no `ctx`."""
         raise NotImplementedError("Function: setup_context is the subclass's to say")
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """PyTorch's rule of forward derivatives, which a subclass may have: `func.jvp` differentiates `forward` here."""
+        """PyTorch's forward-mode rule, never called: `func.jvp` differentiates `forward` itself."""
         raise NotImplementedError("Function: a subclass has to say what jvp computes")
 
     @classmethod
@@ -98,7 +98,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
 
 
 def once_differentiable(backward: AnyFunction) -> AnyFunction:
-    """Decorator of a `backward` that is not to be derived itself: a second derivation raises RuntimeError.
+    """Decorator of a `backward` that is not differentiable: a second derivative raises RuntimeError.
 
     >>> class Square(genesis.Function):
     ...     @staticmethod
@@ -129,7 +129,7 @@ def once_differentiable(backward: AnyFunction) -> AnyFunction:
 
 
 class _Barred(Function):
-    """A value that may not be derived."""
+    """A value whose differentiation raises."""
 
     @staticmethod
     def forward(ctx: Context, value: Tensor, *sources: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""Jacobians, Hessians and products with them, of functions of tensors: the interface of `torch.autograd.functional`.
+"""Jacobians, Hessians and products with them: the API of `torch.autograd.functional`.
 
-Everywhere `inputs` is a tensor or a tuple of tensors, and results have the structure of inputs and outputs. `create_graph`
-makes results differentiable; `strict` raises RuntimeError where an output does not depend on an input, instead of zeros.
+`inputs` is a tensor or a tuple of tensors, and results have the structure of inputs and outputs. `create_graph` makes results
+differentiable; `strict` raises RuntimeError if an output does not depend on an input, instead of returning zeros.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def jacobian(
 ) -> Tree:
     """The derivatives of each output by each input, of shape (*output.shape, *input.shape).
 
-    All rows belong to one program. With `vectorize` it is a batched one, whose size does not depend on their number;
-    `strategy="forward-mode"` takes columns, which is less work where outputs have more elements than inputs.
+    One program computes all rows. With `vectorize` it is batched, so its size does not depend on their number;
+    `strategy="forward-mode"` computes columns, which is less work if outputs have more elements than inputs.
 
     >>> genesis.autograd.functional.jacobian(lambda x: x * x, genesis.tensor([1.0, 3.0]))
     tensor([[2., 0.],
@@ -65,7 +65,7 @@ def hessian(
 
 
 def vjp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
-    """(outputs, v J): the gradients of the outputs seeded with `v`, which an output with one element can do without.
+    """(outputs, v J): the gradients of the outputs, started with `v`, which is optional for a single-element output.
 
     >>> genesis.autograd.functional.vjp(lambda x: x * x, genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 10.0]))
     (tensor([1., 9.]), tensor([ 2., 60.]))
@@ -76,9 +76,9 @@ def vjp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
 
 
 def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
-    """(outputs, J v): the change of the outputs as the inputs move along `v`.
+    """(outputs, J v): the directional derivative of the outputs along `v`.
 
-    It is pulled back twice: u -> u J is a linear function of u, and its own product with `v` is J v.
+    It uses reverse mode twice: u -> u J is linear in u, and its own vjp with `v` is J v.
 
     >>> genesis.autograd.functional.jvp(lambda x: x * x, genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 10.0]))
     (tensor([1., 9.]), tensor([ 2., 60.]))
@@ -91,7 +91,7 @@ def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
 
 
 def vhp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
-    """(output, v H) of a function with one element and its Hessian H, without H itself.
+    """(output, v H) for a single-element function and its Hessian H, without computing H.
 
     >>> genesis.autograd.functional.vhp(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
@@ -100,7 +100,7 @@ def vhp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
 
 
 def hvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
-    """(output, H v): as `vhp`, for H is symmetric.
+    """(output, H v): equals `vhp`, because H is symmetric.
 
     >>> genesis.autograd.functional.hvp(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
@@ -122,7 +122,7 @@ def _hessian_product(
 
 
 def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -> tuple[list[Tensor], tuple[Tensor, ...], Tree]:
-    """(the points, the outputs there, the outputs as the function gave them)."""
+    """(the points, the outputs there, the function's result)."""
     listed = _listed(name, "inputs", inputs)
     for i, x in enumerate(listed):
         if x.dtype.category < 2:
@@ -134,7 +134,7 @@ def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -
 
 
 def _like_detached(point: Tensor, given: Tensor) -> Tensor:
-    """`point`, with the class that `given.detach()` has, and the attributes that its class gives it."""
+    """`point` with the class and attributes of `given.detach()`."""
     if result_class(given) is not Tensor:
         detached = given.detach()
         point.__class__ = detached.__class__
@@ -155,7 +155,7 @@ def _like(tensors: Sequence[Tree], structure: object) -> Tree:
 
 
 def _as(outputs: Sequence[Tensor], found: Sequence[Tensor]) -> Sequence[Tensor]:
-    """What was found, in the class of the outputs where that is derived from Tensor and not asked."""
+    """`found` in the class of the outputs, if that is a Tensor subclass without overrides."""
     kind = result_class(outputs)
     return found if kind is Tensor or asked_class(outputs) is not None else [x.as_subclass(kind) for x in found]
 
@@ -165,7 +165,7 @@ def _values(outputs: Sequence[Tensor], result: Tree, create_graph: bool) -> Tree
 
 
 def _vectors(name: str, v: Tensors | None, like: Sequence[Tensor], what: str) -> Sequence[Tensor]:
-    """`v` as a tuple that fits the tensors `like`; a one, if left out."""
+    """`v` as a tuple that matches the tensors `like`; a one if omitted."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"{name}: v can be left out only for a single {what} with one element")

@@ -1,7 +1,7 @@
-"""What was gathered for a forward alone is gathered again for backward: parameters are whole only while they are read.
+"""Gathers transient collectives' results again for backward, so that sharded parameters are whole only while they are read.
 
-A transient collective's result is not kept. What backward reads of it, it reads of a second collective on the same operand,
-which is recorded in front of the first rule that does. All ranks derive alike, so that they agree on the order.
+A transient collective's result is not saved. Backward reads a second collective on the same operand, recorded just before the
+first rule that needs it. All ranks derive the same way, so they agree on the order.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from genesis.lower.transient import is_transient, read_inputs
 
 
 class GatheredAgain:
-    """Values of a source's nodes in a graph: those `again` as they come of second collectives, others where `place` says."""
+    """The values of a source's nodes in a graph: those in `again` by second collectives, others at `position_of`."""
 
-    def __init__(self, nodes: Sequence[Node], again: Collection[int], graph: Graph, place: Callable[[int], int]) -> None:
-        self._nodes, self._again, self._graph, self._place = nodes, again, graph, place
+    def __init__(self, nodes: Sequence[Node], again: Collection[int], graph: Graph, position_of: Callable[[int], int]) -> None:
+        self._nodes, self._again, self._graph, self._position_of = nodes, again, graph, position_of
         self._made: dict[int, int] = {}
 
     def value(self, index: int) -> Value:
-        """The value of a position."""
+        """The value at a position."""
         for each in sorted(self._under(index)):
             node = self._nodes[each]
             inputs = tuple([self._at(i) for i in read_inputs(node)])
@@ -35,39 +35,40 @@ class GatheredAgain:
         return self._graph.value(self._at(index))
 
     def _at(self, index: int) -> int:
-        return self._made[index] if index in self._made else self._place(index)
+        return self._made[index] if index in self._made else self._position_of(index)
 
     def _under(self, index: int) -> set[int]:
-        """What is still to be made for a position."""
-        found, waiting = set[int](), [index]
-        while waiting:
-            at = waiting.pop()
+        """The positions still missing for a position."""
+        found, pending = set[int](), [index]
+        while pending:
+            at = pending.pop()
             if at in self._again and at not in self._made and at not in found:
                 found.add(at)
                 if not is_transient(self._nodes[at]):
-                    waiting += read_inputs(self._nodes[at])
+                    pending += read_inputs(self._nodes[at])
         return found
 
 
 def operands_of(nodes: Sequence[Node], again: Collection[int], index: int) -> list[int]:
-    """What a position is read from: itself, or the operands of the collectives that it comes of."""
-    found, waiting, seen = list[int](), [index], set[int]()
-    while waiting:
-        at = waiting.pop()
+    """The positions to read for `index`: itself, or the operands of the collectives that it depends on."""
+    found, pending, seen = list[int](), [index], set[int]()
+    while pending:
+        at = pending.pop()
         if at in seen:
             continue
         seen.add(at)
         if at in again:
-            waiting += read_inputs(nodes[at])
+            pending += read_inputs(nodes[at])
         else:
             found.append(at)
     return found
 
 
 def read_again(
-    again: Collection[int], derived: Callable[[Graph, Callable[[int], Value]], Any], graph: Graph, place: Callable[[int], int]
+    again: Collection[int], derived: Callable[[Graph, Callable[[int], Value]], Any], graph: Graph,
+    position_of: Callable[[int], int],
 ) -> set[int]:
-    """Those of `again` that rules read: `derived(graph, place)` derives in a copy of the graph, whose third result tells."""
+    """Those of `again` that rules read, found by deriving in a copy of the graph."""
     trial = Graph([*graph.nodes], grad_enabled=False)
-    *_, reads = derived(trial, lambda index: trial.value(place(index)))
+    *_, reads = derived(trial, lambda index: trial.value(position_of(index)))
     return {index for seen in reads.values() for index in seen if index in again}

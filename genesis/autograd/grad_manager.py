@@ -1,4 +1,4 @@
-"""GradManager: accumulates the gradients of chosen tensors, on several devices at once if there are some."""
+"""GradManager: accumulates the gradients of chosen tensors, over several devices if requested."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from genesis.tracing.trace import LOCK, Array
 T = TypeVar("T")
 
 _FEW = 16
-_LENDING = fork_safe_lock()  # of attached tensors to other devices, one at a time
+_LENDING = fork_safe_lock()  # one `run` at a time moves attached tensors to other devices
 
 
 class GradManager:
-    """Accumulates the gradients of the tensors attached to it, and of no others.
+    """Accumulates the gradients of the attached tensors only.
 
     Args:
-        devices: where `run` computes, a shard of the batch each; where the tensors are if left out.
-        keep_empty_grad: whether an attached tensor that gets no gradient keeps `.grad = None`, which takes no memory;
-            if False it gets zeros. May be set later.
-        reducer: how `run` adds the devices' gradients; within this process if left out.
+        devices: the devices on which `run` computes, one shard each; by default the tensors' own.
+        keep_empty_grad: whether an attached tensor without a gradient keeps `.grad = None` instead of zeros. May be set
+            later.
+        reducer: sums the devices' gradients in `run`; by default within this process.
 
     As a context it records gradients, inside `no_grad` too.
 
@@ -66,11 +66,11 @@ class GradManager:
         self._reducer = reducer or LocalReduction()
         self._attached: dict[int, Tensor] = {}
         self._outputs: list[weakref.ref[Tensor]] = []
-        self._limit = _FEW  # when to forget those that are gone
+        self._limit = _FEW  # prune dead references at this length
         self._recording: list[enable_grad] = []
 
     def attach(self, tensors: Tensor | Iterable[Tensor]) -> Self:
-        """Want the gradients of `tensors`, leaves of a floating dtype or results; leaves require them from now on."""
+        """Attach `tensors`, floating leaves or results; leaves require gradients from now on."""
         listed: Iterable[object] = [tensors] if isinstance(tensors, Tensor) else tensors
         for tensor in listed:
             if not isinstance(tensor, Tensor):
@@ -81,7 +81,7 @@ class GradManager:
         return self
 
     def attached_tensors(self) -> list[Tensor]:
-        """The tensors whose gradients are wanted, in the order in which they were attached."""
+        """The attached tensors, in order."""
         return list(self._attached.values())
 
     def __enter__(self) -> Self:
@@ -98,7 +98,7 @@ class GradManager:
     ) -> None:
         """Add the gradients of `outputs`, seeded with `gradient` (or ones, for one element), to the attached `.grad`.
 
-        Raises RuntimeError if nothing is attached, and where `Tensor.backward` does.
+        Raises RuntimeError if nothing is attached, and as `Tensor.backward`.
         """
         wanted = self._wanted("backward")
         backward(outputs, gradient, retain_graph, create_graph, wanted)
@@ -111,27 +111,27 @@ class GradManager:
     def run(
         self, loss_fn: Callable[..., Tensor], *batch: Tree, reduction: str = "mean", buffers: Iterable[Tensor] = ()
     ) -> Tensor:
-        """Add the gradients of a loss over `batch`, cut along axis 0 into a shard a device; returns the loss.
+        """Add the gradients of a loss over `batch`, split along axis 0 into one shard per device; returns the loss.
 
         Args:
-            loss_fn: called as `loss_fn(*shard)` for each device, where the attached tensors then are. It returns a loss
-                of one element.
-            batch: tensors of one length, in lists, tuples and dicts too; 0-d ones and other values go to every device.
-            reduction: what `loss_fn` does over its rows. Losses that are a "mean" count by the rows of their shards,
-                those that are a "sum" are added: either way the result is that of `loss_fn(*batch)` on one device.
-            buffers: further tensors that `loss_fn` reads, such as `module.buffers()`. What it writes to them, or to
-                attached tensors, is kept on their own device and lost on others.
+            loss_fn: called as `loss_fn(*shard)` for each device, with the attached tensors on that device. It returns a
+                single-element loss.
+            batch: tensors of one length, also in lists, tuples and dicts; 0-d tensors and other values go to every device.
+            reduction: the reduction in `loss_fn`. "mean" losses are weighted by their shards' rows, "sum" losses are
+                added: either way the result equals `loss_fn(*batch)` on one device.
+            buffers: further tensors that `loss_fn` reads, such as `module.buffers()`. Writes to them, or to attached
+                tensors, are kept only on their own device.
 
-        While it runs no other thread may use the attached tensors; calls of `run` wait for each other. Raises
-        RuntimeError if nothing is attached or an attached tensor is no leaf, ValueError for another `reduction` or a
-        loss of several elements.
+        Other threads must not use the attached tensors meanwhile; calls of `run` wait for each other. Raises RuntimeError if
+        nothing is attached or an attached tensor is not a leaf, ValueError for another `reduction` or a loss of several
+        elements.
         """
         if reduction not in ("mean", "sum"):
             raise ValueError(f"GradManager.run: reduction must be 'mean' or 'sum', got {reduction!r}")
         wanted = self._wanted("run")
         if any(not tensor.is_leaf for tensor in wanted):
             raise RuntimeError("GradManager.run: an attached tensor is no leaf, and cannot stand on another device")
-        with _LENDING:  # another thread's run has the tensors on other devices meanwhile
+        with _LENDING:  # another thread's run may have moved the tensors to other devices
             own, travelling = wanted[0].device, [*wanted, *buffers]
             shards = scatter(batch, self._devices or [own])
             rows = [_rows(shard) for shard in shards]
@@ -153,10 +153,10 @@ class GradManager:
             return total
 
     def release(self) -> None:
-        """Let go of what was computed: the attached `.grad`, and the derivations of the outputs that `backward` ran.
+        """Free the attached `.grad`, and the graphs of the outputs of `backward`.
 
-        These become leaves that keep their values; what gradient rules would have read of their derivations is freed, so
-        other results of it cannot run backward either. A second call finds nothing to do.
+        The outputs become leaves and keep their values. Saved values of their graphs are freed, so other results of these
+        graphs cannot run backward either. A second call does nothing.
         """
         for tensor in self._attached.values():
             hold_gradient(tensor, None)
@@ -172,21 +172,21 @@ class GradManager:
         return self.attached_tensors()
 
     def _fill(self, tensors: Iterable[Tensor]) -> None:
-        """Give zeros to those that got no gradient, unless these are to stay empty."""
+        """Set missing gradients to zeros, unless `keep_empty_grad`."""
         for tensor in tensors:
             if tensor._grad is None and not self.keep_empty_grad:
                 hold_gradient(tensor, filled(0, tensor.shape, tensor.dtype, tensor.device))
 
 
 def _rows(shard: Tree) -> int:
-    """The length of a shard's tensors; 1 if it has none, for it is the only one then."""
+    """The length of a shard's tensors; 1 without tensors, because it is then the only shard."""
     return next((x.shape[0] for x in leaves_of(shard) if isinstance(x, Tensor) and x.shape), 1)
 
 
 def _derived(
     loss_fn: Callable[..., Tensor], shard: Sequence[Tree], weight: float, wanted: Sequence[Tensor]
 ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-    """The loss of a shard, and its gradients."""
+    """A shard's loss and its gradients."""
     with recording(True) as again, again:
         loss = loss_fn(*shard)
         if not isinstance(loss, Tensor) or loss.numel() != 1:
@@ -196,7 +196,7 @@ def _derived(
 
 
 def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) -> T:
-    """What `function` returns while the tensors, which are leaves, have copies of their values on `device`."""
+    """`function()` with the tensors, which are leaves, temporarily copied to `device`."""
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
         before = [(t, t._array, t._base, t._layout, t._storage, t._element_map) for t in lent]
@@ -209,7 +209,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
                 return function()
             finally:
                 _brought_back(before)
-        finally:  # again, for an interrupt may have cut the first short
+        finally:  # twice, because an interrupt may have cut the first short
             _brought_back(before)
 
 
@@ -223,7 +223,7 @@ def _brought_back(
 
 
 def _forget(output: Tensor) -> None:
-    """Cut `output` off from its derivation, and free what is kept for that."""
+    """Detach `output`, and free its graph's saved values."""
     with LOCK:
         array = array_of(output)
         if not array.node.differentiable:

@@ -22,7 +22,7 @@ Inputs = Tensor | Sequence[Any]
 
 
 class GradcheckError(RuntimeError):
-    """A gradient that is not what finite differences say, or not the same twice."""
+    """A gradient that differs from finite differences, or between two runs."""
 
 
 def gradcheck(
@@ -31,28 +31,29 @@ def gradcheck(
     check_backward_ad: bool = True, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
     check_undefined_grad: bool = True, check_grad_dtypes: bool = False, masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of `func` by the `inputs` that require one are those of central differences.
+    """Whether the gradients of `func` by the `inputs` that require one match central differences.
 
-    All floating inputs are copied to float64 before `func` sees them, whatever their dtype, so that differences of `eps`
-    mean something, and complex ones to complex128, of which both parts are moved. A module that `func` uses has to be in
-    float64 as well: `module.to(genesis.float64)`.
+    All floating inputs are copied to float64 first, so that differences of `eps` are meaningful, and complex ones to
+    complex128, whose parts are varied separately. Modules that `func` uses must be in float64 as well:
+    `module.to(genesis.float64)`.
 
     Args:
-        func: takes the inputs and returns a tensor or several. Those that require no gradient are left out, unless none
+        func: takes the inputs and returns one or several tensors. Results that require no gradient are skipped, unless none
             does: then differences must be zero.
-        inputs: a tensor, or a sequence of tensors and other arguments. What requires no gradient is constant.
+        inputs: a tensor, or a sequence of tensors and other arguments. Inputs that require no gradient are constant.
         eps: the step of the differences.
-        atol, rtol: an analytical number may be off the numerical one by atol + rtol * |numerical|.
-        raise_exception: without it, False is returned where GradcheckError would be raised.
-        nondet_tol: how far two runs of backward may be apart.
-        fast_mode: compare the Jacobians along one random direction of each input and output, not everywhere.
-        check_forward_ad: whether tangents (`autograd.forward_ad`) are checked; check_backward_ad: whether gradients are.
-        check_batched_grad: whether the gradients of several cotangents at once are those of one after the other.
-        check_batched_forward_grad, check_undefined_grad, check_grad_dtypes, masked: accepted as PyTorch's. Tangents are linear
-            in gradients here, dtypes are checked always, and `sparse.as_sparse_gradcheck` is for sparse tensors.
+        atol, rtol: analytical and numerical values may differ by atol + rtol * |numerical|.
+        raise_exception: if False, return False instead of raising GradcheckError.
+        nondet_tol: the allowed difference between two runs of backward.
+        fast_mode: compare the Jacobians only along one random direction of each input and output.
+        check_forward_ad: whether to check tangents (`autograd.forward_ad`); check_backward_ad: whether to check gradients.
+        check_batched_grad: whether to check that batched cotangents give the same gradients as single ones.
+        check_batched_forward_grad, check_undefined_grad, check_grad_dtypes, masked: no effect. Tangents are linear in
+        gradients,
+            dtypes are always checked, and `sparse.as_sparse_gradcheck` is for sparse tensors.
 
-    Raises GradcheckError, which names the input, the output and both numbers where they differ most, and ValueError if no
-    input requires a gradient or nothing is to be checked. A gradient that is None counts as zeros.
+    Raises GradcheckError, with the input, the output and both numbers at the largest difference, and ValueError if no input
+    requires a gradient or no check is enabled. A gradient that is None counts as zeros.
 
     >>> x = genesis.tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> genesis.autograd.gradcheck(lambda x: (x**2).sum(), x)
@@ -69,11 +70,11 @@ def gradgradcheck(
     check_undefined_grad: bool = True, check_grad_dtypes: bool = False, gen_non_contig_grad_outputs: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether second derivatives of `func` are right: `gradcheck` of its gradients by the inputs and by `grad_outputs`.
+    """Checks second derivatives of `func`: `gradcheck` of its gradients, by the inputs and by `grad_outputs`.
 
-    `grad_outputs` has a tensor for each output that requires a gradient; left out, they are random. In what is raised,
-    output i is the gradient by the i-th input that has one, and inputs after those of `func` are the `grad_outputs`.
-    `check_fwd_over_rev` checks the gradients' tangents, `check_rev_over_rev` their gradients; other arguments as `gradcheck`'s.
+    `grad_outputs` has a tensor for each output that requires a gradient; random by default. In errors, output i is the gradient
+    by the i-th input that has one, and inputs after those of `func` are the `grad_outputs`. `check_fwd_over_rev` checks the
+    gradients' tangents, `check_rev_over_rev` their gradients; other arguments as in `gradcheck`.
 
     >>> x = genesis.tensor([0.5, 1.5], requires_grad=True)
     >>> genesis.autograd.gradgradcheck(lambda x: x.exp() * x, x)
@@ -101,7 +102,7 @@ def gradgradcheck(
 
 
 def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, eps: float = 1e-5) -> bool:
-    """True if the gradient of `func` at `input` is that of central differences; raises GradcheckError if it is not.
+    """True if the gradient of `func` at `input` matches central differences; otherwise raises GradcheckError.
 
     `gradcheck` with one input, which need not require a gradient.
 
@@ -115,7 +116,7 @@ def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, ep
 
 
 class _Settings(NamedTuple):
-    """How, and what, is compared."""
+    """The settings of the comparison."""
 
     eps: float
     atol: float
@@ -141,9 +142,9 @@ def _holds(check: _Check, settings: _Settings, raise_exception: bool) -> bool:
 
 
 class _Check:
-    """A function at a point: floating inputs are arrays of float64, from which each run makes tensors on their devices.
+    """A function at a point: floating inputs are float64 arrays, from which each run makes tensors on their devices.
 
-    Complex inputs and outputs are pairs of real numbers here, whose gradient is that of the parts.
+    Complex inputs and outputs are pairs of real numbers, with the gradients of the parts.
     """
 
     def __init__(self, name: str, func: AnyFunction, arguments: Arguments) -> None:
@@ -159,24 +160,24 @@ class _Check:
         self.complex = [isinstance(a, Tensor) and a.dtype.is_complex for a in arguments]
 
     def run(self, moved: Mapping[int, np.ndarray] | None = None) -> tuple[list[Tensor], list[Tensor]]:
-        """(the outputs at the point, with the inputs `moved`; the leaves that stand for the wanted inputs)."""
+        """(the outputs at the point with the inputs `moved`, the leaves of the checked inputs)."""
         point = [(moved or {}).get(i, a) for i, a in enumerate(self.point)]
         given = self.given(point)
         outputs = [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in self.called(given)]
         self.shapes = [y.shape for y in outputs]
         for y in outputs:
-            y.numpy(force=True)  # so that every row of the Jacobian is the same program
+            y.numpy(force=True)  # computed, so that every row of the Jacobian is the same program
         return outputs, [given[i] for i in self.wanted]
 
     def given(self, point: Sequence[Any]) -> list[Any]:
-        """The inputs at a point: of arrays tensors on their devices, leaves where they are wanted."""
+        """The inputs at a point: arrays become tensors on their devices, leaves if they are checked."""
         return [
             from_data(a, float64, i in self.wanted, device) if isinstance(a, np.ndarray) else a
             for i, (a, device) in enumerate(zip(point, self.devices, strict=True))
         ]
 
     def called(self, given: Sequence[Any]) -> list[Tensor]:
-        """What the function makes of inputs, of which complex ones are given by their parts."""
+        """Calls the function; complex inputs are given by their parts."""
         joined = zip(given, self.complex, strict=True)
         arguments = [call(OPERATIONS["view_as_complex"], (a,)) if pairs else a for a, pairs in joined]
         return _tensors(self.name, self.func(*arguments))
@@ -205,7 +206,7 @@ class _Check:
     def check_again(
         self, kept: Sequence[int], rows: Sequence[np.ndarray], gradients: Sequence[Sequence[np.ndarray]], settings: _Settings
     ) -> None:
-        """Whether a second run of backward, and one of all rows at once if that is asked for, find the same."""
+        """Check that a second run of backward and, if requested, a batched run give the same gradients."""
         outputs, leaves = self.run()
         for k, u, before in zip(kept, rows, gradients, strict=True):
             again = [("not deterministic: two runs", self.gradients(k, outputs[k], leaves, u), settings.nondet_tol)]
@@ -221,7 +222,7 @@ class _Check:
     def compare_one(
         self, k: int, i: int, analytical: np.ndarray, numerical: np.ndarray, settings: _Settings, mode: str = ""
     ) -> None:
-        """Raise GradcheckError where the Jacobian of output k by input i is not the numerical one."""
+        """Raise GradcheckError if the Jacobian of output k by input i differs from the numerical one."""
         off, atol, rtol = np.abs(analytical - numerical), settings.atol, settings.rtol
         wrong = ~(off <= atol + rtol * np.abs(numerical))
         if not wrong.any():
@@ -236,7 +237,7 @@ class _Check:
             f"want them within {atol} + {rtol} * |numerical| (wrong: {wrong.sum()} of {wrong.size})")
 
     def gradients(self, k: int, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
-        """For each leaf the cotangents (rows, elements) that the rows, cotangents of output k, lead to."""
+        """Each leaf's gradients (rows, elements) for the rows, which are cotangents of output k."""
         found = [np.zeros((len(rows), leaf.numel())) for leaf in leaves]
         for row, seed in enumerate(rows if output.requires_grad else ()):
             cotangent = from_data(seed.reshape(output.shape), float64, device=array_of(output).device)
@@ -252,14 +253,14 @@ class _Check:
         return found
 
     def batched_gradients(self, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
-        """As `gradients`, of all rows at once."""
+        """As `gradients`, for all rows at once."""
         cotangents = from_data(rows.reshape(len(rows), *output.shape), float64, device=array_of(output).device)
         found = grad(output, leaves, cotangents, retain_graph=True, allow_unused=True, is_grads_batched=True)
         return [np.zeros((len(rows), leaf.numel())) if got is None else got.numpy(force=True).reshape(len(rows), -1)
                 for got, leaf in zip(found, leaves, strict=True)]
 
     def tangents(self, i: int, direction: np.ndarray) -> list[np.ndarray]:
-        """The tangents of all outputs, flattened, as input i moves in a direction."""
+        """The flattened tangents of all outputs for a direction of input i."""
         given = self.given(self.point)
         with dual_level():
             given[i] = make_dual(given[i], from_data(direction.reshape(self.point[i].shape), float64, device=self.devices[i]))
@@ -269,7 +270,7 @@ class _Check:
                 for y, t in zip(outputs, found, strict=True)]
 
     def slopes(self, i: int, direction: np.ndarray, eps: float) -> list[np.ndarray]:
-        """Central differences of all outputs, flattened, as input i moves in a direction."""
+        """The flattened central differences of all outputs for a direction of input i."""
         step = eps * direction.reshape(self.point[i].shape)
         lower, upper = [
             [y.numpy(force=True).astype(np.float64).reshape(-1) for y in self.run({i: np.asarray(self.point[i] + by)})[0]]
@@ -279,9 +280,9 @@ class _Check:
 
 
 def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
-    """(directions, elements): the unit vectors of a space of arrays, or one random direction in it.
+    """(directions, elements): all unit vectors for a shape, or one random direction.
 
-    Inputs and outputs have seeds of their own: along one and the same direction a Jacobian is as its transpose.
+    Inputs and outputs have different seeds: along the same direction a Jacobian could not be told from its transpose.
     """
     if not fast:
         return np.eye(numel(shape))
@@ -290,7 +291,7 @@ def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
 
 
 def _columns(found: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
-    """What was found for each direction of an input, as the columns of a matrix that `rows` are multiplied with."""
+    """The results for each direction of an input as the columns of a matrix, multiplied by `rows`."""
     return np.array(found).reshape(len(found), rows.shape[1]).T
 
 
@@ -299,7 +300,7 @@ def _element(flat: np.intp, shape: Shape) -> tuple[int, ...]:
 
 
 def _parts(values: np.ndarray) -> np.ndarray:
-    """Numbers in float64; of complex ones the parts, along a last axis."""
+    """Numbers in float64; complex ones as their parts, along a last axis."""
     if values.dtype.kind != "c":
         return values.astype(np.float64)
     return np.stack([values.real, values.imag], -1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Around the graph of gradients: hooks on several gradients at once and on what is kept, as `torch.autograd.graph` has them."""
+"""Hooks on several gradients at once and on saved tensors: the API of `torch.autograd.graph`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Handles(RemovableHandle):
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., object], *, mode: str = "all"
 ) -> RemovableHandle:
-    """Call `fn` in backward with the list of the tensors' gradients once all are there; "any": with the first of them.
+    """Call `fn` in backward with the list of the tensors' gradients once all are computed; "any": with the first one.
 
     Raises ValueError for another mode.
 
@@ -50,10 +50,10 @@ def register_multi_grad_hook(
         raise ValueError(f"register_multi_grad_hook: mode is {mode!r}; want 'all' or 'any'")
     lock, found = threading.Lock(), dict[int, Tensor]()
 
-    def seen(place: int, gradient: Tensor) -> None:
+    def seen(number: int, gradient: Tensor) -> None:
         with lock:
             first = not found
-            found[place] = gradient
+            found[number] = gradient
             complete = len(found) == len(tensors)
             gradients = [found[n] for n in range(len(tensors))] if complete else []
             if complete:
@@ -63,21 +63,21 @@ def register_multi_grad_hook(
         elif mode == "all" and complete:
             fn(gradients)
 
-    def hook(place: int) -> Callable[[Tensor], None]:
-        return lambda gradient: seen(place, gradient)
+    def hook(number: int) -> Callable[[Tensor], None]:
+        return lambda gradient: seen(number, gradient)
 
-    return _Handles([tensor.register_hook(hook(place)) for place, tensor in enumerate(tensors)])
+    return _Handles([tensor.register_hook(hook(number)) for number, tensor in enumerate(tensors)])
 
 
 class GradientEdge(NamedTuple):
-    """Where the gradient of a tensor goes: a node of the graph, and which of its results the tensor is."""
+    """The node that a tensor's gradient goes to, and the number of the tensor among the node's results."""
 
     node: GradientNode
     output_nr: int
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge of a tensor: the node that made it. Raises RuntimeError for one that no gradient flows to, and for a leaf.
+    """The edge of a tensor: the node that computed it. Raises RuntimeError for a tensor without gradient, and for a leaf.
 
     >>> x = genesis.ones(1, requires_grad=True)
     >>> genesis.autograd.graph.get_gradient_edge(x * 2)
@@ -89,7 +89,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Count a write to a tensor, or to each of several, that was made past the library: backward refuses what was kept of it.
+    """Register a write to tensors that the library did not see: backward then refuses their saved values.
 
     >>> x = genesis.zeros(2)
     >>> genesis.autograd.graph.increment_version(x)

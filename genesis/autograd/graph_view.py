@@ -1,4 +1,4 @@
-"""`grad_fn`: a view of the trace, one node for each call that a user made."""
+"""`grad_fn`: a view of the trace with one node per user call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from genesis.tracing.trace import Trace
 
 
 class GradientNode:
-    """The step of backward that belongs to one call, or the accumulation into a leaf.
+    """A call's step of backward, or the accumulation into a leaf.
 
     >>> x = genesis.tensor(1., requires_grad=True)
     >>> y = x * 2 + 3
@@ -33,7 +33,7 @@ class GradientNode:
 
     @property
     def variable(self) -> Tensor | None:
-        """The leaf whose gradient is accumulated here, if it lives; None for a call."""
+        """The leaf whose gradient is accumulated here, if it is alive; None for a call."""
         return self._trace.variables.get(self._index)
 
     def _is_leaf(self) -> bool:
@@ -54,7 +54,7 @@ class GradientNode:
 
     @property
     def next_functions(self) -> tuple[tuple[GradientNode | None, int], ...]:
-        """Where the gradient goes on to, argument by argument: (node, which of its results), or (None, 0) for none."""
+        """For each argument, (the node its gradient goes to, the result's number there), or (None, 0)."""
         if self._is_leaf():
             return ()
         custom = self._trace.backward.custom_calls.get(self._index)
@@ -72,7 +72,7 @@ class GradientNode:
         return node, custom.outputs.index(node._index) if custom is not None else 0
 
     def __getattr__(self, name: str) -> Any:
-        """What the context of a custom Function's call has: `saved_tensors`, `needs_input_grad`, what `forward` put there."""
+        """Attributes of a custom Function's context: `saved_tensors`, `needs_input_grad`, and others set by `forward`."""
         custom = self._trace.backward.custom_calls.get(self._index)
         if custom is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -81,14 +81,14 @@ class GradientNode:
     # ---- hooks ----
 
     def register_hook(self, fn: Hook) -> RemovableHandle:
-        """Call `fn(grad_inputs, grad_outputs)` after this step of backward: the gradients passed on, and those that came.
+        """Call `fn(grad_inputs, grad_outputs)` after this step of backward, with the outgoing and incoming gradients.
 
-        What it returns, unless None, replaces the gradients passed on.
+        Its result, unless None, replaces the outgoing gradients.
         """
         return RemovableHandle(self._hooks().post, fn)
 
     def register_prehook(self, fn: Hook) -> RemovableHandle:
-        """Call `fn(grad_outputs)` before this step of backward; what it returns, unless None, replaces them."""
+        """Call `fn(grad_outputs)` before this step of backward; its result, unless None, replaces them."""
         return RemovableHandle(self._hooks().pre, fn)
 
     def _hooks(self) -> NodeHooks:
@@ -113,13 +113,13 @@ class GradientNode:
         return (id(self._trace), self._first()) if self.variable is None else (id(self.variable), -1)
 
     def __repr__(self) -> str:
-        place = f" object at {id(self):#x}" if Library.name == "torch" else ""
-        return f"<{type(self).__name__}{place}>"
+        address = f" object at {id(self):#x}" if Library.name == "torch" else ""
+        return f"<{type(self).__name__}{address}>"
 
 
 @functools.cache
 def _kind(name: str) -> type[GradientNode]:
-    """The class of the steps of that name, which scripts read."""
+    """The class for steps of that name, which scripts read."""
     return type(name, (GradientNode,), {"__slots__": ()})
 
 

@@ -1,4 +1,4 @@
-"""Hooks, which see and may replace gradients on their way, and observers, which see every step of a backward."""
+"""Hooks, which see and may replace gradients, and observers, which see every step of backward."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 
 class RemovableHandle:
-    """A hook that was registered: `remove()` takes it away, and so does leaving it as a context."""
+    """A registered hook: `remove()`, or leaving it as a context, unregisters it."""
 
     def __init__(self, hooks: Hooks, hook: Hook) -> None:
         if not callable(hook):
@@ -29,7 +29,7 @@ class RemovableHandle:
         hooks[self.id] = hook
 
     def remove(self) -> None:
-        """Call the hook no more."""
+        """Unregister the hook."""
         self._hooks.pop(self.id, None)
 
     def __enter__(self) -> Self:
@@ -40,7 +40,7 @@ class RemovableHandle:
 
 
 class NodeHooks:
-    """The hooks of one call: `pre` see the gradients of its results, `post` also those that it passes on."""
+    """The hooks of one call: `pre` hooks see the gradients of its results, `post` hooks also those of its arguments."""
 
     __slots__ = ("post", "pre")
 
@@ -49,13 +49,13 @@ class NodeHooks:
         self.post: Hooks = {}
 
     def before(self, gradients: Gradients, create_graph: bool) -> Gradients:
-        """The gradients of the results as the `pre` hooks leave them."""
+        """The results' gradients after the `pre` hooks."""
         for hook in [*self.pre.values()]:
             gradients = _replaced(hook, gradients, (tuple(gradients),), create_graph)
         return gradients
 
     def after(self, passed: Gradients, gradients: Gradients, create_graph: bool) -> Gradients:
-        """The gradients passed on as the `post` hooks leave them."""
+        """The arguments' gradients after the `post` hooks."""
         for hook in [*self.post.values()]:
             passed = _replaced(hook, passed, (tuple(passed), tuple(gradients)), create_graph)
         return passed
@@ -73,7 +73,7 @@ def _replaced(hook: Hook, gradients: Gradients, arguments: tuple[object, ...], c
 
 
 def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
-    """`gradient` as the hooks of a tensor, in the order of their registration, leave it."""
+    """`gradient` after a tensor's hooks, called in the order of registration."""
     for hook in [*hooks.values()] if hooks else ():
         with recording(create_graph) as again, again:
             answer = hook(gradient)
@@ -83,7 +83,7 @@ def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
 
 
 def _like(answer: object, gradient: Tensor) -> Tensor:
-    """A hook's answer, if it can replace `gradient`."""
+    """A hook's result, after checking that it can replace `gradient`."""
     if not isinstance(answer, Tensor) or answer.shape != gradient.shape:
         met = f"a tensor of shape {answer.shape}" if isinstance(answer, Tensor) else f"{type(answer).__name__} {answer!r}"
         raise RuntimeError(f"hook: wants a gradient of shape {gradient.shape} back, or None, got {met}")
@@ -92,7 +92,7 @@ def _like(answer: object, gradient: Tensor) -> Tensor:
 
 @method
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Call `hook` with the gradient of this tensor whenever backward computes it; what it returns, unless None, replaces it.
+    """Call `hook` with the gradient of this tensor whenever backward computes it; its result, unless None, replaces it.
 
     Raises RuntimeError for a tensor that requires no gradient.
 
@@ -136,7 +136,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 
 
 class GradientEvent(NamedTuple):
-    """A call's step of backward: the gradients that came to its results, and those that it passes on to its arguments.
+    """A call's step of backward: the gradients of its results, and those of its arguments.
 
     `line` is the file and line of the call.
     """
@@ -148,7 +148,7 @@ class GradientEvent(NamedTuple):
 
 
 class Observer(Protocol):
-    """Is shown every step of a backward, last call first, and then its end."""
+    """Gets every step of a backward pass, last call first, and then its end."""
 
     def observe(self, event: GradientEvent) -> None: ...
 
@@ -156,17 +156,17 @@ class Observer(Protocol):
 
 
 def observers() -> tuple[Observer, ...]:
-    """The observers of this thread's backwards, outermost first."""
+    """The observers of this thread's backward passes, outermost first."""
     return thread_state.observers
 
 
 def add_observer(observer: Observer) -> None:
-    """Show this thread's backwards to an observer, too."""
+    """Add an observer of this thread's backward passes."""
     thread_state.observers += (observer,)
 
 
 def remove_observer(observer: Observer) -> None:
-    """Show them to an observer no more; one that was added twice stays once."""
+    """Remove an observer; one that was added twice stays once."""
     remaining = [*thread_state.observers]
     remaining.remove(observer)
     thread_state.observers = tuple(remaining)

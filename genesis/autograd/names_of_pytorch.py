@@ -1,4 +1,4 @@
-"""PyTorch's names of the steps of backward, where genesis stands in its place."""
+"""PyTorch's names of backward steps, for scripts that run genesis as PyTorch."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["Call", "name_of_pytorch"]
 
 
 class Call(NamedTuple):
-    """What tells the names apart: how many axes each operand has, None for a number, and the arguments as traces hold them."""
+    """What a name depends on: the number of axes of each operand, None for a number, and the recorded arguments."""
 
     axes: Sequence[int | None]
     arguments: Sequence[Any]
 
     @property
     def is_whole(self) -> bool:
-        """Whether a tensor is given and nothing else, not an axis."""
+        """Whether a tensor is the only argument, without an axis."""
         return len(self.arguments) < 2
 
     @property
     def words(self) -> set[str]:
-        """The strings among the arguments: modes, and the names of those that are given by name."""
+        """The strings among the arguments: modes, and the names of keyword arguments."""
         return {*_strings(self.arguments)}
 
 
@@ -43,7 +43,7 @@ def _extremum(name: str) -> Callable[[Call], str]:
 
 
 def _matmul(call: Call) -> str:
-    """The product that the axes ask for; batches are reshaped after it."""
+    """The product for the operands' axes; batches are reshaped after it."""
     return {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0", (1, 2): "SqueezeBackward4"}.get(
         (call.axes[0] or 0, call.axes[1] or 0), "UnsafeViewBackward0")
 
@@ -56,7 +56,7 @@ def _linear(call: Call) -> str:
 
 
 def _subscript(call: Call) -> str:
-    """That of the last item which changes anything."""
+    """The name for the last item that has an effect."""
     kinds = {int: "SelectBackward0", tuple: "SliceBackward0", type(None): "UnsqueezeBackward0"}
     changing = [item for item in call.arguments[1] if item != (None, None, None)]
     return kinds[type(changing[-1])] if changing else "AliasBackward0"
@@ -67,7 +67,7 @@ def _power(call: Call) -> str:
 
 
 def _cross_entropy(call: Call) -> str:
-    """Of classes by their numbers, which have an axis less than the scores."""
+    """Distinguishes class indices, which have one axis less than the scores, from probabilities."""
     if call.axes[0] == call.axes[1]:
         return "NegBackward0" if {"none", "sum"}.intersection(call.words) else "DivBackward1"
     if "label_smoothing" in call.words:
@@ -76,7 +76,7 @@ def _cross_entropy(call: Call) -> str:
 
 
 def _averaged(elements: str) -> Callable[[Call], str]:
-    """Losses whose last step is what becomes of the elements, which are of the step `elements`."""
+    """Losses whose last step is their reduction; without one it is the step `elements`."""
     return lambda call: elements if "none" in call.words else _reducing(call)
 
 
@@ -99,7 +99,7 @@ def _padding(call: Call) -> str:
 
 
 def _einsum(call: Call) -> str:
-    """Of what the equation comes to: a sum, a rearrangement, a product of elements or one of matrices."""
+    """The name by the equation's kind: a sum, a rearrangement, an elementwise or a matrix product."""
     operands, arrow, result = str(call.arguments[0]).replace(" ", "").partition("->")
     kept = set(operands) - {","} <= set(result) if arrow else False
     if "," in operands:
@@ -141,9 +141,9 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "reshape_copy": "UnsafeViewBackward0", "hstack": "CatBackward0", "vstack": "CatBackward0", "tile": "RepeatBackward0",
     "pad": _padding, "put": "torch::autograd::CopySlices", "narrow": "SliceBackward0", "view_at": "AsStridedBackward0",
     "scatter": lambda call: "ScatterBackward1" if call.axes[-1] is None else "ScatterBackward0",
-    "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # as `t` writes it
+    "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # as recorded by `t`
     "diag": lambda call: "DiagEmbedBackward0" if call.axes[0] == 1 else "DiagonalBackward0_copy",
-    # Numbers in the place of elements are mostly those of `masked_fill`, which is recorded as `where`.
+    # `where` with a number is mostly `masked_fill`, which is recorded as `where`.
     "where": lambda call: "MaskedFillBackward0" if call.axes[1] is None and call.axes[2] is not None else "WhereBackward0",
     "squeeze": lambda call: "SqueezeBackward0" if call.is_whole else "SqueezeBackward1",
     # ---- losses ----
@@ -172,6 +172,6 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
 
 
 def name_of_pytorch(operation: str, call: Call, plain: str) -> str:
-    """The name of the step of backward of a call of `operation`; `plain` is what it is called without a rule."""
+    """The name of the backward step of a call of `operation`; `plain` without a rule."""
     rule = NAMES.get(operation, plain + "0")
     return rule if isinstance(rule, str) else rule(call)

@@ -1,7 +1,7 @@
-"""What functional transforms are made of: points to differentiate at, cotangents pulled back, one example made many.
+"""The parts of functional transforms: points to differentiate at, pullbacks of cotangents, and batching.
 
-A point is a result of its own, so that whatever the caller's tensor is (a leaf, a result, the point of an outer transform),
-neither its `.grad` nor its flags nor its values change, and each transform asks for gradients by its own points alone.
+A point is a new result. So whatever the caller's tensor is (a leaf, a result, the point of an outer transform), its `.grad`,
+flags and values do not change, and each transform differentiates only by its own points.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from genesis.tracing.trace import LOCK, Array, Trace
 
 
 def enter(x: Tensor, follow: bool) -> Tensor:
-    """A point with the value of `x`; to `follow` is to let gradients that are recorded flow on into `x`."""
+    """A point with the value of `x`; with `follow`, recorded gradients flow on to `x`."""
     with recording(True) as again, again:
         source = x if follow and x.requires_grad else tensor_of(array_of(constant(x)), True)
         return call(OPERATIONS["clone"], (source,))
 
 
 def handle(point: Tensor, given: Tensor) -> Tensor:
-    """A tensor with the value of a point for the function to use, which may overwrite it without moving the point.
+    """A tensor with the value of a point for the function, which may overwrite it without changing the point.
 
-    It lies by itself, row by row; what goes by the storage of the `given` one has to know how that lies.
+    It is row-major with its own storage; code that depends on the storage of `given` uses `lies_as`.
     """
     result = tensor_of(array_of(point), True)
     result._lay_as = lies_as(given)
@@ -47,7 +47,7 @@ def handle(point: Tensor, given: Tensor) -> Tensor:
 
 
 def lies_as(x: Tensor) -> Layout:
-    """How `x` lies in its storage, or, where that is a copy, how what it was copied from lay."""
+    """The layout of `x` in its storage or, for a copy, the layout of its original."""
     copied = (x if x._base is None else x._base)._lay_as
     at = x._layout or contiguous_layout(x.shape)
     if copied is None:
@@ -56,19 +56,19 @@ def lies_as(x: Tensor) -> Layout:
 
 
 def constant(x: Tensor) -> Tensor:
-    """`x` without a derivation."""
+    """`x` without gradient."""
     return call(OPERATIONS["stop_gradient"], (x,)) if array_of(x).node.differentiable else tensor_of(array_of(x))
 
 
 def full(number: float, shape: Shape, like: Tensor) -> Tensor:
-    """A tensor of one number, with the dtype and the device of `like`."""
+    """A tensor filled with a number, with the dtype and device of `like`."""
     return filled(number, shape, like.dtype, array_of(like).device)
 
 
 def pull(
     outputs: Sequence[Tensor], cotangents: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool
 ) -> list[Tensor | None]:
-    """The cotangents of the points, None for one on which no output depends."""
+    """The cotangents of the points; None for points on which no output depends."""
     pairs = [(y, _recorded(c)) for y, c in zip(outputs, cotangents, strict=True) if y.requires_grad]
     if not pairs or not points:
         return [None] * len(points)
@@ -78,14 +78,14 @@ def pull(
 
 
 def _recorded(cotangent: Tensor) -> Tensor:
-    """A result for a leaf, so that what the cotangent contributes is recorded too."""
+    """A result instead of a leaf, so that the cotangent's contribution is recorded too."""
     return call(OPERATIONS["clone"], (cotangent,)) if cotangent.requires_grad else cotangent
 
 
 def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor | None]]:
-    """Cotangents that are points themselves, and what they lead to: a linear function of them, to be pulled back again.
+    """(cotangents that are points themselves, their pullbacks): a linear function, to be pulled back again.
 
-    The derivative of v -> v J is J: so tangents are pushed forward by pulling back twice.
+    The derivative of v -> v J is J, so two pullbacks push tangents forward.
     """
     seeds = [enter(full(0, y.shape, y), False) for y in outputs]
     return seeds, pull(outputs, seeds, points, True)
@@ -94,10 +94,10 @@ def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[li
 def jacobian_of(
     output: Tensor, points: Sequence[Tensor], create_graph: bool, vectorize: bool = False, chunk_size: int | None = None
 ) -> list[Tensor | None]:
-    """For each point the derivatives (*output.shape, *point.shape), or None; all rows belong to one program.
+    """For each point the derivatives (*output.shape, *point.shape), or None; one program computes all rows.
 
-    To `vectorize` is to pull back once and to batch what that recorded, or once for each `chunk_size` rows; if it looked at
-    a value, rows are pulled one by one.
+    With `vectorize`, one pullback is recorded and batched over all rows, or over `chunk_size` rows at a time; if it reads a
+    value, rows are pulled back one by one.
     """
     size = output.numel() if output.requires_grad else 0
     basis = from_data(np.eye(size), output.dtype, device=array_of(output).device).reshape(size, *output.shape)
@@ -130,7 +130,7 @@ def _rows_at_once(output: Tensor, basis: Tensor, points: Sequence[Tensor], creat
     examples = call(OPERATIONS["clone"], (basis,))
     example = call(OPERATIONS["clone"], (basis[0],))
     row = pull([output], [example], points, create_graph)
-    with suppress(NotBatchedError):  # then row by row
+    with suppress(NotBatchedError):  # falls back to row by row
         rows = batched([g for g in row if g is not None], [(example, examples)], create_graph)
         if rows is not None:
             given = iter(rows)
@@ -156,7 +156,7 @@ def or_zeros(found: Gradients, like: Sequence[Tensor], lead: Shape = ()) -> list
 
 
 def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool:
-    """Whether the outputs depend on something that requires a gradient and is none of the points."""
+    """Whether the outputs depend on something else than the points that requires a gradient."""
     if any([y.requires_grad and y.is_leaf for y in outputs]):
         return True
     own = {(array.trace, array.index) for array in map(array_of, points)}
@@ -167,10 +167,10 @@ def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool
 def batched(
     results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]], grad: bool = True, draws_differ: bool = False
 ) -> list[Tensor] | None:
-    """The results for many examples at once, along a new first axis, where they were recorded for one.
+    """The results for many examples, along a new first axis, from a recording of one example.
 
-    `examples` has pairs (one example, all of them). None if the open trace does not hold the recording, for some value was
-    looked at. With `grad` off, results are not differentiable. For `draws_differ` see `batch`.
+    `examples` has pairs (one example, all of them). None if the open trace does not have the recording, because a value was
+    read. With `grad` off, results are not differentiable. For `draws_differ` see `batch`.
     """
     with LOCK:
         if not results:

@@ -1,8 +1,8 @@
-"""Hooks on what is kept for backward: each operation's operands are packed when it is called, and unpacked when backward comes.
+"""Saved tensor hooks: operands are packed when an operation is called, and unpacked in backward.
 
-What a program keeps is decided when it is lowered, and no operation keeps anything by itself. Within these hooks each does:
-it becomes a node of its own, which holds what `pack` made of the operands that its gradient reads, and computes again from
-what `unpack` makes of that. This is slow, and is for what cannot be had otherwise: a disk, another device, a quantized copy.
+Normally lowering decides what a program saves, and operations save nothing themselves. Within these hooks each operation
+becomes a node that holds the packed operands that its gradient reads, and recomputes from the unpacked ones. This is slow; it
+is for saving to disk, to another device, or as a quantized copy.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["save_on_cpu", "saved_tensors_hooks"]
 
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
-_TENSOR = object()  # where an argument was one
-# Operations whose gradient reads no operand: there is nothing to keep of them.
+_TENSOR = object()  # placeholder of a tensor argument
+# Operations whose gradient reads no operand: nothing is saved.
 LINEAR = {
     "add", "sub", "neg", "sum", "mean", "reshape", "view", "permute", "transpose", "t", "expand", "squeeze", "unsqueeze",
     "flatten", "unflatten", "narrow", "select", "slice", "subscript", "flip", "cat", "stack", "clone", "to_dtype", "detach",
@@ -35,11 +35,11 @@ LINEAR = {
 
 
 class saved_tensors_hooks(FunctionMode):
-    """Within it, `pack_hook` is given each tensor that an operation's gradient reads, and `unpack_hook`, in backward, what that
-    made of it: it returns the tensor again, of its shape and dtype.
+    """A context in which `pack_hook` gets each tensor that an operation's gradient reads. In backward `unpack_hook` gets the
+    packed object and returns a tensor of the same shape and dtype.
 
-    A tensor is packed by each operation that reads it. Operations in place, and those that read nothing, pack nothing. What is
-    unpacked has no derivation: backward with create_graph raises RuntimeError.
+    Each operation packs its operands again. In-place operations, and those whose gradient reads nothing, pack nothing. Unpacked
+    tensors have no gradient: backward with create_graph raises RuntimeError.
 
     >>> kept = []
     >>> x = genesis.tensor([2., 3.], requires_grad=True)
@@ -50,7 +50,7 @@ class saved_tensors_hooks(FunctionMode):
     (tensor([4., 6.]), 2)
     """
 
-    refusal: str | None = None  # why they are not to be entered
+    refusal: str | None = None  # why entering is forbidden
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
@@ -72,7 +72,7 @@ class saved_tensors_hooks(FunctionMode):
         if any(array_of(t) is not array for t, array in zip(given, arrays, strict=True)) or not any(
             isinstance(r, Tensor) and r.dtype.is_floating_point for r in results
         ):
-            return function(*args, **kwargs)  # it writes to its arguments, or has no gradient
+            return function(*args, **kwargs)  # writes to its arguments, or has no gradient
         packed = [self.pack_hook(t.detach()) for t in given]
         context = Context()
         context.mark_non_differentiable(*[r for r in results if isinstance(r, Tensor) and not r.dtype.is_floating_point])
@@ -91,7 +91,7 @@ class saved_tensors_hooks(FunctionMode):
         self, function: AnyFunction, bare: Tree, packed: Sequence[Any], kinds: Sequence[tuple[Any, ...]],
         gradients: Sequence[Tensor | None],
     ) -> Deferred:
-        """The operation once more, on what was unpacked, and the pass from its results back to that."""
+        """The operation again, on unpacked tensors, and the backward pass from its results to these."""
         if thread_state.grad_enabled:
             raise RuntimeError("saved_tensors_hooks: what is unpacked has no derivation, so create_graph=True is not for these")
         device: Device = next(array_of(g).device for g in gradients if g is not None)
@@ -125,7 +125,7 @@ class saved_tensors_hooks(FunctionMode):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Within it, what the gradients of operations read is kept on the CPU, and comes back when backward needs it.
+    """A context in which saved tensors are kept on the CPU, and return when backward needs them.
 
     >>> x = genesis.tensor([2., 3.], requires_grad=True)
     >>> with genesis.autograd.graph.save_on_cpu():

@@ -1214,7 +1214,7 @@ class Methods:
     def record_stream(self, stream: object) -> None:
         """Does nothing: a GPU has one stream."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Call `hook` with the gradient of this tensor whenever backward computes it; what it returns, unless None, .."""
+        """Call `hook` with the gradient of this tensor whenever backward computes it; its result, unless None, replaces .."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call `hook` with this tensor, a leaf, whenever backward has added to its `.grad`."""
     def reinforce(self, *args: object, **kwargs: object) -> None:
@@ -1302,7 +1302,7 @@ class Methods:
     ) -> Tensor:
         """Rebind the tensor to `source`, a tensor or storage of its dtype, and share its memory; returns the tensor."""
     def set_creator(self, ctx: Any, backward: Callable[..., Any]) -> Tensor:
-        """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor."""
+        """Make `backward(ctx, *grad_outputs)` the gradient rule of this tensor; returns the tensor."""
     def sgn(self) -> Tensor:
         """`sign`, also for complex numbers: modulus 1 and the same angle, and 0 for 0."""
     def sgn_(self) -> Self:
