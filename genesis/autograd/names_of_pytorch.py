@@ -143,7 +143,7 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "scatter": lambda call: "ScatterBackward1" if call.axes[-1] is None else "ScatterBackward0",
     "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # as recorded by `t`
     "diag": lambda call: "DiagEmbedBackward0" if call.axes[0] == 1 else "DiagonalBackward0_copy",
-    # `where` with a number is mostly `masked_fill`, which is recorded as `where`.
+    # `masked_fill` is recorded as `where` with a number.
     "where": lambda call: "MaskedFillBackward0" if call.axes[1] is None and call.axes[2] is not None else "WhereBackward0",
     "squeeze": lambda call: "SqueezeBackward0" if call.is_whole else "SqueezeBackward1",
     # ---- losses ----

@@ -1,1 +1,1 @@
-"""From a trace to values in memory: plans, flushes, results, failures."""
+"""Executes traces: plans, flushes, results and failures."""

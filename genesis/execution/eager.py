@@ -1,4 +1,4 @@
-"""Eager mode: every operation at once, by its NumPy reference."""
+"""Eager mode: every operation runs at once, by its NumPy reference."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from genesis.tracing.state import thread_state
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Within it, and in this thread, every operation runs when its line does, by the NumPy references of its primitives.
+    """A context in which this thread's operations run immediately, by the NumPy references of their primitives.
 
-    No kernel is compiled or run, and functions made by `genesis.compile` run as they are written. Values, gradients, writes
-    in place and random numbers are those of compiled code up to rounding, only slower: a program that goes wrong compiled
-    and right here has met a fault of the compiler, one that goes wrong in both has it in its own lines. An index out of
-    range raises where it is used. What was recorded before is computed first. As a decorator it holds for every call.
+    No kernel is compiled or run, and functions made by `genesis.compile` run uncompiled. Values, gradients, in-place writes and
+    random numbers equal those of compiled code up to rounding, but slower. So a failure only in compiled code is a compiler
+    bug; a failure in both modes is a bug in the script. An index out of range raises where it is used. Earlier pending work
+    runs first. As a decorator it applies to every call.
 
     >>> genesis.debug.reset_stats()
     >>> with genesis.eager():
@@ -32,9 +32,9 @@ def eager() -> Iterator[None]:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Within it nothing runs before it is looked at: for what works on the record of several calls.
+    """A context in which nothing runs before it is read: for transforms of several recorded calls.
 
-    So eager mode waits, and functions made by `genesis.compile` run as they are written.
+    Eager mode is suspended, and functions made by `genesis.compile` run uncompiled.
     """
     before, thread_state.deferred = thread_state.deferred, True
     try:

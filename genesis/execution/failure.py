@@ -1,4 +1,4 @@
-"""Failed flushes: tensors hold what they held before; values that depend on an index out of range are lost."""
+"""Failed flushes: tensors keep their previous values; values that depend on an index out of range are lost."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.tensor_state import UNTRACKED, gradient_holders
 from genesis.tracing.trace import Array, Change, Trace
 
-LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError, CollectiveError  # what a flush raises when values were lost
+LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError, CollectiveError  # exceptions of flushes that lost values
 
 
 def lose(trace: Trace, failed: int, found: Exception) -> Exception:
-    """Give up the values that depend on the one that failed, and undo the writes that came after it."""
+    """Give up the values that depend on the failed one, and undo later writes."""
     where = trace.place_of(failed)
-    named = not where or isinstance(found, CollectiveError)  # which names the lines of all ranks
+    named = not where or isinstance(found, CollectiveError)  # its message has the lines of all ranks
     trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {where})"))
     trace.lost = lost = {failed} | trace.lost
-    if isinstance(found, CollectiveError):  # what would follow is not begun: other processes may be anywhere
+    if isinstance(found, CollectiveError):  # later collectives must not begin: other processes may be anywhere
         lost.update(index for index in collectives_of(trace) if index > failed)
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):
@@ -35,8 +35,8 @@ def lose(trace: Trace, failed: int, found: Exception) -> Exception:
 
 
 def take_back_writes(trace: Trace, positions: range) -> None:
-    """Have tensors that were to hold the values at `positions` hold what they held before, with its version; and have those
-    whose first gradient was to be one of these hold none.
+    """Undo the writes of the values at `positions`: tensors get their previous values and versions back, and a tensor whose
+    first gradient was one of these gets none.
     """
     found: dict[Any, tuple[Array | int, int]] = {}
     for tensor, before, changes in reversed(trace.written):
@@ -52,7 +52,7 @@ def take_back_writes(trace: Trace, positions: range) -> None:
             held[tensor] = before, changes
             _returned(before)
             take_back_notes(before, versions.get(before), trace=trace)
-        elif before not in positions:  # otherwise it was made there, and keeps waiting
+        elif before not in positions:  # otherwise it was created there, and stays pending
             held[tensor] = trace.handle(before), changes
     without: list[Any] = []
     for tensor in gradient_holders():
@@ -60,9 +60,9 @@ def take_back_writes(trace: Trace, positions: range) -> None:
         if array.trace is trace and array.memory is None and tensor._grad not in held and array.index in positions:
             without.append(tensor)
     tensors, arrays = [*held], [before for before, _ in held.values()]
-    # Views look again, for the number is a new one; the version that it stands for is the old one.
+    # A new number makes views reload; the version that it means is the old one.
     changed = [tensor._changes - (tensor._changes - before) % UNTRACKED + UNTRACKED for tensor, (_, before) in held.items()]
-    # No leaf that requires a gradient took what carries one: without that, it required none.
+    # A leaf that requires a gradient never takes a differentiable value: before that write it required none.
     wants = [array.node.differentiable or (tensor._requires_grad and not tensor._array.node.differentiable)
              for tensor, array in zip(tensors, arrays, strict=True)]
     names = [name for name in ("_array", "_changes", "_requires_grad") for _ in held]
@@ -73,8 +73,9 @@ def take_back_writes(trace: Trace, positions: range) -> None:
 def take_back_notes(
     array: Array, version: int | None = None, writes: int = 0, change: Change | None = None, trace: Trace | None = None
 ) -> None:
-    """The memory of `array` has not been written over, by `change` or by `trace`: a backward that is still to read it may.
-    It has the version that it had, or had before so many writes.
+    """Undo the record that `change` or `trace` wrote over the memory of `array`, so that a later backward may read it.
+
+    Its version is again the one before the writes.
     """
     assert array.memory is not None
     buffer = array.memory.buffer
@@ -86,7 +87,7 @@ def take_back_notes(
 
 
 def _returned(array: Array) -> None:
-    """If a record has given the memory of `array` away, it is the array's again."""
+    """If a recorded call has given away the memory of `array`, return it to the array."""
     assert array.memory is not None
     former = array.memory.buffer
     buffer = former._owner
@@ -96,9 +97,9 @@ def _returned(array: Array) -> None:
 
 
 def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:
-    """Give up all values of a trace whose program stopped after it had begun to write over inputs.
+    """Give up all values of a trace whose program stopped after writing over inputs.
 
-    Tensors that were written hold lost values from then on: what they held before may be gone.
+    Written tensors have lost values from then on, because their previous values may be gone.
     """
     lowered = plan.lowered
     first, *_ = lowered.schedule.stages[plan.segments[-1].stages[problem.launch]]

@@ -18,16 +18,16 @@ from genesis.runtime.memory import fetched
 
 
 class Caller(Protocol):
-    """What a plan knows of its host calls."""
+    """A plan, as far as host calls need it."""
 
     lowered: Lowered
     inputs: list[int]
     sizes: list[int]
-    host_calls: dict[int, BoundCall]  # by node, from their first run on
+    host_calls: dict[int, BoundCall]  # by node, since their first run
 
 
 def call_host(plan: Caller, call: HostCall, slots: Sequence[Any], device: Device) -> None:
-    """Compute a host operation on the memory of `device` that the slots of a run point to."""
+    """Compute a host operation on the memory that a run's slots point to, on `device`."""
     bound = plan.host_calls.get(call.node)
     if bound is None:
         bound = plan.host_calls[call.node] = BoundCall(plan, call)
@@ -37,8 +37,8 @@ def call_host(plan: Caller, call: HostCall, slots: Sequence[Any], device: Device
         bound.run_apart(slots, device)
 
 
-class _Place:
-    """Where an operand or a result lies: a slot of each run, and the array that is found in bytes behind it."""
+class _BoundArray:
+    """An operand or result of a host call, bound to a slot: its address there, dtype and layout."""
 
     __slots__ = ("dtype", "first", "layout", "lowest", "memory", "slot", "strides")
 
@@ -50,23 +50,23 @@ class _Place:
         self.slot = slots[location.kind]
         self.strides = tuple([s * size for s in layout.strides])
         steps = [(e - 1) * s for e, s in zip(layout.shape, self.strides, strict=True)] if 0 not in layout.shape else []
-        self.first = -sum([min(step, 0) for step in steps])  # in what lies between the lowest and the highest element
+        self.first = -sum([min(step, 0) for step in steps])  # byte offset of element 0 from the lowest element: strides may be negative
         self.memory = ctypes.c_char * (self.first + sum([max(step, 0) for step in steps]) + size)
         self.lowest = layout.offset * size - self.first + (location.position if location.kind == "arena" else 0)
 
     def array(self, slots: Sequence[Any]) -> np.ndarray:
-        """The memory of the host in this run."""
+        """The array in host memory in this run."""
         memory = self.memory.from_address(slots[self.slot] + self.lowest)
         return np.ndarray(self.layout.shape, self.dtype, memory, self.first, self.strides)  # type: ignore[arg-type]
 
     def fetched(self, slots: Sequence[Any], device: Device) -> np.ndarray:
-        """A copy of the memory of a device."""
+        """A host copy of the array in a device's memory."""
         address = slots[self.slot] + self.lowest + self.first
         return fetched(device, address, self.dtype, self.layout.shape, self.strides)
 
 
 class BoundCall:
-    """A host call of a plan: what it computes, and where its operands and its result are found in each run."""
+    """A host call of a plan: its operation, and its operands and result bound to slots."""
 
     __slots__ = ("into", "node", "operands", "reference", "result")
 
@@ -75,12 +75,12 @@ class BoundCall:
         row = PRIMITIVES[node.op]
         assert row.reference is not None
         self.reference, self.into = row.reference, row.into
-        self.operands = [_Place(plan, base, layout) for base, layout in call.operands]
-        self.result = _Place(plan, call.node, contiguous_layout(node.shape))
+        self.operands = [_BoundArray(plan, base, layout) for base, layout in call.operands]
+        self.result = _BoundArray(plan, call.node, contiguous_layout(node.shape))
 
     def run(self, slots: Sequence[Any]) -> None:
-        """Compute in the memory of the host."""
-        operands, out = widened_arrays([place.array(slots) for place in self.operands]), self.result.array(slots)
+        """Compute in host memory."""
+        operands, out = widened_arrays([operand.array(slots) for operand in self.operands]), self.result.array(slots)
         if self.into is not None:
             self.into(self.node, out, *operands)
             return
@@ -88,8 +88,8 @@ class BoundCall:
             out[...] = self.reference(self.node, *operands)
 
     def run_apart(self, slots: Sequence[Any], device: Device) -> None:
-        """Compute what lies in the memory of a device, and copy the result there."""
+        """Compute on copies of a device's memory, and copy the result back."""
         with np.errstate(all="ignore"):
-            result = self.reference(self.node, *widened_arrays([place.fetched(slots, device) for place in self.operands]))
+            result = self.reference(self.node, *widened_arrays([operand.fetched(slots, device) for operand in self.operands]))
         whole = np.ascontiguousarray(np.broadcast_to(result, self.node.shape), self.node.dtype.numpy)
         device.memory.write(slots[self.result.slot] + self.result.lowest, whole)

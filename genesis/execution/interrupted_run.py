@@ -1,7 +1,8 @@
-"""Runs of the host's programs in the middle: left between two launches by an interrupt, or met there by a signal handler.
+"""Interrupted runs of host programs: left between two launches by an interrupt, or observed there by a signal handler.
 
-Until a launch writes over an input, or a collective begins, the run can be begun again and is. From then on what it was
-computed from is no more, or other processes have been told: whoever needs one of its values has it go on from where it is.
+Until a launch writes over an input, or a collective begins, the run is simply restarted. After that its inputs are gone, or
+other
+processes depend on it: whoever needs one of its values resumes it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from genesis.tracing.trace import Trace
 
 
 def has_overwritten(run: Run | None) -> bool:
-    """Whether a run that has not come to its end has written over inputs, or has launched something among collectives."""
+    """Whether an unfinished run has written over inputs, or has launched something among collectives."""
     if run is None or run.overwriting is None or not isinstance(run.plan, Plan):
         return False
     begun = run.completion.launches or any(group.is_busy for group in groups_of(run.plan))
@@ -40,17 +41,17 @@ def has_overwritten(run: Run | None) -> bool:
 
 
 def go_on(run: Run, trace: Trace) -> None:
-    """Run the launches that are left of a trace's run."""
+    """Run the remaining launches of a trace's run."""
     assert run.overwriting is not None and isinstance(run.plan, Plan)
     program = run.plan.segments[-1].program
     assert program is not None
     fault = program.run(run.overwriting[0], run.completion)
-    if fault is not None:  # indices are looked at before the first write over an input: see `donations`
+    if fault is not None:  # indices are checked before the first write over an input: see `donations`
         raise collective_failure(run, fault, trace.line_of(run.plan.lowered.origins[fault.site]))
 
 
 def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = None) -> CollectiveError:
-    """What to say of the collective that reported a fault, which the user wrote at `line`."""
+    """The error for a collective's fault; `line` is the user's line."""
     assert isinstance(run.plan, Plan)
     node = run.plan.lowered.nodes[fault.site]
     what, where = Collective.of(node.op, node.attrs), f" at {line_name(line)}" if line else ""
@@ -62,12 +63,12 @@ def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = No
 
 
 def groups_of(plan: Plan) -> set[Group]:
-    """The groups whose ranks a plan communicates with."""
+    """The process groups of a plan's collectives."""
     return {GROUPS[node.attrs["group"]] for node in plan.collectives}
 
 
 def give_up(run: Run) -> None:
-    """A run is left for good: it is not to be begun again where others have seen, or wait for, some of its collectives."""
+    """Abandon a run. It must not be restarted if other ranks have taken part in, or wait for, its collectives."""
     assert isinstance(run.plan, Plan)
     for group in groups_of(run.plan):
         if len(run.plan.segments) > 1 or group.is_busy:
@@ -75,21 +76,21 @@ def give_up(run: Run) -> None:
 
 
 def close_group(run: Run, number: int) -> None:
-    """Have nothing more be begun in a group, of which nobody knows what a run has done there."""
+    """Forbid further collectives in a group, because its state after the run is unknown."""
     GROUPS[number].close(UNUSABLE, *_memory_of(run))
 
 
 def _memory_of(run: Run) -> tuple[object, ...]:
-    """What a collective that is still under way may write to."""
+    """The memory that an unfinished collective may write to."""
     return run.arena, run.memories, run.plan
 
 
 def leave(trace: Trace, raised: BaseException) -> None:
-    """A run is left, and will go on: other processes may wait for its collectives, and other programs will use memory that it
-    has in common with them.
+    """Suspend a run, to be resumed: other processes may wait for its collectives. Move its scratch memory, because other
+    programs will use the shared one.
     """
     left = thread_state.left
-    if isinstance(raised, CollectiveError):  # it will not
+    if isinstance(raised, CollectiveError):  # it will not be resumed
         thread_state.left = tuple([other for other in left if other is not trace])
     elif trace.run.plan.collectives and trace not in left:
         thread_state.left = (*left, trace)
@@ -97,7 +98,7 @@ def leave(trace: Trace, raised: BaseException) -> None:
 
 
 def _leave_scratch(run: Run) -> None:
-    """Have temporaries in memory of their own."""
+    """Move temporaries to memory of their own."""
     plan, arena = run.plan, run.arena
     if arena is not None and scratch.is_shared(arena) and run.overwriting is not None and isinstance(plan, Plan):
         own = Buffer(plan.arena_bytes, run.device)

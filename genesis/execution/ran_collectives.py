@@ -1,5 +1,5 @@
-"""Collectives that ran before a value was lost: what is computed then is computed from their results, for other processes take
-part in each of them once.
+"""Collectives that ran before a value was lost: later computations use their results, because other processes take part in
+each collective only once.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from genesis.tracing.trace import Array, Trace
 
 
 def keep_results(run: Run, trace: Trace, failed: int) -> None:
-    """Have `trace` know the results of the collectives that ran before node `failed` of the lowered graph failed.
+    """Store in `trace` the results of the collectives that ran before node `failed` of the lowered graph.
 
-    The group of one that may have run, and has no result, is of no use afterwards.
+    If one may have run but has no result, its group becomes unusable.
     """
     plan = run.plan
     if not isinstance(plan, Plan) or not plan.collectives:
@@ -25,7 +25,7 @@ def keep_results(run: Run, trace: Trace, failed: int) -> None:
     first, *_, last = [number for number, stage in enumerate(stages) if _has(stage, failed)] * 2
     is_host = trace.device.memory.is_host
     last = last if is_host and lowered.nodes[failed] in plan.collectives else first
-    going_on = "start" if is_host else "wait"  # what follows on a GPU waits for what was started: `await_under_way`
+    going_on = "start" if is_host else "wait"  # on a GPU later work waits for started collectives: `await_under_way`
     ended = [call for stage in stages[:first] for call in stage if not (isinstance(call, HostCall) and call.phase == going_on)]
     begun = {call.node for stage in stages[: last + 1] for call in stage if isinstance(call, HostCall)}
     written = {value for call in ended for value in call.writes}
@@ -46,7 +46,7 @@ def _has(stage: Stage, node: int) -> bool:
 
 
 def from_results(trace: Trace) -> Trace:
-    """`trace`, or its twin for which the results of collectives that ran are inputs: its positions are the same."""
+    """`trace`, or a twin of it that has the results of finished collectives as inputs, at the same positions."""
     if not trace.ran:
         return trace
     nodes = [trace.ran[index].node if index in trace.ran else node for index, node in enumerate(trace.nodes)]

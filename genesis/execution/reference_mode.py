@@ -1,4 +1,4 @@
-"""Eager mode runs a trace by the NumPy references of its nodes, one by one, where otherwise a plan runs."""
+"""Eager mode: runs a trace by the NumPy references of its nodes, one by one, instead of a plan."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from genesis.tracing.trace import Array, Trace
 
 
 class Interpretation(NamedTuple):
-    """Values that were computed without a plan, in memory, and what a plan says of its own at the end of a flush.
+    """Values computed without a plan, with the attributes that the end of a flush reads from a plan.
 
-    Where an index was out of range `failure` is (whose, in which words), and there is no value.
+    If an index was out of range, `failure` is (the node's position, the message), and there are no values.
     """
 
     keeps: bool
@@ -29,7 +29,7 @@ class Interpretation(NamedTuple):
 
 
 def interpreted(trace: Trace, handles: Sequence[Array]) -> Interpretation:
-    """The values of `handles` by the references; for a later backward, all values that they are computed from."""
+    """The values of `handles` by the references; if backward may follow, also all values that they depend on."""
     keeps, outputs, wanted = _wanted(trace, handles)
     given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
     try:
@@ -45,7 +45,7 @@ def interpreted(trace: Trace, handles: Sequence[Array]) -> Interpretation:
 
 
 def without_values(trace: Trace, handles: Sequence[Array]) -> Interpretation:
-    """The values of `handles` on the device "meta": memory of their shapes that holds nothing, and what backward asks for."""
+    """The values of `handles` on the device "meta": memory of their shapes without data, and the values that backward reads."""
     keeps, outputs, waiting = _wanted(trace, handles)
     reached = set(outputs)
     while waiting and keeps:
@@ -59,14 +59,14 @@ def without_values(trace: Trace, handles: Sequence[Array]) -> Interpretation:
 
 
 def _wanted(trace: Trace, handles: Sequence[Array]) -> tuple[bool, dict[int, None], list[int]]:
-    """Whether backward may come, the positions of `handles`, and those with what custom Functions may read then."""
+    """(whether backward may follow, the positions of `handles`, those and what custom Functions may read in backward)."""
     keeps = any([array.node.differentiable for array in handles])
     outputs = dict.fromkeys([array.index for array in handles])
     return keeps, outputs, [*outputs, *(trace.backward.custom_calls if keeps else ())]
 
 
 def _shared(trace: Trace, index: int) -> Memory | None:
-    """The memory of the input that a value is, if it is one: backward then notices writes to that."""
+    """The memory of a value that is an input, so that backward detects writes to it."""
     while (node := trace.nodes[index]).op in ("detach", "variable"):
         index = node.inputs[0]
     array = trace.input_at.get(index)
@@ -74,7 +74,7 @@ def _shared(trace: Trace, index: int) -> Memory | None:
 
 
 def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:
-    """A value in memory of its own."""
+    """A value in its own memory."""
     node = trace.nodes[index]
     whole = value if value.shape == node.shape else np.broadcast_to(value, node.shape)
     return Memory.of(whole, node.dtype, trace.device)

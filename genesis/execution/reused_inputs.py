@@ -1,4 +1,4 @@
-"""Inputs that die with a flush, so that results are written over them."""
+"""Inputs that die with a flush: results are written over them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _second = itemgetter(1)
 
 
 def reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
-    """The inputs that outputs are written over, by the number of the output's buffer: they die with this flush."""
+    """Number of an output's buffer -> the input that it is written over, which dies with this flush."""
     recorder = thread_state.recorder
     written = map(id, map(_second, trace.written))
     others = dict.fromkeys(written, 2) if recorder is None else {
         array: 1 + count for array, count in (recorder.references() + Counter(written)).items()}
-    # A tensor that was written over is undone by `trace.written` if the flush fails, but `donations` proves that after the
-    # first write over an input nothing fails: so that reference, and the record's own, keep no memory from being reused.
+    # If the flush fails, `trace.written` restores overwritten tensors. But `donations` proves that nothing fails after the
+    # first write over an input, so this reference, and the recording's own, do not prevent reuse of the memory.
     arrays = [*map(trace.inputs.__getitem__, pool.donors)]
-    owners = [*map(others.get, map(id, arrays), repeat(1))]  # the trace's inputs, what it has written, the record
+    owners = [*map(others.get, map(id, arrays), repeat(1))]  # references by the trace's inputs, its written tensors and the recording
     reused = dict(compress(zip(pool.donated, arrays, strict=True), reusable(arrays, owners, pool.sizes)))
     for number, array in reused.items():
         buffer = array.memory.buffer  # type: ignore[union-attr]

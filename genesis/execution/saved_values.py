@@ -1,4 +1,4 @@
-"""Which values of a forward graph are saved for a later backward."""
+"""Decides which values of a forward graph are saved for backward."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from genesis.ops.registry import PRIMITIVES, expand
 
 
 def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]) -> tuple[set[int], set[int]]:
-    """The `roots` that a later backward may come from, and what to keep for it: of what its rules read, whatever is expensive
-    to compute again. Elementwise values and views are recomputed from contractions, reductions and loads; so are products
-    much larger than their operands, such as attention's scores.
+    """(the `roots` that a backward may start from, the values to save for it).
 
-    A root whose backward has been run, and the graph released, needs nothing.
+    Saved are the values that gradient rules read, if they are expensive to recompute. Elementwise values and views are
+    recomputed from contractions, reductions and loads; so are products much larger than their operands, such as attention
+    scores. A root whose backward has run and freed the graph needs nothing.
     """
     graph = Graph(list(nodes), grad_enabled=False)
     first = len(nodes)

@@ -1,4 +1,4 @@
-"""Waiting for what is recorded."""
+"""Waiting for recorded work."""
 
 from genesis.execution.flush import flush_all
 from genesis.ir.replayable import replayable_module
@@ -6,7 +6,7 @@ from genesis.runtime.devices import seen_devices
 
 
 def synchronize() -> None:
-    """Compute what this thread has recorded, on every device, and wait until it is done: before a clock is read.
+    """Run this thread's pending work on every device, and wait until it is done: for timing.
 
     >>> import time
     >>> x = genesis.ones(1000, 1000)

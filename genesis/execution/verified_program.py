@@ -1,8 +1,8 @@
-"""Programs under `GENESIS_VERIFY=1`: each new one is verified, and each run is shown to have the memory that this supposes.
+"""Programs under `GENESIS_VERIFY=1`: each new program is verified, and each run is checked against the verifier's assumptions.
 
-The verifier takes it that inputs, outputs and the arena lie apart but for donations. Here that is looked at when a program is
-about to run: from the addresses that it gets, who has lent them, and, the first times that memory is written over again, who
-can reach it. `reusable` and the pool count references; here the holders are searched for.
+The verifier assumes that inputs, outputs and the arena do not overlap, except for donations. Before each run this is checked:
+from the addresses, their allocators and, for the first runs that write over memory, from who can reach it. `reusable` and the
+pool count references; here the holders are searched.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
 VERIFY = [os.environ.get("GENESIS_VERIFY", "0") not in ("", "0")]
-SEARCHES = [1]  # how many runs of a program that write over memory search for its holders: each goes through all objects
-KNOWN = 2  # tensors that hold a result's memory while a replay runs: the one that it replaces, and the one that is returned
+SEARCHES = [1]  # per program, this many runs that write over memory search its holders, which walks all objects
+KNOWN = 2  # tensors that may share a result's memory during a replay: the replaced one and the returned one
 
 
 def verified(lowered: Lowered, saved: int, segments: Sequence[Segment], arena_bytes: int, device: Device) -> list[Segment]:
-    """The segments of a program that was verified, and whose runs will be; raises MemoryPlanError."""
+    """Verify a program; returns its segments wrapped so that each run is checked. Raises MemoryPlanError."""
     verify(lowered, saved)
     if arena_bytes < lowered.schedule.arena_bytes:
         raise MemoryPlanError(f"an arena of {lowered.schedule.arena_bytes} bytes is to lie in {arena_bytes}")
@@ -41,7 +41,7 @@ def verified(lowered: Lowered, saved: int, segments: Sequence[Segment], arena_by
 
 
 def verify_inputs(nodes: Sequence[Node], arrays: Sequence[Array]) -> None:
-    """Raise MemoryPlanError unless each array lies as the program that reads it takes it to lie."""
+    """Raise MemoryPlanError unless each array has the layout that the program assumes."""
     for node, array in zip(nodes, arrays, strict=False):
         assert array.memory is not None
         found, wanted = (array.node.shape, array.node.dtype, array.memory.strides), (
@@ -51,7 +51,7 @@ def verify_inputs(nodes: Sequence[Node], arrays: Sequence[Array]) -> None:
 
 
 class _VerifiedProgram:
-    """A program that looks at its memory before each run."""
+    """A program that checks its memory before each run."""
 
     def __init__(self, program: DeviceProgram, slots: _Slots) -> None:
         self._program, self._slots = program, slots
@@ -60,7 +60,7 @@ class _VerifiedProgram:
         return getattr(self._program, name)
 
     def verify_filled(self, views: int) -> None:
-        """As before a run with the slots that have been filled, after which so many new tensors are views of results."""
+        """Check the filled slots before a run; afterwards `views` new tensors are views of results."""
         program: Any = self._program
         self._slots.check(program.filled(), known=KNOWN + views)
 
@@ -70,7 +70,7 @@ class _VerifiedProgram:
 
 
 class _Slots:
-    """What a program needs of the addresses that it gets: how many bytes of each, and which may be the same."""
+    """A program's requirements on its addresses: the bytes of each, and which may be equal."""
 
     def __init__(self, lowered: Lowered, arena_bytes: int, device: Device) -> None:
         nodes, locations = lowered.nodes, lowered.schedule.locations
@@ -83,9 +83,9 @@ class _Slots:
         self.runs = self.searches = 0
 
     def check(self, values: Sequence[int | float], known: int) -> None:
-        """Raise MemoryPlanError if a run with these slots would write where something else lies.
+        """Raise MemoryPlanError if a run with these slots would write over other data.
 
-        So many tensors are `known` to hold what is written over: they are to hold the result.
+        `known` is the number of tensors that may share overwritten memory: they will have the result.
         """
         addresses = [int(value) for value in values[: len(self.inputs) + len(self.outputs) + 1]]
         starts = addresses[len(self.inputs) :]
@@ -105,7 +105,7 @@ class _Slots:
             self._check_holders([start for start, size in zip(starts, self.outputs, strict=False) if size], known, bool(given))
 
     def _check_holders(self, starts: Sequence[int], known: int, over_inputs: bool) -> None:
-        """Nobody sees what results are written over: no array outside, and no tensor, derivation or program to come."""
+        """Check that nobody can read overwritten memory: no outside array, no tensor, autograd graph or pending program."""
         buffers = [host_pool.owner(start) for start in starts]
         for start, size, buffer in zip(starts, filter(None, self.outputs), buffers, strict=True):
             if not isinstance(buffer, Buffer) or buffer.nbytes < size:
@@ -123,13 +123,13 @@ class _Slots:
 
 
 def holders(buffers: Sequence[object]) -> list[tuple[int, str]]:
-    """(address, what it is) of each tensor, derivation and program to come that sees one of these buffers."""
+    """(address, description) of each tensor, autograd graph and pending program that can read one of these buffers."""
     memories = [found for found in gc.get_referrers(*buffers) if isinstance(found, Memory)]
     arrays = {id(found): found for found in gc.get_referrers(*memories) if isinstance(found, Array)} if memories else {}
     found: list[tuple[int, str]] = []
     for holder in gc.get_referrers(*arrays.values()) if arrays else ():
         inside: Sequence[object] = ()
-        if isinstance(holder, list | dict) and holder is not arrays:  # the data of a trace to come, or what its backward reads
+        if isinstance(holder, list | dict) and holder is not arrays:  # the data of a pending trace, or what its backward reads
             if any([isinstance(trace, BackwardState) or (isinstance(trace, Trace) and (
                     holder is trace.input_at or not trace.closed)) for trace in gc.get_referrers(holder)]):
                 inside = [*(holder.values() if isinstance(holder, dict) else holder)]
@@ -141,6 +141,6 @@ def holders(buffers: Sequence[object]) -> list[tuple[int, str]]:
 
 
 def _bytes_of(node: Node) -> tuple[int, int]:
-    """From which byte to which an input lies, counted from its first element."""
+    """The byte range of an input, relative to its first element."""
     low, high = reach(node.shape, node.attrs.get("strides") or contiguous_strides(node.shape))
     return low * node.dtype.itemsize, high * node.dtype.itemsize

@@ -1,8 +1,8 @@
 """Element types and PyTorch's promotion rules.
 
-A dtype is one of eighteen singletons: ten that every operation takes, complex numbers, which the operations of
-`genesis.ops.complex_numbers` take, unsigned integers beside them, for storage and for the arithmetic of elements, and floats
-of 8 bits, for storage alone. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned tensors
+A dtype is one of eighteen singletons: ten that every operation supports; complex numbers, supported by the operations of
+`genesis.ops.complex_numbers`; further unsigned integers, for storage and elementwise arithmetic; and 8-bit floats, for storage
+only. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned tensors
 decide, then 0-d tensors, then Python scalars; a lower rank only matters when its *category* (bool < integer < floating <
 complex) is higher.
 """
@@ -46,12 +46,12 @@ class DType:
 
     @property
     def real(self) -> DType:
-        """Of a complex dtype, that of its parts; another one is its own."""
+        """The dtype of a complex dtype's parts; other dtypes return themselves."""
         return self if self.category != 3 else {4: float16, 8: float32, 16: float64}[self.itemsize]
 
     @property
     def complex(self) -> DType:
-        """The complex dtype with such parts: those of float16 and float64 have as many bits, all others 32."""
+        """The complex dtype with parts of this dtype: float16 and float64 keep their width, others get 32-bit parts."""
         return self if self.category == 3 else {"float16": complex32, "float64": complex128}.get(self.name, complex64)
 
     @property
@@ -60,7 +60,8 @@ class DType:
 
     @property
     def compute(self) -> DType:
-        """The type that arithmetic runs in: float32 for float16 and bfloat16, which are storage, complex64 for complex32."""
+        """The dtype that arithmetic runs in: float32 for float16 and bfloat16, which are storage dtypes, complex64 for
+        complex32."""
         if self is complex32:
             return complex64
         return float32 if self.name in ("float16", "bfloat16") or self in STORED else self
@@ -92,8 +93,8 @@ complex128 = DType("complex128", np.complex128, 3, 10)
 DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
 float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, 2, 4)
 float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, 2, 4)
-STORED = frozenset({float8_e4m3fn, float8_e5m2})  # no operation takes them: `Tensor.to` converts
-# Those of files and other libraries.
+STORED = frozenset({float8_e4m3fn, float8_e5m2})  # for storage only: `Tensor.to` converts them
+# For files and other libraries.
 NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (
     uint16, uint32, uint64, float8_e4m3fn, float8_e5m2, complex32, complex64, complex128)}
 
@@ -103,7 +104,7 @@ def _named(name: str) -> DType:
 
 
 _FROM_NUMPY = {d.numpy: d for d in NAMED.values()}
-default_dtype = [float32]  # the one that Python floats take
+default_dtype = [float32]  # the dtype of Python floats
 
 
 def get_default_dtype() -> DType:
@@ -116,7 +117,7 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(dtype: DType) -> None:
-    """The bare switch; `genesis.set_default_dtype` is the one to use."""
+    """Sets only the variable; use `genesis.set_default_dtype`."""
     dtype = as_dtype("set_default_dtype", dtype)
     if not dtype.is_floating_point:
         raise TypeError(f"set_default_dtype: want a floating dtype, got {dtype!r}")
@@ -125,7 +126,7 @@ def set_default_dtype(dtype: DType) -> None:
 
 
 def from_numpy_dtype(dtype: DTypeLike) -> DType:
-    """The genesis dtype of a NumPy dtype; raises TypeError for one that has no counterpart."""
+    """The genesis dtype of a NumPy dtype; raises TypeError if there is none."""
     try:
         return _FROM_NUMPY[np.dtype(dtype)]
     except (KeyError, TypeError):
@@ -134,7 +135,7 @@ def from_numpy_dtype(dtype: DTypeLike) -> DType:
 
 
 def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
-    """bool -> bool, int -> int64, float -> the default floating dtype, complex -> the complex one of that."""
+    """bool -> bool, int -> int64, float -> the default floating dtype, complex -> its complex dtype."""
     if isinstance(value, bool | np.bool_):
         return bool_
     if isinstance(value, complex | np.complexfloating):
@@ -143,8 +144,8 @@ def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
 
 
 def as_dtype(name: str, dtype: object) -> DType:
-    """`dtype`; or that of a name, of Python's complex, float, int and bool, or of NumPy's dtypes. TypeError, in the name of
-    the operation `name`, for anything else.
+    """The dtype for a dtype, a name, Python's complex, float, int or bool, or a NumPy dtype. Raises TypeError, naming the
+    operation `name`, for anything else.
 
     >>> as_dtype("zeros", "float32"), as_dtype("zeros", float), as_dtype("zeros", np.int8)
     (genesis.float32, genesis.float64, genesis.int8)
@@ -160,33 +161,33 @@ def as_dtype(name: str, dtype: object) -> DType:
 
 
 def refuse_stored(name: str, dtype: DType) -> None:
-    """TypeError, in the name of an operation, for a dtype of storage."""
+    """Raise TypeError, naming the operation, for a storage-only dtype."""
     if dtype in STORED:
         raise TypeError(f"{name}: {dtype.name} is for storage; convert it, as by .to(genesis.float32)")
 
 
 def refuse_complex_number(name: str, value: object, dtype: DType) -> None:
-    """TypeError, in the name of an operation, for a complex Python number that is to be one of a real dtype."""
+    """Raise TypeError, naming the operation, for converting a complex Python number to a real dtype."""
     if isinstance(value, complex) and dtype.category in (1, 2):
         raise ArgumentTypeError(f"{name}: the number {value} is complex, and the tensor {dtype.name}; take its real part")
 
 
 def refuse_number(name: str, value: object, dtype: DType) -> None:
-    """As `refuse_complex_number`; ValueError for a number that an integer dtype does not hold. Negative ints become elements of
-    unsigned dtypes modulo their range, as in PyTorch.
+    """As `refuse_complex_number`; raises ValueError for a number outside an integer dtype's range. As in PyTorch, negative ints
+    wrap in unsigned dtypes.
     """
     value = value.item() if isinstance(value, np.generic) else value
     refuse_complex_number(name, value, dtype)
     if dtype.category == 1 and isinstance(value, int | float):
         info = np.iinfo(dtype.numpy)
         least = -info.max if isinstance(value, int) and not dtype.is_signed else info.min
-        if not least <= value <= info.max:  # nor NaN
+        if not least <= value <= info.max:  # also true for NaN
             raise ArgumentError(f"{name}: value cannot be converted to {dtype.name} without overflow: {value}; want {least} to "
                                 f"{info.max}")
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The smallest type that holds both, as `torch.promote_types`. Raises TypeError for uint64 and a signed integer.
+    """The smallest dtype that can represent both, as `torch.promote_types`. Raises TypeError for uint64 and a signed integer.
 
     >>> genesis.promote_types(genesis.int64, genesis.float16)
     genesis.float16

@@ -1,4 +1,4 @@
-"""Errors that are PyTorch's RuntimeError besides what Python calls them: `except` clauses written for either catch them."""
+"""Errors that are both Python's natural class and PyTorch's RuntimeError, so that `except` clauses for either catch them."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ import numpy as np
 
 
 class ArgumentError(ValueError, RuntimeError):
-    """An argument's value, shape or number does not fit."""
+    """An invalid argument value, shape or count."""
 
 
 class ArgumentTypeError(TypeError, RuntimeError):
-    """An argument's dtype or class does not fit."""
+    """An invalid argument dtype or class."""
 
 
 class OutOfRangeError(IndexError, RuntimeError):
-    """An index, or a number of an axis, is out of range."""
+    """An index or axis out of range."""
 
 
 class FormError(ArgumentError, AssertionError):
-    """An argument that PyTorch finds by an assertion: RuntimeError, ValueError and AssertionError."""
+    """An invalid argument that PyTorch checks by an assertion: RuntimeError, ValueError and AssertionError."""
 
 
 class IndexTypeError(ArgumentTypeError, OutOfRangeError):
-    """What is given as an index cannot be one: TypeError and IndexError."""
+    """An object that cannot be an index: TypeError and IndexError."""
 
 
 class FormOfAxesError(ArgumentError, IndexError):
-    """Axes or indices do not fit each other: ValueError and IndexError."""
+    """Mismatched axes or indices: ValueError and IndexError."""
 
 
 class DataError(ArgumentTypeError, ValueError):
-    """Python data that is no number of a dtype: TypeError and ValueError."""
+    """Python data that cannot be converted to a dtype: TypeError and ValueError."""
 
 
 class UnknownModeError(ArgumentError, NotImplementedError):
-    """A mode that an operation does not have: ValueError and NotImplementedError."""
+    """An unknown mode: ValueError and NotImplementedError."""
 
 
 class FolderError(FileNotFoundError, RuntimeError):
-    """The folder of a file that is to be written does not exist."""
+    """The folder of a file to be written does not exist."""
 
 
 class EmptyError(ArgumentError, IndexError):
-    """There is no element to find: ValueError and IndexError."""
+    """No elements: ValueError and IndexError."""
 
 
 class UnsupportedTypeError(ArgumentTypeError, NotImplementedError):
-    """An operation has no meaning for the dtype: TypeError and NotImplementedError, which is a RuntimeError."""
+    """A dtype that the operation does not support: TypeError and NotImplementedError, which is a RuntimeError."""
 
 
 class DivisorError(ZeroDivisionError, RuntimeError):
-    """An integer is divided by 0."""
+    """An integer division by 0."""
 
 
 class SingularError(np.linalg.LinAlgError, RuntimeError):
-    """A matrix has no inverse, or not the factors that were asked for."""
+    """A matrix without an inverse or without the requested factors."""
 
 
 PLAIN: dict[type[BaseException], type[BaseException]] = {
@@ -68,7 +68,7 @@ E = TypeVar("E", bound=BaseException)
 
 
 def also_runtime_error(problem: E) -> E:
-    """The error as one that is a RuntimeError too, if it is of Python's own class; else itself.
+    """The error as a subclass that is also a RuntimeError, if it is of Python's own class; otherwise itself.
 
     >>> isinstance(also_runtime_error(ValueError("shape")), ValueError | RuntimeError)
     True

@@ -14,7 +14,7 @@ from genesis.ir.annotations import Key, Options, Scalar
 from genesis.ir.dtypes import DType, refuse_complex_number
 from genesis.ir.shapes import Shape, numel
 
-MOST_BYTES = 1 << 48  # what addresses of a process reach, on processors of today
+MOST_BYTES = 1 << 48  # the address space of a process on today's processors
 _NO_ATTRS: Options = {}
 
 
@@ -26,11 +26,11 @@ def check_size(name: str, shape: Shape, dtype: DType) -> None:
 
 
 class Node:
-    """One operation: its name, the positions of its inputs, static attributes, and the shape and dtype it gives.
+    """One operation: its name, input positions, static attributes, and the result's shape and dtype.
 
     `differentiable` says that a gradient may flow through it: it is floating or complex, it was recorded with gradients
-    enabled, and it depends on a variable. `origin`, of a node that `derive` has added, is the position of the value whose rule
-    added it, else -1; it says nothing of what is computed.
+    enabled, and it depends on a variable. For nodes that `derive` adds, `origin` is the position of the value whose
+    gradient rule added it, else -1; it does not affect the computation.
     """
 
     __slots__ = ("attrs", "differentiable", "dtype", "inputs", "op", "origin", "shape")
@@ -55,25 +55,25 @@ class Node:
         return numel(self.shape) * self.dtype.itemsize
 
     def renumbered(self, inputs: tuple[int, ...]) -> Node:
-        """The same operation on other inputs."""
+        """The same operation with other inputs."""
         if inputs == self.inputs:
             return self
         return Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.differentiable)
 
     def key(self) -> Key:
-        """Equal for nodes that compute the same value (the shape and dtype follow from these and the inputs)."""
+        """Equal for nodes that compute the same value (shape and dtype follow from it and the inputs)."""
         attrs: Key
         if self.op == "constant":
             attrs = repr(self.attrs["value"])  # -0.0 is not 0.0
         elif self.op == "view":
-            attrs = (self.attrs["strides"], self.attrs["offset"], self.attrs.get("barrier"))  # whatever it is called
+            attrs = (self.attrs["strides"], self.attrs["offset"], self.attrs.get("barrier"))  # independent of the view's name
         else:
             attrs = tuple(self.attrs.items())
         return (self.op, self.inputs, attrs, self.dtype.name, self.shape)
 
 
 class Graph:
-    """A growing list of nodes. With `grad_enabled` off, what is added is not differentiable."""
+    """A growing list of nodes. With `grad_enabled` off, added nodes are not differentiable."""
 
     __slots__ = ("grad_enabled", "nodes")
 
@@ -88,7 +88,7 @@ class Graph:
         self, op: str, inputs: Sequence[Value | int], shape: Shape, dtype: DType, attrs: Options = _NO_ATTRS,
         differentiable: bool | None = None,
     ) -> Value:
-        """Append a node and return its Value. Raises MemoryError for a value that no machine's memory could hold."""
+        """Append a node and return its Value. Raises MemoryError for a value beyond the address space."""
         if op != "view":
             check_size(op, shape, dtype)
         positions = tuple([i if isinstance(i, int) else i.index for i in inputs])
@@ -99,7 +99,7 @@ class Graph:
         return Value(self, len(self.nodes) - 1)
 
     def constant(self, value: complex, dtype: DType, weak: bool = False) -> Value:
-        """A 0-d literal. A `weak` one stands for a Python scalar: it does not widen what it meets."""
+        """A 0-d literal. A `weak` one is a Python scalar: it does not widen the other operand."""
         refuse_complex_number("a constant", value, dtype)
         return self.add("constant", (), (), dtype, {"value": value, "weak": weak})
 
@@ -108,7 +108,7 @@ class Graph:
 
 
 class Value:
-    """A handle on one node, with which definitions and gradient rules compute."""
+    """A handle on one node; definitions and gradient rules compute with Values."""
 
     __slots__ = ("graph", "index")
 
@@ -176,7 +176,7 @@ def format_nodes(nodes: Sequence[Node], indices: Sequence[int] | None = None, no
 
 
 class VerificationError(AssertionError):
-    """A pass left a graph that breaks the IR's rules; `index` is the node's position, where one is to blame."""
+    """A graph violates the IR's rules after a pass; `index` is the faulty node's position, if there is one."""
 
     def __init__(self, message: str, index: int | None = None) -> None:
         super().__init__(message)

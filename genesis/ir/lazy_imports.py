@@ -1,4 +1,4 @@
-"""Names that a package imports when they are first asked for (PEP 562): programs read what they use of the library."""
+"""Lazy imports of a package's names (PEP 562): programs load only the parts of the library that they use."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from genesis.ir.replayable import replayable_module
 
 
 class LazyNames:
-    """What a package calls in its `__getattr__`: it imports a name, which is an attribute like others from then on.
+    """A package's `__getattr__`: imports a name at its first use and makes it a normal attribute.
 
-    `modules` lists names by the module that has them; those by the package's own name are modules in it.
+    `modules` maps modules to names; names under the package's own name are submodules.
 
     >>> names = LazyNames("genesis", {"genesis": "nn optim", "genesis.capture": "compile"})
     >>> names("compile") is genesis.compile, "compile" in names, "add" in names

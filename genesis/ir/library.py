@@ -1,10 +1,10 @@
-"""The library that a user takes genesis for: `genesis.float32` is printed as `torch.float32` in PyTorch's place."""
+"""The name that genesis prints as: when installed as PyTorch, `genesis.float32` prints as `torch.float32`."""
 
 
 class Library:
     """`Library.name` is read whenever a dtype or a size is printed; `genesis.as_torch.install` sets it.
 
-    `strict`: whether `backward` of what depends on no leaf raises, as PyTorch's.
+    `strict`: whether `backward` from a tensor that depends on no leaf raises, as in PyTorch.
     """
 
     name: str = "genesis"

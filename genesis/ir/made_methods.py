@@ -1,4 +1,4 @@
-"""Methods that follow from a class's declaration. They are made as source, so that they are as fast as written ones."""
+"""Methods generated from class declarations, as source, so that they are as fast as handwritten ones."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from genesis.ir.annotations import AnyFunction
 
 
 def made_method(cls: type, name: str, parameters: Iterable[str], body: Iterable[str], **names: object) -> AnyFunction:
-    """A method of the class's module, whose source may use `names`.
+    """A method of the class's module; its source may use `names`.
 
-    Its frames show this file: compiled calls take them for the library's.
+    Its frames show this file, so compiled calls treat them as the library's.
     """
     source = f"def make({', '.join(names)}):\n def {name}({', '.join(parameters)}): {'; '.join(body)}\n return {name}"
     local: dict[str, AnyFunction] = {}

@@ -1,8 +1,8 @@
-"""Marks of functions that `genesis.compile` may replay: all they do follows from what guards compare, or is recorded.
+"""Marks functions that `genesis.compile` may replay: all their effects follow from guarded values or are recorded.
 
-What such a function returns depends on its arguments, on tensors, on what a guard compares (modes, attributes by the names in
-the caller's code) and on what hooks tell the recorder (see `tracing/recording_hooks.py`); it has no other effect. Code of the
-user's that calls another function of the library is not replayed.
+Such a function's result depends only on its arguments, on tensors, on guarded values (modes, attributes by the names in the
+caller's code) and on values reported by hooks (see `tracing/recording_hooks.py`); it has no other effects. User code that calls
+other functions of the library is not replayed.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_marked: dict[int, CodeType] = {}  # id -> the code, which keeps it: two equal code objects are not one mark
+_marked: dict[int, CodeType] = {}  # id -> the code (kept alive): by identity, because code objects may be equal
 
 
 class Described:
-    """A base of objects of the library that are what their attributes say: guards compare all of these."""
+    """A base of library objects that are defined by their attributes: guards compare all of these."""
 
     __slots__ = ()
 
 
 def replayable_module(module: str, but: Collection[str] = ()) -> None:
-    """Mark all functions and methods that the module of that name defines, `but` some."""
+    """Mark all functions and methods of a module, except those in `but`."""
     for name, member in vars(sys.modules[module]).items():
         owner = member.fget if isinstance(member, property) else member
         if name not in but and getattr(owner, "__module__", None) == module:
@@ -32,7 +32,7 @@ def replayable_module(module: str, but: Collection[str] = ()) -> None:
 
 
 def replayable(thing: T, but: Collection[str] = ()) -> T:
-    """Mark a function, or all methods of a class `but` some; returns `thing`.
+    """Mark a function, or all methods of a class except those in `but`; returns `thing`.
 
     >>> @replayable
     ... def double(x):
@@ -40,7 +40,7 @@ def replayable(thing: T, but: Collection[str] = ()) -> T:
     >>> is_replayable(double.__code__), is_replayable((lambda x: x).__code__)
     (True, False)
     """
-    if isinstance(thing, FunctionType) and not vars(thing):  # most are
+    if isinstance(thing, FunctionType) and not vars(thing):  # the usual case
         _mark(thing.__code__)
     elif isinstance(thing, type):
         for name, member in vars(thing).items():
@@ -52,7 +52,7 @@ def replayable(thing: T, but: Collection[str] = ()) -> T:
     elif isinstance(thing, classmethod | staticmethod):
         replayable(thing.__func__)
     else:
-        for function in (thing, getattr(thing, "__wrapped__", None)):  # decorated, and what was
+        for function in (thing, getattr(thing, "__wrapped__", None)):  # a decorated function and the original
             if isinstance(function, FunctionType):
                 _mark(function.__code__)
     return thing
@@ -66,5 +66,5 @@ def _mark(code: CodeType) -> None:
 
 
 def is_replayable(code: CodeType) -> bool:
-    """Whether a function of this code has been marked."""
+    """Whether the function of this code is marked."""
     return id(code) in _marked

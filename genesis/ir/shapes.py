@@ -1,4 +1,4 @@
-"""Arithmetic on shapes, strides and axes. Every error names the operation, what it met and what it wants."""
+"""Arithmetic on shapes, strides and axes. Errors name the operation, the actual and the expected values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reach(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
 
 
 def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
-    """The shape that all broadcast to; raises ValueError in `name`'s words when they do not."""
+    """The shape to which all broadcast; raises ValueError, naming the operation, if they do not."""
     rank = max(map(len, shapes), default=0)
     result = [1] * rank
     for shape in shapes:
@@ -85,7 +85,7 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdim: bool = False) -> S
 
 
 def resolve_reshape(name: str, shape: Shape, wanted: Sequence[int]) -> Shape:
-    """`wanted` with its one -1 filled in; raises ValueError when the element counts differ."""
+    """`wanted` with -1 replaced; raises ValueError if the element counts differ."""
     total = numel(shape)
     known = numel(extent for extent in wanted if extent != -1)
     holes = sum(1 for extent in wanted if extent == -1)

@@ -1,5 +1,4 @@
-"""How sparse tensors say where their elements are: by coordinates, or compressed along the rows or columns of a matrix,
-each of them by itself or in blocks."""
+"""Layouts of sparse tensors: coordinates, or compressed rows or columns of a matrix, of single elements or of blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from genesis.ir.replayable import replayable_module
 
 
 class NamedLayout:
-    """A layout of tensors that are made of others. They are compared by identity."""
+    """A layout of composite tensors, compared by identity."""
 
     __slots__ = ("name",)
 
@@ -23,8 +22,8 @@ class SparseLayout(NamedLayout):
     """A layout of sparse tensors.
 
     Attributes:
-        axis: the axis along which positions are compressed: 0 for rows, 1 for columns; None for coordinates.
-        is_blocked: whether each position is that of a dense block.
+        axis: the compressed axis: 0 for rows, 1 for columns; None for coordinates.
+        is_blocked: whether elements are dense blocks.
     """
 
     __slots__ = ("axis", "is_blocked")
@@ -35,12 +34,12 @@ class SparseLayout(NamedLayout):
 
     @property
     def pointers(self) -> str:
-        """What its compressed positions are called."""
+        """The name of its compressed indices."""
         return "ccol_indices" if self.axis else "crow_indices"
 
     @property
     def others(self) -> str:
-        """What the positions along the other axis are called."""
+        """The name of the indices along the other axis."""
         return "row_indices" if self.axis else "col_indices"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -53,7 +52,7 @@ SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, spa
 
 
 def layout_named(name: str) -> SparseLayout:
-    """The layout that PyTorch calls so."""
+    """The layout with this PyTorch name."""
     return SPARSE_LAYOUTS[name]
 
 
