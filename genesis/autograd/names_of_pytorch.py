@@ -141,7 +141,7 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "reshape_copy": "UnsafeViewBackward0", "hstack": "CatBackward0", "vstack": "CatBackward0", "tile": "RepeatBackward0",
     "pad": _padding, "put": "torch::autograd::CopySlices", "narrow": "SliceBackward0", "view_at": "AsStridedBackward0",
     "scatter": lambda call: "ScatterBackward1" if call.axes[-1] is None else "ScatterBackward0",
-    "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # as recorded by `t`
+    "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # `t`
     "diag": lambda call: "DiagEmbedBackward0" if call.axes[0] == 1 else "DiagonalBackward0_copy",
     # `masked_fill` is recorded as `where` with a number.
     "where": lambda call: "MaskedFillBackward0" if call.axes[1] is None and call.axes[2] is not None else "WhereBackward0",

@@ -50,7 +50,7 @@ class _BoundArray:
         self.slot = slots[location.kind]
         self.strides = tuple([s * size for s in layout.strides])
         steps = [(e - 1) * s for e, s in zip(layout.shape, self.strides, strict=True)] if 0 not in layout.shape else []
-        self.first = -sum([min(step, 0) for step in steps])  # byte offset of element 0 from the lowest element: strides may be negative
+        self.first = -sum([min(step, 0) for step in steps])  # bytes from the lowest element
         self.memory = ctypes.c_char * (self.first + sum([max(step, 0) for step in steps]) + size)
         self.lowest = layout.offset * size - self.first + (location.position if location.kind == "arena" else 0)
 

@@ -23,7 +23,7 @@ def reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
     # If the flush fails, `trace.written` restores overwritten tensors. But `donations` proves that nothing fails after the
     # first write over an input, so this reference, and the recording's own, do not prevent reuse of the memory.
     arrays = [*map(trace.inputs.__getitem__, pool.donors)]
-    owners = [*map(others.get, map(id, arrays), repeat(1))]  # references by the trace's inputs, its written tensors and the recording
+    owners = [*map(others.get, map(id, arrays), repeat(1))]  # inputs, written tensors, the recording
     reused = dict(compress(zip(pool.donated, arrays, strict=True), reusable(arrays, owners, pool.sizes)))
     for number, array in reused.items():
         buffer = array.memory.buffer  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
-"""Short transforms in registers, of vectors of complex numbers whose parts are neighbours, as they are in memory.
+"""Short transforms in registers, on vectors of interleaved complex numbers, as in memory.
 
-J is -i in a transform forward and i in one back, so that one text serves both: a root of unity is cos + J sin.
+J is -i in a forward transform and i in a backward one, so that one code serves both: a root of unity is cos + J sin.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ class ComplexLanes:
         self.entry, self.turned_sines = builder.block, dict[float, ir.Value]()
 
     def alternating(self, real: float, imaginary: float) -> ir.Constant:
-        """A number for all real parts, and one for the imaginary ones."""
+        """A constant vector: one number in all real parts, another in all imaginary ones."""
         element = REGISTER_TYPE[self.dtype]
         pair = ", ".join(f"{element} {self.lanes.constant(self.dtype, x).text}" for x in (real, imaginary))
         return ir.Constant(ir.VectorType(element, 2 * self.width), f"<{', '.join([pair] * self.width)}>")
 
     def swapped(self, x: ir.Value) -> ir.Value:
-        """Real parts in place of imaginary ones, and these in place of those."""
+        """Real and imaginary parts exchanged."""
         return self._shuffled(x, [lane ^ 1 for lane in range(2 * self.width)])
 
     def reversed(self, x: ir.Value) -> ir.Value:
-        """The numbers from last to first."""
+        """The numbers in reverse order."""
         return self._shuffled(x, [2 * n + part for n in reversed(range(self.width)) for part in (0, 1)])
 
     def conjugate(self, x: ir.Value) -> ir.Value:
         return self.builder.fmul(x, self.alternating(1.0, -1.0))
 
     def repeated(self, pointer: ir.Value) -> ir.Value:
-        """The number at `pointer`, in all places."""
+        """The complex number at `pointer`, in all lanes."""
         b, element = self.builder, REGISTER_TYPE[self.dtype]
         pair = b.load(pointer, align=4 if self.dtype == "float32" else 8, typ=ir.VectorType(element, 2))
         return b.shuffle_vector(pair, pair, constants(I32, [0, 1] * self.width))
 
     def times(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        """x times y, or times y's conjugate in a transform back."""
+        """x times y, or times y's conjugate in a backward transform."""
         real, imaginary = (self._shuffled(y, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))
         turned = self.builder.fmul(imaginary, self.builder.fneg(self.turn))
         return self.lanes.fma(self.swapped(x), turned, self.builder.fmul(x, real))
@@ -61,7 +61,7 @@ class ComplexLanes:
         return self.subtract_add(x, real, self.builder.fmul(self.swapped(x), imaginary))
 
     def subtract_add(self, x: ir.Value, factor: ir.Value, y: ir.Value) -> ir.Value:
-        """x, part by part times the factor, less y in real parts, and with y added in imaginary ones: one instruction."""
+        """x * factor, minus y in real parts and plus y in imaginary ones: one instruction."""
         less, more = (self.lanes.fma(x, factor, term) for term in (self.builder.fneg(y), y))
         order = [n + n % 2 * 2 * self.width for n in range(2 * self.width)]
         return self.builder.shuffle_vector(less, more, constants(I32, order))
@@ -79,7 +79,7 @@ class ComplexLanes:
     # ---- transforms ----
 
     def transform(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
-        """The transform of as many vectors as a radix has."""
+        """The transform of `radix` vectors."""
         b, n = self.builder, len(xs)
         if n == 1:
             return list(xs)
@@ -92,13 +92,13 @@ class ComplexLanes:
         return self._odd(xs)
 
     def in_turn(self, n: int, load: Callable[[int], ir.Value]) -> Iterator[tuple[int, ir.Value]]:
-        """The numbers and results of a transform of `n` vectors: each is loaded late and used early, for few registers."""
+        """(number, result) of a transform of `n` vectors; loads are late and results early, to use few registers."""
         if n in COMPOSED:
             return self._composed(n, load)
         return iter(enumerate(self.transform([load(j) for j in range(n)])))
 
     def _composed(self, n: int, load: Callable[[int], ir.Value]) -> Iterator[tuple[int, ir.Value]]:
-        """Columns, turned, then rows, of a matrix."""
+        """Treats the vectors as a matrix: transforms columns, multiplies by roots, transforms rows."""
         rows, columns = COMPOSED[n]
         matrix = [self.transform([load(j) for j in range(column, n, columns)]) for column in range(columns)]
         for row in range(rows):
@@ -116,7 +116,7 @@ class ComplexLanes:
             self.swapped(x), self._turned_sine(-float(root.imag)), self.builder.fmul(x, self.constant(float(root.real))))
 
     def _turned_sine(self, sine: float) -> ir.Value:
-        """A factor of swapped parts, computed where the function begins."""
+        """A factor for swapped parts, computed at the function's entry."""
         if sine not in self.turned_sines:
             with self.builder.goto_block(self.entry):
                 self.turned_sines[sine] = self.builder.fmul(self.turn, self.constant(sine))
@@ -131,7 +131,7 @@ class ComplexLanes:
         return self.lanes.splat(self.lanes.constant(self.dtype, value))
 
     def _odd(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
-        """By sums and differences of opposite numbers: those go with cosines, these with sines."""
+        """Odd radices: sums of opposite numbers multiply cosines, differences sines."""
         b, n = self.builder, len(xs)
         pairs = [(b.fadd(xs[j], xs[n - j]), b.fsub(xs[j], xs[n - j])) for j in range(1, n // 2 + 1)]
         found, total = [xs[0]] * n, xs[0]

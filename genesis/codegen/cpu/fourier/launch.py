@@ -1,4 +1,4 @@
-"""From a call of a Fourier primitive to launches of the kernel; what the kernel does not take, SciPy computes."""
+"""Translates calls of Fourier primitives to launches of the kernel; SciPy computes unsupported calls."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, Slot, Symbol
 
-LONG = 1 << 14  # numbers of a transform that is computed as a matrix, by all threads
-LONG_OF_MANY = 1 << 18  # the same where each thread has a transform of its own; below, both of its buffers are in a cache
-COLUMNS = 16  # of a block
-SMALL = 1 << 12  # numbers that are in a first-level cache: a block takes all columns
-ALONE = 1 << 11  # numbers of a transform that is computed by itself, though there are others beside it: see `_is_alone`
-PAIRED = 1 << 8  # numbers of short transforms, of which two vectors side by side and their results are in a first-level cache
-TOGETHER = 1 << 12  # bytes of transforms that go through each pass together: with buffers and the next, a first-level cache
-PARTS = 4  # of a batch for each thread, at least
-CHUNK = 1 << 12  # numbers of half a spectrum that are an item
-BLOCKS = 64  # of a batch that does not lie evenly
-EVEN = 16  # numbers: buffers begin at lines of the cache
+LONG = 1 << 14  # from this length on, a transform is computed as a matrix, by all threads
+LONG_OF_MANY = 1 << 18  # the same if each thread has its own transform; below, both buffers fit a cache
+COLUMNS = 16  # per block
+SMALL = 1 << 12  # numbers that fit the first-level cache: a block then takes all columns
+ALONE = 1 << 11  # from this length on, a transform is computed alone, even within a batch: see `_is_alone`
+PAIRED = 1 << 8  # up to this length, two vectors of transforms and their results fit the first-level cache
+TOGETHER = 1 << 12  # bytes of transforms per pass: with buffers and the next transforms they fill a first-level cache
+PARTS = 4  # of a batch per thread, at least
+CHUNK = 1 << 12  # numbers of half a spectrum per item
+BLOCKS = 64  # at most, for a batch whose axes cannot be merged
+EVEN = 16  # numbers: buffers begin at cache lines
 SCALING = "last", "narrow"  # passes that scale
 
 
 def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
-    """The kernel of transforms with a result of that dtype."""
+    """The kernel for transforms with a result of this dtype."""
     dtype = nodes[call.node].dtype.name
     return [source(PART.get(dtype, dtype))]
 
 
 def source(dtype: str) -> KernelSource:
-    """The kernel of transforms whose parts are "float32" or "float64"."""
+    """The kernel for transforms with "float32" or "float64" parts."""
     name = f"genesis_fourier_{dtype}_{width_of(dtype)}"
     return KernelSource(name, name, partial(transform_ir, name, dtype))
 
 
-class Place(NamedTuple):
-    """An array: the address of its first number, its shape and strides, in complex numbers."""
+class StridedArray(NamedTuple):
+    """An array of complex numbers: its address, shape and strides."""
 
     address: Slot
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
-Axis = tuple[int, int, int]  # its extent, and its strides in the source and in the target
+Axis = tuple[int, int, int]  # (extent, stride in the source, stride in the target)
 
 
 class Refused(Exception):
-    """The kernel does not take it."""
+    """The kernel does not support the call."""
 
 
 def launches(
     nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
 ) -> list[NativeLaunch] | None:
-    """The launches of a call; None if the kernel does not take it."""
+    """The launches of a call; None if the kernel does not support it."""
     node, (value, layout) = nodes[call.node], call.operands[0]
     dtype = PART.get(node.dtype.name, node.dtype.name)
     longer = layout.shape if node.op == "fft_from_real" else node.shape
@@ -78,9 +78,9 @@ def launches(
         if node.op == "fft_from_real":
             writer.to_half(_pairs(at, layout), _contiguous(to, node.shape))
         elif node.op == "fft_to_real":
-            writer.to_real(Place(at, layout.shape, layout.strides), _pairs(to, contiguous_layout(node.shape)))
+            writer.to_real(StridedArray(at, layout.shape, layout.strides), _pairs(to, contiguous_layout(node.shape)))
         elif nodes[value].dtype.is_complex:
-            writer.whole(Place(at, layout.shape, layout.strides), _contiguous(to, node.shape), writer.axes, writer.scale)
+            writer.whole(StridedArray(at, layout.shape, layout.strides), _contiguous(to, node.shape), writer.axes, writer.scale)
         else:
             return None
     except Refused:
@@ -88,16 +88,16 @@ def launches(
     return writer.launches
 
 
-def _contiguous(address: Slot, shape: tuple[int, ...]) -> Place:
-    return Place(address, shape, contiguous_strides(shape))
+def _contiguous(address: Slot, shape: tuple[int, ...]) -> StridedArray:
+    return StridedArray(address, shape, contiguous_strides(shape))
 
 
-def _pairs(address: Slot, layout: Layout) -> Place:
-    """Real numbers, two neighbours of the last axis taken for a complex one."""
+def _pairs(address: Slot, layout: Layout) -> StridedArray:
+    """Real numbers viewed as complex ones, pairs of the last axis."""
     *strides, last = layout.strides
     if last != 1 or layout.shape[-1] % 2 or any(s % 2 for s, e in zip(strides, layout.shape, strict=False) if e > 1):
         raise Refused
-    return Place(address, (*layout.shape[:-1], layout.shape[-1] // 2), (*(s // 2 for s in strides), 1))
+    return StridedArray(address, (*layout.shape[:-1], layout.shape[-1] // 2), (*(s // 2 for s in strides), 1))
 
 
 class _Writer:
@@ -110,12 +110,12 @@ class _Writer:
         self.shape = node.shape
         self.scale = (1.0, extent**-0.5, 1 / extent)[node.attrs["scale"]]
         self.launches: list[NativeLaunch] = []
-        self.reserved = 0  # bytes of the workspace that hold what one launch writes and another one reads
+        self.reserved = 0  # bytes of the workspace for data between launches
 
     # ---- the three primitives ----
 
-    def whole(self, source: Place, target: Place, axes: Sequence[int], scale: float) -> None:
-        """From complex numbers to complex ones, one axis after the other: all but the first in place."""
+    def whole(self, source: StridedArray, target: StridedArray, axes: Sequence[int], scale: float) -> None:
+        """Complex to complex, axis by axis: all but the first in place."""
         ordered = sorted(axes, reverse=True)
         first = next((axis for axis in ordered if self._reads(source, axis)), None)
         if first is None:
@@ -124,8 +124,8 @@ class _Writer:
             self._axis(source, target, axis, scale)
             source, scale = target, 1.0
 
-    def to_half(self, source: Place, target: Place) -> None:
-        """From real numbers, taken in pairs, to half of their spectrum."""
+    def to_half(self, source: StridedArray, target: StridedArray) -> None:
+        """Real numbers, in pairs, to half of their spectrum."""
         *others, last = self.axes
         half = source.shape[-1]
         self._check_half(last, half)
@@ -139,8 +139,8 @@ class _Writer:
         if others:
             self.whole(target, target, others, 1.0)
 
-    def to_real(self, source: Place, target: Place) -> None:
-        """From half of a spectrum to real numbers, taken in pairs."""
+    def to_real(self, source: StridedArray, target: StridedArray) -> None:
+        """Half of a spectrum to real numbers, in pairs."""
         *others, last = self.axes
         half = target.shape[-1]
         self._check_half(last, half)
@@ -164,13 +164,13 @@ class _Writer:
 
     # ---- one axis ----
 
-    def _reads(self, source: Place, axis: int) -> bool:
-        """Whether the transform along an axis can read its source: columns, or lines end to end."""
+    def _reads(self, source: StridedArray, axis: int) -> bool:
+        """Whether the transform along an axis can read its source: columns, or contiguous lines."""
         inner = source.shape[axis + 1 :]
         side_by_side = _is_contiguous(inner, source.strides[axis + 1 :])
         return side_by_side and (prod(inner) >= self.width or source.strides[axis] == prod(inner))
 
-    def _axis(self, source: Place, target: Place, axis: int, scale: float) -> None:
+    def _axis(self, source: StridedArray, target: StridedArray, axis: int, scale: float) -> None:
         n, inner = source.shape[axis], prod(source.shape[axis + 1 :])
         if not plan.is_smooth(n) or n * inner < self.width:
             raise Refused
@@ -185,16 +185,16 @@ class _Writer:
         rows = source.strides[axis], inner
         self._launch(passes, source, target, _batch(source, target, axis), inner=inner, columns=columns, rows=rows, scale=scale)
 
-    def _is_long(self, n: int, lines: Place) -> bool:
+    def _is_long(self, n: int, lines: StridedArray) -> bool:
         """Whether a transform of contiguous numbers is computed as a matrix."""
         least = LONG if prod(lines.shape[:-1]) < self.threads else LONG_OF_MANY
         return n >= least and plan.rows_of(n, self.width) > 0
 
     def _lines(
-        self, n: int, source: Place, target: Place, axis: int, scale: float, *, before: Sequence[plan.Pass] = (),
+        self, n: int, source: StridedArray, target: StridedArray, axis: int, scale: float, *, before: Sequence[plan.Pass] = (),
         after: Sequence[plan.Pass] = (),
     ) -> None:
-        """Transforms of contiguous numbers: each by vectors of its own, or several side by side."""
+        """Transforms of contiguous numbers: each alone, vectorized along its length, or several at once, one per lane."""
         axes = _batch(source, target, axis)
         several, s, t = max(axes, default=(1, 0, 0))
         if self._is_alone(n) or n < self.width or several < self.width:
@@ -207,15 +207,15 @@ class _Writer:
             self._launch(passes, source, target, axes, inner=several, columns=columns, steps=(s, t), scale=scale, apart=True)
             return
         axes.remove((several, s, t))
-        # Two vectors side by side share the roots: 1024 x 64 numbers 48 to 41 us.
+        # Two vectors of transforms share the roots: 1024 x 64 numbers took 41 instead of 48 us.
         columns = min(several, self.width * (2 if n <= PAIRED else 1))
         passes = (*before, plan.Pass("gather", 0, 0, n), *self._passes(n, self.width), plan.Pass("part", 0, 0, n), *after)
         self._launch(passes, source, target, axes, inner=several, columns=columns, steps=(s, t), scale=scale)
 
     def _is_alone(self, n: int) -> bool:
-        """Whether transforms of contiguous numbers go one by one: where the first radix fills two vectors, or they are long.
+        """Whether transforms of contiguous numbers run alone: if the first radix fills two vectors, or they are long.
 
-        Measured, Zen 3, one thread, us, side by side and alone: 128 x 256 numbers 46 and 33, 512 x 64 41 and 36, 682 x 48
+        Measured, Zen 3, one thread, us, several at once and alone: 128 x 256 numbers 46 and 33, 512 x 64 41 and 36, 682 x 48
         41 and 59, 65 x 500 61 and 74.
         """
         radix = plan.first_radix(n, self.width)
@@ -224,8 +224,9 @@ class _Writer:
     def _passes(self, n: int, columns: int, in_place: bool = False) -> tuple[plan.Pass, ...]:
         return plan.passes(n, min(columns, self.width), self.dtype, self.forward, in_place)
 
-    def _long(self, source: Place, target: Place, axis: int, scale: float) -> None:
-        """A long transform of contiguous numbers as that of a matrix: of its columns, turned and transposed, and again."""
+    def _long(self, source: StridedArray, target: StridedArray, axis: int, scale: float) -> None:
+        """A long transform of contiguous numbers as a matrix: transform columns, multiply by roots, transpose, transform
+        again."""
         n = source.shape[axis]
         rows, between = plan.rows_of(n, self.width), self._scratch(source.shape, n)
         columns = n // rows
@@ -236,26 +237,26 @@ class _Writer:
         self._launch(self._passes(columns, COLUMNS), between, target, _batch(between, target, axis), inner=rows,
                      columns=min(COLUMNS, rows), rows=(rows, rows), scale=scale)
 
-    def _chunks(self, half: plan.Pass, source: Place, target: Place) -> None:
-        """Between pairs and half a spectrum, which is long: many numbers are an item."""
+    def _chunks(self, half: plan.Pass, source: StridedArray, target: StridedArray) -> None:
+        """Converts between pairs and a long half spectrum, in chunks of many numbers per item."""
         self._launch((half._replace(m=0),), source, target, _batch(source, target, len(source.shape) - 1), inner=half.m,
                      columns=min(CHUNK, half.m), steps=(0, 0))
 
     # ---- launches ----
 
-    def _scratch(self, shape: tuple[int, ...], line: int) -> Place:
-        """Memory for an array whose lines along the last axis have room for so many numbers."""
+    def _scratch(self, shape: tuple[int, ...], line: int) -> StridedArray:
+        """Workspace for an array whose lines along the last axis have a pitch of `line` numbers."""
         start, self.reserved = self.reserved, self.reserved + self._even(prod(shape[:-1]) * line) * self.size
-        return Place(_moved(self.slots.workspace(self.reserved), start), shape, contiguous_strides((*shape[:-1], line)))
+        return StridedArray(_moved(self.slots.workspace(self.reserved), start), shape, contiguous_strides((*shape[:-1], line)))
 
     def _launch(
-        self, passes: Sequence[plan.Pass], source: Place, target: Place, batch: list[Axis], *, inner: int = 1,
+        self, passes: Sequence[plan.Pass], source: StridedArray, target: StridedArray, batch: list[Axis], *, inner: int = 1,
         columns: int = 1, rows: tuple[int, int] = (1, 1), steps: tuple[int, int] = (1, 1), scale: float = 1.0,
         apart: bool = False,
     ) -> None:
-        """A launch of passes for all transforms of a batch, of `inner` columns each, blocks of them side by side.
+        """A launch of passes for all transforms of a batch, with `inner` columns each, in blocks of columns.
 
-        `rows` and `steps` lead to a transform's next number, and to the next column, of the source and of the target.
+        `rows` and `steps` are the strides, in source and target, of a transform's numbers and of columns.
         """
         blocks, length = inner // columns, max(p.l * max(p.radix * p.m, 1) for p in passes)
         buffer = self._even((length + LINE_ROOM) * (columns + inner % columns)) + EVEN if len(passes) > 1 else 0
@@ -273,13 +274,15 @@ class _Writer:
             found.append(Block(words, several * blocks))
         self.launches.append(NativeLaunch(self.kernel, found, workers))
 
-    def _batches(self, source: Place, target: Place, axes: list[Axis]) -> Iterator[tuple[tuple[Slot, Slot], Axis]]:
-        """The longest of a batch's axes, and where the source and the target begin, for each place along the others."""
+    def _batches(
+        self, source: StridedArray, target: StridedArray, axes: list[Axis]
+    ) -> Iterator[tuple[tuple[Slot, Slot], Axis]]:
+        """The longest of a batch's axes, and for each index of the other axes, the starts of source and target."""
         longest = axes.pop(max(range(len(axes)), key=lambda n: axes[n][0])) if axes else (1, 0, 0)
         if prod(extent for extent, _, _ in axes) > BLOCKS:
             raise Refused
-        for place in itertools.product(*(range(extent) for extent, _, _ in axes)):
-            first, second = (sum(at * strides[end] for at, strides in zip(place, axes, strict=True)) for end in (1, 2))
+        for index in itertools.product(*(range(extent) for extent, _, _ in axes)):
+            first, second = (sum(at * strides[end] for at, strides in zip(index, axes, strict=True)) for end in (1, 2))
             yield (_moved(source.address, first * self.size), _moved(target.address, second * self.size)), longest
 
     def _words(self, p: plan.Pass, scale: float) -> tuple[BlockWord, ...]:
@@ -296,8 +299,8 @@ def _moved(address: Slot, nbytes: int) -> Slot:
     return address._replace(offset=address.offset + nbytes)
 
 
-def _batch(source: Place, target: Place, axis: int) -> list[Axis]:
-    """The axes before `axis`, with those merged that follow each other in both arrays."""
+def _batch(source: StridedArray, target: StridedArray, axis: int) -> list[Axis]:
+    """The axes before `axis`, with adjacent ones merged if both arrays allow it."""
     found: list[Axis] = []
     for extent, s, t in zip(source.shape[:axis], source.strides[:axis], target.strides[:axis], strict=True):
         if found and found[-1][1:] == (s * extent, t * extent):

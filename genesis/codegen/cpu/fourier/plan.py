@@ -1,4 +1,4 @@
-"""How a transform of a length is computed: its passes, and their tables of roots of unity."""
+"""Plans of transforms by length: their passes, with tables of roots of unity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPLEX = {"float32": "complex64", "float64": "complex128"}
 class Pass(NamedTuple):
     """A pass over [radix][m][l] numbers, after passes whose radices have the product l.
 
-    Of a spectrum's half, l is the half and m the count of numbers, 0 for those of a block; of a matrix to be turned, l is the
+    For half a spectrum, l is the half and m the count of numbers, 0 for those of a block; for a matrix of roots, l is the
     number of rows, and `places` has the roots of the blocks' first columns.
     """
 
@@ -32,12 +32,12 @@ class Pass(NamedTuple):
 
 
 def number_of(a_pass: Pass) -> int:
-    """The number of the pass' kind."""
+    """The number of the pass's kind."""
     return KINDS.index((a_pass.kind, a_pass.radix if a_pass.kind in ("last", "wide", "narrow", "transposed") else 0))
 
 
 def is_smooth(n: int) -> bool:
-    """Whether there are passes for that length."""
+    """Whether there are passes for this length."""
     return n > 0 and _without(n, (*PRIMES, 2)) == 1
 
 
@@ -49,12 +49,12 @@ def _without(n: int, primes: Sequence[int]) -> int:
 
 
 def first_radix(n: int, width: int) -> int:
-    """The radix of a first pass over one transform; 0 if there is none that leaves a vector of places."""
+    """The radix of a first pass over one transform; 0 if none leaves a full vector."""
     return max((r for r in TRANSPOSED_RADICES if r % width == 0 and n % r == 0 and n // r >= width), default=0)
 
 
 def radices(n: int, columns: int, width: int) -> list[tuple[str, int]]:
-    """The passes of a transform of `n` places and so many columns: lines that are shorter than a vector are narrow."""
+    """The passes (kind, radix) of a transform of `n` numbers with `columns` columns; lines shorter than a vector are narrow."""
     found: list[tuple[str, int]] = []
     if columns == 1 and (radix := first_radix(n, width)):
         found.append(("transposed", radix))
@@ -76,7 +76,7 @@ def radices(n: int, columns: int, width: int) -> list[tuple[str, int]]:
 
 @lru_cache(64)
 def passes(n: int, columns: int, dtype: str, forward: bool, in_place: bool = False) -> tuple[Pass, ...]:
-    """The passes of a transform of `n` places; of each there are so many columns, of a width at least or exactly."""
+    """The passes, with tables, of a transform of `n` numbers with `columns` columns."""
     width, l = width_of(dtype), 1
     found = []
     for kind, radix in radices(n, columns, width):
@@ -90,7 +90,7 @@ def passes(n: int, columns: int, dtype: str, forward: bool, in_place: bool = Fal
         else:
             found.append(_narrow(kind, radix, m, l, columns, dtype))
         l *= radix
-    if not found or (in_place and len(found) == 1):  # in place, the last vector of a line would read what is written
+    if not found or (in_place and len(found) == 1):  # in place, the last vector of a line would read overwritten data
         found.append(Pass("last", 1, 1, n))
     return tuple(found)
 
@@ -106,7 +106,7 @@ def _turns(m: int, radix: int, forward: bool, dtype: str) -> np.ndarray:
 
 
 def _transposed(radix: int, m: int, forward: bool, dtype: str) -> Pass:
-    """Roots of vectors of places, the last of which overlaps the one before."""
+    """Roots for vectors of lines; the last vector overlaps the one before."""
     width = width_of(dtype)
     places = np.minimum(np.arange(0, m, width), m - width)[:, None] + np.arange(width)
     turns = roots(places[:, None] * np.arange(1, radix)[:, None], m * radix)
@@ -117,7 +117,7 @@ def _transposed(radix: int, m: int, forward: bool, dtype: str) -> Pass:
 
 def _narrow(kind: str, radix: int, m: int, l: int, columns: int, dtype: str) -> Pass:
     width, side = width_of(dtype), l * columns
-    places = np.arange(-(-m * side // width) * width)  # of whole vectors
+    places = np.arange(-(-m * side // width) * width)  # padded to whole vectors
     line = places // side
     turns = roots(np.outer(np.arange(1, radix), line), m * radix).astype(COMPLEX[dtype])
     return Pass(kind, radix, m, l, turns, line * (radix * side) + places % side)
@@ -136,7 +136,7 @@ def half(n: int, dtype: str, forward: bool, kind: str) -> Pass:
 
 @lru_cache(64)
 def rows_of(n: int, width: int) -> int:
-    """The rows of the matrix as which a long transform is computed, near the square root; 0 if there is none."""
+    """The rows of a long transform's matrix, near the square root; 0 if there is none."""
     below = (d for d in range(isqrt(n), width - 1, -1) if n % d == 0)
     return next((n // d for d in below if n // d >= width), 0)
 
@@ -145,7 +145,7 @@ def rows_of(n: int, width: int) -> int:
 def matrix(rows: int, columns: int, block: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """exp(-2 pi i r c / (rows columns)) for each row and column, as a product of two tables, which stay in the caches.
 
-    [rows, columns of the widest block]: of a block's columns, counted from its first; [blocks, rows]: of its first column.
+    [rows, columns of the widest block]: for a block's columns relative to its first; [blocks, rows]: for its first column.
     """
     row, widest = np.arange(rows), block + columns % block
     blocks = np.arange(columns // block) * block

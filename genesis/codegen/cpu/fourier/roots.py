@@ -1,4 +1,4 @@
-"""Roots of unity, right to the last place."""
+"""Roots of unity, accurate to the last digit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 def roots(numerators: np.ndarray, n: int) -> np.ndarray:
     """exp(-2 pi i k / n) for the `numerators` k."""
     quarters = (4 * numerators + n // 2) // n
-    # The angle, an eighth of a turn at most, in two parts: what the first one leaves turns the result a little.
+    # The angle, at most an eighth of a turn, in two parts: the small second part is a correction of the result.
     angles = (4 * numerators - quarters * n) * (np.arctan(np.longdouble(1)) * 2 / n)
     near = angles.astype(np.float64)
     left = (angles - near).astype(np.float64)
     cosines, sines = np.cos(near), np.sin(near)
     found = (cosines - left * sines) - 1j * (sines + left * cosines)
-    # Multiplied by a power of -i, not by its approximation.
+    # Multiply by an exact power of -i.
     return np.asarray(found * np.array([1, -1j, -1, 1j])[quarters % 4])

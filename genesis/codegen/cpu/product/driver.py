@@ -38,7 +38,7 @@ ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may
 
 
 # Terms of k packed from a strip before the next strip has its turn. Strips share cache lines, and of lines a page apart a
-# first-level cache holds eight: with 32 in place of 8, weight gradients ran at 200 GFlop/s in place of 205.
+# first-level cache holds eight: with 32 instead of 8, weight gradients ran at 200 GFlop/s instead of 205.
 CHUNK = 8
 
 
@@ -173,13 +173,13 @@ class _Driver:
         self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,
         size: int, terms: ir.Value,
     ) -> None:
-        """Pack strips of `size` adjacent lines, whose elements lie `distance` apart, so many terms of k of each at a time."""
+        """Pack strips of `size` adjacent lines, whose elements are `distance` apart, `terms` terms of k at a time."""
         b, (k_first, k) = self.builder, along
         pitch = strip_elements(self.tile, size, k, b)
         with counted(b, I64(0), k, terms) as chunk, counted(b, lines[0], lines[1], size) as line:
             start = self._element(source, b.add(b.mul(b.add(k_first, chunk), distance), line))
-            place = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
-            strip = self._element(target, place)
+            offset = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
+            strip = self._element(target, offset)
             left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), terms)
             b.call(self.packing[size], [start, distance, left, length, strip])
 
@@ -187,7 +187,7 @@ class _Driver:
         self, source: ir.Value, tables: Sequence[ir.Value], rows: Sequence[ir.Value], along: Sequence[ir.Value],
         target: ir.Value,
     ) -> None:
-        """Strips of rows whose elements are no neighbours."""
+        """Pack strips of rows whose elements are not adjacent."""
         b, size = self.builder, self.tile.rows
         pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], b.add(*along))
         with counted(b, rows[0], rows[1], size) as line:
@@ -198,10 +198,10 @@ class _Driver:
         self, c: ir.Value, block: Sequence[Sequence[ir.Value]], along: Sequence[ir.Value], left: Sequence[ir.Value],
         strips: tuple[ir.Value, ir.Value, ir.Value, Sequence[ir.Value]], add: ir.Value,
     ) -> None:
-        """The tiles of a block (rows, columns); `strips`: the matrix B, where its strips go, whether they must be packed, for
-        which rows."""
+        """The tiles of a block (rows, columns). `strips`: the matrix B, its packed strips, whether they must be packed, the
+        rows that use them."""
         b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
-        right, place_b, fresh, all_rows = strips
+        right, packed_b, fresh, all_rows = strips
         b_strip = strip_elements(tile, tile.columns, k, b)
         in_strips = b.icmp_signed("!=", self.word["b_strips"], I64(0))
         fresh = b.and_(fresh, b.not_(in_strips))
@@ -210,7 +210,7 @@ class _Driver:
         for name in ("b_transposed", "b_run", "only"):
             whole = b.and_(whole, b.icmp_signed("==", self.word[name], I64(0)))
         with counted(b, columns[0], columns[1], tile.columns) as column:
-            strip_b = self._element(place_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
+            strip_b = self._element(packed_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
             there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.word["b_strips"]), b.mul(k_first, I64(tile.columns)))
             strip_b = b.select(in_strips, self._element(right, there), strip_b)
             n = b.sub(columns[1], column)
@@ -225,13 +225,13 @@ class _Driver:
                 number = b.sub(row, rows[0])
                 in_strip = b.mul(b.udiv(number, I64(tile.rows)), a_strip)
                 strip_a = self._element(a, b.select(strips_of_a, in_strip, b.mul(number, a_row)))
-                place = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
+                corner = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
                 ends = b.add(row, I64(tile.rows)), b.add(column, I64(tile.columns))
                 first, length = self._terms((row, column), ends, k_first, k)
                 start_a = self._element(strip_a, b.mul(first, a_step))
                 start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 # Without terms there is nothing to add, but the first to write still stores zeros.
-                arguments = [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add]
+                arguments = [length, start_a, a_row, a_step, start_b, corner, self.word["ldc"], m, n, add]
                 with b.if_else(b.and_(by_tile, b.icmp_signed("==", row, rows[0]))) as (packs, reads):
                     with packs:
                         source = self._element(right, b.add(b.mul(k_first, self.word["ldb"]), column))
@@ -280,7 +280,7 @@ class _Driver:
         """The terms that count in rows and columns from `starts` to `ends`, of `k` from `k_first` on: the first, how many."""
         # The promise ONLY[word] says which products are not zero: causal attention skips half of its terms, 7 ms of a GPT step.
         b = self.builder
-        low, high = (dict(zip("mn", place, strict=True)) for place in (starts, ends))
+        low, high = (dict(zip("mn", corner, strict=True)) for corner in (starts, ends))
         first, last = I64(0), k
         for number, (x, y) in enumerate((only[0], only[-1]) for only in ONLY if only):
             here = b.icmp_signed("==", self.word["only"], I64(number + 1))

@@ -47,8 +47,8 @@ class Offsets:
                         b.call(self.turning, [source, here, count, I64(first), offsets, run, *terms, target])
                 with along_columns, _runs(b, columns, run) as (low, high):
                     start = lanes.element_pointer(source, _offset(b, lines, low), self.tile.dtype)
-                    place = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
-                    arguments = [start, b.sub(high, low), offsets, *terms, place]
+                    packed = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
+                    arguments = [start, b.sub(high, low), offsets, *terms, packed]
                     with b.if_else(b.icmp_signed(">", b.sub(high, low), I64(self.tile.lanes))) as sides:
                         for side, vectors in zip(sides, (VECTORS, 1), strict=True):
                             with side:
@@ -68,8 +68,8 @@ class Offsets:
         b = lanes.builder
         with _runs(b, terms, run) as (low, high):
             start = lanes.element_pointer(source, _offset(b, offsets, low), self.tile.dtype)
-            place = lanes.element_pointer(target, b.sub(low, terms[0]), self.tile.dtype)
-            b.call(self.copy, [start, distance, count, b.sub(high, low), place, pitch])
+            copied = lanes.element_pointer(target, b.sub(low, terms[0]), self.tile.dtype)
+            b.call(self.copy, [start, distance, count, b.sub(high, low), copied, pitch])
 
 
 @contextmanager
@@ -128,23 +128,23 @@ def emit_turned_runs(module: ir.Module, tile: Tile) -> ir.Function:
     function, builder = _function(module, "pack_turned_runs", parameters)
     source, lines, count, first, terms, run, low, high, target = function.args
     lanes = Lanes(builder, tile.lanes)
-    places = _places(builder, lines, count, [builder.add(first, I64(n)) for n in range(tile.lanes)])
+    line_offsets = _line_offsets(builder, lines, count, [builder.add(first, I64(n)) for n in range(tile.lanes)])
     with _runs(builder, (low, high), run) as (start, end):
         here = lanes.element_pointer(source, _offset(builder, terms, start), tile.dtype)
-        starts = [lanes.element_pointer(here, place, tile.dtype) for place in places]
+        starts = [lanes.element_pointer(here, offset, tile.dtype) for offset in line_offsets]
         last = builder.sub(high, I64(1))
         following = _offset(builder, terms, builder.select(builder.icmp_signed("<", end, last), end, last))
         next_run = builder.sub(following, _offset(builder, terms, start))
         with counted(builder, I64(0), builder.sub(end, start), tile.lanes) as at:
             mask = lanes.first_lanes(builder.sub(builder.sub(end, start), at))
-            vectors = [lanes.load(lanes.element_pointer(place, at, tile.dtype), tile.dtype, mask) for place in starts]
+            vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
             for start_of_line in starts:  # the next run lies elsewhere, which no processor foresees
                 there = lanes.element_pointer(start_of_line, builder.add(at, next_run), tile.dtype)
                 lanes.prefetch(there)
             row = builder.add(builder.sub(start, low), at)
             for n, vector in enumerate(transposed(builder, vectors)):  # those beyond the run are overwritten by the next one's
-                place = builder.add(builder.mul(builder.add(row, I64(n)), I64(tile.columns)), first)
-                lanes.store(vector, lanes.element_pointer(target, place, tile.dtype), tile.dtype)
+                offset = builder.add(builder.mul(builder.add(row, I64(n)), I64(tile.columns)), first)
+                lanes.store(vector, lanes.element_pointer(target, offset, tile.dtype), tile.dtype)
     builder.ret_void()
     return function
 
@@ -156,18 +156,18 @@ def emit_gathering(module: ir.Module, tile: Tile, size: int) -> ir.Function:
     function, builder = _function(module, f"pack_gathered_{size}", [POINTER, POINTER, I64, POINTER, I64, I64, POINTER])
     source, lines, count, terms, low, high, target = function.args
     lanes = Lanes(builder, 1)
-    places = _places(builder, lines, count, [I64(n) for n in range(size)])
+    line_offsets = _line_offsets(builder, lines, count, [I64(n) for n in range(size)])
     with counted(builder, low, high) as term:
         here = lanes.element_pointer(source, _offset(builder, terms, term), tile.dtype)
         row = lanes.element_pointer(target, builder.mul(builder.sub(term, low), I64(size)), tile.dtype)
-        for n, place in enumerate(places):
-            value = lanes.load_uniform(lanes.element_pointer(here, place, tile.dtype), tile.dtype)
+        for n, offset in enumerate(line_offsets):
+            value = lanes.load_uniform(lanes.element_pointer(here, offset, tile.dtype), tile.dtype)
             builder.store(value, lanes.element_pointer(row, I64(n), tile.dtype))
     builder.ret_void()
     return function
 
 
-def _places(b: ir.IRBuilder, lines: ir.Value, count: ir.Value, numbers: Sequence[ir.Value]) -> list[ir.Value]:
-    """The offsets of the lines of these numbers; of the last of `count` for those beyond it."""
+def _line_offsets(b: ir.IRBuilder, lines: ir.Value, count: ir.Value, numbers: Sequence[ir.Value]) -> list[ir.Value]:
+    """The offsets of the lines with these numbers; beyond the last of `count`, its offset."""
     last = b.sub(count, I64(1))
     return [_offset(b, lines, b.select(b.icmp_signed("<", number, last), number, last)) for number in numbers]

@@ -57,10 +57,10 @@ def emit_packing(module: ir.Module, tile: Tile, size: int) -> ir.Function:
     lanes = Lanes(builder, tile.lanes)
     masks = [(first, lanes.first_lanes(builder.sub(lines, I64(first)))) for first in firsts(tile, size)]
     with counted(builder, I64(0), k) as at:
-        start, place = builder.mul(at, distance), builder.mul(at, I64(size))
+        start, packed = builder.mul(at, distance), builder.mul(at, I64(size))
         for first, mask in masks:  # all of a cache line at once: lines a page apart, of which few fit, would be read again
             at_source, at_target = (lanes.element_pointer(pointer, builder.add(index, I64(first)), tile.dtype)
-                                    for pointer, index in ((source, start), (target, place)))
+                                    for pointer, index in ((source, start), (target, packed)))
             # The excess of a long vector is overwritten by the next element's.
             lanes.store(lanes.load(at_source, tile.dtype, mask), at_target, tile.dtype)
     builder.ret_void()
@@ -86,7 +86,7 @@ def emit_turning(module: ir.Module, tile: Tile) -> ir.Function:
         mask = lanes.first_lanes(builder.sub(k, at))
         vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
         for n, vector in enumerate(transposed(builder, vectors)):
-            place = builder.add(builder.mul(builder.add(at, I64(n)), size), first)
-            lanes.store(vector, lanes.element_pointer(target, place, tile.dtype), tile.dtype)
+            offset = builder.add(builder.mul(builder.add(at, I64(n)), size), first)
+            lanes.store(vector, lanes.element_pointer(target, offset, tile.dtype), tile.dtype)
     builder.ret_void()
     return function
