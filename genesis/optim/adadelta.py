@@ -21,7 +21,7 @@ def adadelta_update(
 
 
 class Adadelta(DeclaredOptimizer):
-    """Steps as large as those before, by running averages of the squares of gradients and of steps."""
+    """Steps scaled by running averages of squared gradients and squared steps."""
 
     lr: float = setting(default=1.0, least=0, doc="a factor of the step")
     rho: float = setting(default=0.9, least=0, most=1, doc="how much of the averages is kept per step")

@@ -46,7 +46,7 @@ def adafactor_update(
 
 
 class Adafactor(DeclaredOptimizer):
-    """Steps scaled as Adam's, by an average of squares that is kept as one row and one column of each matrix."""
+    """Steps scaled as in Adam, with the average of squares stored as one row and one column per matrix."""
 
     lr: float = setting(default=1e-2, least=0, doc="the greatest relative step; step t has 1 / sqrt(t) at most")
     beta2_decay: float = setting(default=-0.8, most=0, least=-1e9, doc="step t counts t**beta2_decay in the averages")
@@ -88,7 +88,7 @@ class Adafactor(DeclaredOptimizer):
                 state[slot] = detach(saved[slot]).to(parameter, copy=True)
 
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
-        """Move matrices and vectors apart: other tensors are kept of them."""
+        """Update matrices and vectors separately: their state differs."""
         for matrices in (True, False):
             alike = [p for p in parameters if (p.ndim > 1) == matrices]
             if alike:
@@ -99,7 +99,7 @@ class Adafactor(DeclaredOptimizer):
 
     def settings(self, group: Group, age: int) -> Numbers:
         lr, fresh = float(group["lr"]), age ** group["beta2_decay"]
-        dtype = group["params"][0].dtype  # a group is of one
+        dtype = group["params"][0].dtype  # all of a group have one dtype
         epsilon = group["eps"][0]
         if epsilon is None:
             epsilon = 2.0**-7 if dtype is bfloat16 else float(np.finfo(dtype.numpy).eps)

@@ -18,7 +18,7 @@ BETAS = setting(
 
 
 def averaging(group: Group, decoupled: bool) -> Numbers:
-    """What ends the numbers of Adam's kin: of both averages, and of weight decay, which joins the gradient or shrinks."""
+    """The last numbers of the Adam family: those of both averages, and weight decay, coupled or decoupled."""
     (beta1, beta2), decay = group["betas"], float(group["weight_decay"])
     joined, kept = (0.0, 1 - float(group["lr"]) * decay) if decoupled else (decay, 1.0)
     return beta1, 1 - beta1, beta2, 1 - beta2, joined, kept, group["maximize"]
@@ -71,7 +71,7 @@ class Adam(DeclaredOptimizer):
 
     def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]
-        unbiased = math.sqrt(1 - beta2**age)  # the averages' bias towards their first zeros is undone in the numbers
+        unbiased = math.sqrt(1 - beta2**age)  # bias correction is folded into the numbers
         step_size = float(group["lr"]) * unbiased / (1 - beta1**age)
         return step_size, group["eps"] * unbiased, *averaging(group, group["decoupled_weight_decay"])
 

@@ -21,7 +21,7 @@ def adamax_update(
 
 
 class Adamax(DeclaredOptimizer):
-    """Adam whose steps are scaled by the greatest gradient of late, not by the average of squares."""
+    """Adam with steps scaled by a decaying maximum of gradients instead of the average of squares."""
 
     lr: float = setting(default=2e-3, least=0, doc="the step size")
     betas: tuple[float, float] = setting(default=(0.9, 0.999), least=0, below=1, doc="how much of both is kept per step")
@@ -34,7 +34,7 @@ class Adamax(DeclaredOptimizer):
 
     def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]
-        step_size = float(group["lr"]) / (1 - beta1**age)  # undoes the average's bias towards its first zero
+        step_size = float(group["lr"]) / (1 - beta1**age)  # bias correction
         return step_size, group["eps"], beta1, 1 - beta1, beta2, float(group["weight_decay"]), group["maximize"]
 
 

@@ -21,7 +21,7 @@ def asgd_update(
 
 
 class ASGD(DeclaredOptimizer):
-    """Gradient descent by steps that become smaller; the average of the parameters is kept under "ax" in the state.
+    """Gradient descent with decreasing steps; the state "ax" is the average of the parameters.
     """
 
     lr: float = setting(default=1e-2, least=0, doc="the first step size; step t has lr / (1 + lambd * lr * (t - 1))^alpha")
@@ -62,7 +62,7 @@ class ASGD(DeclaredOptimizer):
         return _decayed(group, age - 1) if size is None else size
 
     def _known(self, group: Group) -> dict[int, float]:
-        """By step: the size of the one after it. The rate counts as it was then, also where it has changed since."""
+        """Step -> the size of the next step, with the learning rate at that time, even if it has changed since."""
         index = next(place for place, other in enumerate(self.param_groups) if other is group)
         return vars(self).setdefault("_sizes", {}).setdefault(index, {})  # type: ignore[no-any-return]
 
@@ -71,7 +71,7 @@ _KEPT = 64  # steps: parameters of one group may differ in their ages
 
 
 def _decayed(group: Group, age: int) -> float:
-    """The size of the step after step `age` at the group's present rate."""
+    """The size of the step after step `age` at the group's current rate."""
     lr = float(group["lr"])
     size: float = lr / (1 + group["lambd"] * lr * age) ** group["alpha"]
     return size

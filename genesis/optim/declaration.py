@@ -8,7 +8,7 @@
         lr: float = setting(default=1e-2, least=0, doc="the step size")
         operation = sign_update
 
-From the table follow `__init__` and its signature, the defaults of groups, what `check` refuses, and the docstring's "Args:".
+`__init__` and its signature, the defaults of groups, the checks, and the docstring's "Args:" follow from the table.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Setting:
     annotation: str = ""
 
     def admits(self, value: float | Sequence[float]) -> bool:
-        """Whether `value`, or each of its elements, is in the range; NaN is in none."""
+        """Whether `value`, or each of its elements, is in the range; NaN never is."""
         values = value if isinstance(value, tuple | list) else (value,)
         return all([self.least <= v < self.below and v <= self.most for v in values])
 
@@ -59,12 +59,12 @@ INFINITY = float("inf")
 def setting(
     *, default: T, doc: str, least: float = -INFINITY, below: float = INFINITY, most: float = INFINITY, kw_only: bool = False
 ) -> T:
-    """A setting of a declared optimizer: its default, what it says, and the range that it (or each of a tuple) must be in."""
+    """A setting of a declared optimizer: its default, documentation, and range (for a tuple, of each element)."""
     return Setting(default, doc, least, below, most, kw_only)  # type: ignore[return-value]
 
 
 def _ordered(settings: Mapping[str, Setting]) -> list[tuple[str, Setting]]:
-    """The rows, those that are given by keyword only after the others."""
+    """The rows, with keyword-only ones last."""
     return sorted(settings.items(), key=lambda item: item[1].kw_only)
 
 
@@ -125,10 +125,10 @@ def _documented(cls: type[DeclaredOptimizer], settings: Mapping[str, Setting]) -
 
 @dataclass_transform(eq_default=False, field_specifiers=(setting,))
 class _Declared(Optimizer):
-    """What makes a class of its table; type checkers read the table as they read a dataclass's fields."""
+    """Builds a class from its table; type checkers treat the table like a dataclass's fields."""
 
     _settings: Mapping[str, Setting] = {}
-    lacks: ClassVar[tuple[str, ...]] = ()  # settings of the base that it has not
+    lacks: ClassVar[tuple[str, ...]] = ()  # settings of the base class that it lacks
     _passed: tuple[str, ...] = ()  # the names of the operation's numbers
 
     def __init_subclass__(cls) -> None:
@@ -152,13 +152,13 @@ class _Declared(Optimizer):
 class DeclaredOptimizer(_Declared):
     """The base of optimizers whose settings are a table. Subclasses name their `operation`, and its tensors in `kinds`.
 
-    `example` is what the docstring's example gives the constructor, and what becomes of [1, 2] by a step down x^2.
-    What `operation` is given after the tensors is the group's settings of its parameters' names, unless `settings` says else.
+    `example` is the docstring example's constructor arguments, and the result of a step from [1, 2] down x^2.
+    After the tensors, `operation` gets the group's settings by its parameters' names, unless `settings` is overridden.
     """
 
     example: ClassVar[tuple[str, str]]
-    hints: ClassVar[tuple[str, ...]] = ("foreach", "capturable", "differentiable")  # those that groups show, as PyTorch's do
-    group_order: ClassVar[str] = ""  # the keys of a group, where PyTorch's order is not that of the table and the hints
+    hints: ClassVar[tuple[str, ...]] = ("foreach", "capturable", "differentiable")  # shown in groups, as in PyTorch
+    group_order: ClassVar[str] = ""  # the keys of a group, if PyTorch's order is not the table's followed by the hints
     params: Members
     maximize: bool = setting(default=False, kw_only=True, doc="climb")
     foreach: bool | None = setting(default=None, kw_only=True, doc="")

@@ -1,4 +1,4 @@
-"""Hooks of optimizers: functions that are called around steps and state dicts."""
+"""Optimizer hooks: functions called around steps and state dicts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 class HookHandle:
-    """What `remove()` takes a hook away by; as a context manager it does so at its end."""
+    """A handle whose `remove()` unregisters a hook; as a context manager it does so at its end."""
 
     def __init__(self, hooks: list[AnyFunction], hook: AnyFunction) -> None:
         self._hooks, self._hook = hooks, hook
 
     def remove(self) -> None:
-        """Take the hook away; once more does nothing."""
+        """Unregister the hook; repeated calls do nothing."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
 
@@ -41,19 +41,19 @@ class OptimizerHooks:
         return HookHandle(hooks, hook)
 
     def call(self, kind: str, optimizer: object) -> None:
-        """Call those of a kind with the optimizer."""
+        """Call the hooks of a kind with the optimizer."""
         for hook in [*self._by_kind.get(kind, ())]:
             hook(optimizer)
 
     def passed(self, kind: str, optimizer: object, value: T) -> T:
-        """`value`, or what hooks of the kind put in its place."""
+        """`value`, or its replacement by hooks of the kind."""
         for hook in [*self._by_kind.get(kind, ())]:
             found = hook(optimizer, value)
             value = value if found is None else found
         return value
 
     def around(self, optimizer: object, step: Callable[..., T]) -> Callable[..., T]:
-        """`step` of the optimizer between the hooks of steps."""
+        """The optimizer's `step`, with the step hooks around it."""
 
         def hooked(*args: Any, **kwargs: Any) -> T:
             given: tuple[Any, ...] = (optimizer, *args)

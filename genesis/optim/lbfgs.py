@@ -20,7 +20,7 @@ DECREASE, CURVATURE, MOST = 1e-4, 0.9, 25
 
 
 class Point(NamedTuple):
-    """What is known at a step: the loss, its gradient, and its slope along the direction."""
+    """A point of the line search: the loss, its gradient, and its slope along the direction."""
 
     step: float
     loss: float
@@ -36,12 +36,12 @@ class LBFGS(Optimizer):
 
     Args:
         params: tensors, in one group.
-        lr: the length of a step (of the first, at most that of a gradient of length 1), or where the line search begins.
-        max_iter: steps a call of `step`.
-        max_eval: losses a call; 1.25 times `max_iter`, if None.
-        tolerance_grad: no gradient element greater than that ends a call.
-        tolerance_change: no step, or change of the loss, greater than that ends a call.
-        history_size: how many steps are remembered.
+        lr: the step length (the first is at most that of a unit gradient), or the start of the line search.
+        max_iter: the maximal number of steps per call of `step`.
+        max_eval: the maximal number of losses per call; by default 1.25 times `max_iter`.
+        tolerance_grad: a call ends when no gradient element exceeds it.
+        tolerance_change: a call ends when neither the step nor the loss change exceeds it.
+        history_size: the number of remembered steps.
         line_search_fn: None, or "strong_wolfe".
 
     Raises ValueError for several groups, a negative `lr` and another line search.
@@ -71,7 +71,7 @@ class LBFGS(Optimizer):
         })
 
     def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
+        """Raise ValueError for invalid settings."""
         if group["lr"] < 0:
             raise ValueError(f"LBFGS: lr is {group['lr']}; want 0 or more")
         if self.param_groups:
@@ -145,7 +145,7 @@ class LBFGS(Optimizer):
                 break
 
     def _direction(self, state: State, gradient: Tensor, history_size: int) -> Tensor:
-        """-H @ gradient, by two loops over the steps and the changes of the gradient that came with them."""
+        """-H @ gradient, by the two-loop recursion over past steps and gradient changes."""
         if state["n_iter"] == 1:
             return -gradient
         changes, steps = state["old_dirs"], state["old_stps"]
@@ -187,7 +187,7 @@ class LBFGS(Optimizer):
             parameter.add_(piece.reshape(parameter.shape), alpha=step)
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
-        """Take the state of all parameters, copied."""
+        """Load a copy of the state of all parameters."""
         if saved:
             state = {key: saved[key] for key in self.state_of(group["params"][0], group) if key in saved}
             for key, value in state.items():
@@ -196,7 +196,7 @@ class LBFGS(Optimizer):
 
 
 def numbers_of(tensor: Tensor) -> Tensor:
-    """The real numbers of a tensor, in its storage: of a complex one, its parts."""
+    """The real numbers of a tensor, sharing its storage: a complex one's parts."""
     return view_as_real(tensor) if tensor.dtype.is_complex else tensor
 
 
@@ -210,7 +210,8 @@ def _greatest(vector: Tensor) -> float:
 
 
 def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
-    """The minimum of the cubic through two points with their slopes, clamped to the bounds; their middle, if it has none."""
+    """The minimum of the cubic through two points with their slopes, clamped to the bounds; the middle of the bounds if there
+    is none."""
     if a.step > b.step:
         a, b = b, a
     d = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.step - b.step)
@@ -225,9 +226,9 @@ def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
 def strong_wolfe(
     evaluate: Callable[[float], Point], start: Point, step: float, length: float, tolerance: float
 ) -> tuple[Point, int]:
-    """(the point found, how often the loss was computed), from `start` at step 0, with `step` tried first.
+    """(the point found, the number of loss evaluations), from `start` at step 0, trying `step` first.
 
-    `length` is the greatest element of the direction; an interval that moves nothing by more than `tolerance` is not parted.
+    `length` is the greatest element of the direction; an interval that changes nothing by more than `tolerance` is not divided.
     """
     before, now, count = start, evaluate(step), 1
     bracket: list[Point] = []
@@ -251,9 +252,9 @@ def _too_high(point: Point, start: Point) -> bool:
 def _zoomed(
     evaluate: Callable[[float], Point], start: Point, bracket: list[Point], count: int, length: float, tolerance: float
 ) -> tuple[Point, int]:
-    """The same, of an interval that holds a step that will do."""
+    """The zoom phase, within an interval that contains an acceptable step."""
     low, high = sorted(bracket, key=lambda point: point.loss)
-    slow = False  # the last step was near an end already
+    slow = False  # whether the last step was near an end too
     while count <= MOST and abs(high.step - low.step) * length >= tolerance:
         least, most = sorted((low.step, high.step))
         step, margin = cubic_minimum(low, high, least, most), 0.1 * (most - least)

@@ -1,4 +1,4 @@
-"""Muon: momentum whose steps are made orthogonal (Jordan et al., 2024)."""
+"""Muon: momentum with orthogonalized steps (Jordan et al., 2024)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = (None, "original", "match_rms_adamw")
 
 
 def orthogonal(x: Value, coefficients: tuple[float, float, float], steps: int, epsilon: float) -> Value:
-    """Near U V^T of the matrix x = U S V^T, by `steps` of a quintic iteration of Newton and Schulz, in bfloat16."""
+    """Approximates U V^T of x = U S V^T by `steps` quintic Newton-Schulz iterations in bfloat16."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
     y = cast(swapped(x) if tall else x, bfloat16)
@@ -45,9 +45,9 @@ def muon_update(
 
 
 class Muon(DeclaredOptimizer):
-    """Momentum whose steps are made orthogonal matrices, for the matrices of hidden layers.
+    """Momentum with steps orthogonalized as matrices, for the weights of hidden layers.
 
-    Raises ValueError for parameters of other than two axes, and for an `adjust_lr_fn` that is not there.
+    Raises ValueError for parameters of other than two axes, and for an unknown `adjust_lr_fn`.
     """
 
     lr: float = setting(default=1e-3, least=0, doc="the step size")

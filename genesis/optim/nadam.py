@@ -27,9 +27,9 @@ def nadam_update(
 
 
 class NAdam(DeclaredOptimizer):
-    """Adam that looks a step ahead: the next step's momentum counts in this one's.
+    """Adam with Nesterov momentum: a step uses the next step's momentum.
 
-    The first beta is meant to stay as it is: the product of all momenta counts as if it always had.
+    The first beta must stay constant: the product of all momenta is computed as if it did.
     """
 
     lr: float = setting(default=2e-3, least=0, doc="the step size")
@@ -49,7 +49,7 @@ class NAdam(DeclaredOptimizer):
 
     def settings(self, group: Group, age: int) -> Numbers:
         (beta1, beta2), lr = group["betas"], float(group["lr"])
-        unbiased, growth = math.sqrt(1 - beta2**age), group["momentum_decay"]  # what undoes the squares' bias multiplies all
+        unbiased, growth = math.sqrt(1 - beta2**age), group["momentum_decay"]  # the squares' bias correction multiplies all
         by_gradient = lr * (1 - _momentum(beta1, growth, age)) / (1 - _product(beta1, growth, age))
         by_average = lr * _momentum(beta1, growth, age + 1) / (1 - _product(beta1, growth, age + 1))
         averages = averaging(group, group["decoupled_weight_decay"])

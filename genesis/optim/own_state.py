@@ -1,6 +1,6 @@
-"""The state of optimizers whose classes write `step` themselves: a dictionary for each parameter, empty until a step fills it.
+"""The state of optimizers with their own `step`: a dictionary per parameter, empty until a step fills it.
 
-It is saved as it is, under the positions of parameters, and loaded by PyTorch's rule.
+It is saved unchanged, by the parameters' positions, and loaded by PyTorch's rules.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ State = dict[Any, Any]
 
 
 def packed(state: Mapping[Any, Any], positions: Mapping[int, int]) -> State:
-    """What a state dict shows: tensors that are keys by their positions, and tensors without their history."""
+    """The state for a state dict: tensor keys become positions, and tensors are detached."""
     return {positions[id(key)] if isinstance(key, Tensor) else key: _each(value, lambda _, tensor: detach(tensor))
             for key, value in state.items()}
 
 
 def unpacked(saved: Mapping[Any, Any], parameters: Mapping[int, Tensor]) -> State:
-    """Copies of what a state dict holds, under the parameters of its positions. Tensors go to the parameter's device and, if
-    it is floating, its dtype; counts of steps stay as they are.
+    """Copies of a state dict's state, by parameter. Tensors are converted to the parameter's device and, if it is floating,
+    dtype; step counts are not.
     """
     state: State = {}
     for key, value in saved.items():
@@ -50,7 +50,7 @@ def _taken(name: Any, tensor: Tensor, parameter: Tensor) -> Tensor:
 
 
 def _each(value: Any, change: Any, name: Any = None) -> Any:
-    """`value` with `change(name, tensor)` in place of each tensor within; the name is the innermost key."""
+    """`value` with each tensor in it replaced by `change(name, tensor)`; the name is the innermost key."""
     if isinstance(value, Tensor):
         return change(name, value)
     if isinstance(value, dict):

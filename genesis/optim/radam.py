@@ -1,4 +1,4 @@
-"""RAdam: Adam whose first steps wait for a variance (Liu et al., 2020)."""
+"""RAdam: Adam with rectified variance in the first steps (Liu et al., 2020)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def radam_update(
 
 
 class RAdam(DeclaredOptimizer):
-    """Adam whose steps are rectified by what is known of the variance; before anything is, they follow the average alone."""
+    """Adam with steps rectified by the variance of the average of squares; the first steps use only the average gradient."""
 
     lr: float = setting(default=1e-3, least=0, doc="the step size")
     betas: tuple[float, float] = BETAS
@@ -39,9 +39,9 @@ class RAdam(DeclaredOptimizer):
         (beta1, beta2), lr = group["betas"], float(group["lr"])
         bias1, bias2 = 1 - beta1**age, 1 - beta2**age
         most = 2 / (1 - beta2) - 1
-        known = most - 2 * age * beta2**age / bias2  # the length of the average's memory so far
+        known = most - 2 * age * beta2**age / bias2  # the effective length of the average so far
         rectified, plain = 0.0, lr / bias1
-        if known > 5:  # the variance is known
+        if known > 5:  # the variance is tractable
             share = (known - 4) * (known - 2) * most / ((most - 4) * (most - 2) * known)
             rectified, plain = plain * math.sqrt(share * bias2), 0.0
         return rectified, plain, group["eps"], *averaging(group, group["decoupled_weight_decay"])

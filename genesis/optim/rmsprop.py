@@ -15,7 +15,7 @@ def rmsprop_update(
 ) -> Results:
     """s = alpha * s + fresh * g^2;  v = momentum * v + g / (sqrt(s) + epsilon);  p = p - lr * v.
 
-    With `average`, a = alpha * a + fresh * g, and s - a^2 stands for s. Without `velocity` there is no momentum.
+    With `average`, a = alpha * a + fresh * g, and s - a^2 replaces s. Without `velocity` there is no momentum.
     """
     gradient = descent(parameter, gradient, weight_decay, maximize)
     square = average_of(square, gradient * gradient, alpha, fresh)

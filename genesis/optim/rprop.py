@@ -30,15 +30,15 @@ def rprop_update(
 
 
 class Rprop(DeclaredOptimizer):
-    """Steps by the sign of the gradient alone, each element's longer while it keeps its sign and shorter when it turns.
+    """Steps only by the gradient's sign; each element's step grows while the sign is constant and shrinks when it changes.
 
-    Raises ValueError for factors that do not lie on both sides of 1.
+    Raises ValueError unless the factors are below and above 1.
     """
 
     lr: float = setting(default=1e-2, least=0, doc="the size of the first step")
     etas: tuple[float, float] = setting(default=(0.5, 1.2), doc="the factors of a step that is shortened, and lengthened")
     step_sizes: tuple[float, float] = setting(default=(1e-6, 50), doc="the least and the greatest step")
-    _rates: ClassVar[Any]  # of an optimizer: its groups' rates when they were added
+    _rates: ClassVar[Any]  # per optimizer: its groups' rates when they were added
     group_order = "lr etas step_sizes foreach maximize differentiable capturable"
     operation, kinds = rprop_update, ("prev", "step_size")
     is_elementwise = True
@@ -58,9 +58,9 @@ class Rprop(DeclaredOptimizer):
 
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
         index = next(place for place, other in enumerate(self.param_groups) if other is group)
-        if age == 1 and group["lr"] != self._rates[index]:  # a schedule has begun since: the first steps are as long as it says
+        if age == 1 and group["lr"] != self._rates[index]:  # a schedule has started since: it determines the first steps
             refuse("the size of the first steps changes")
-            for parameter in parameters:  # as values that are there, so that the first step runs the program of every step
+            for parameter in parameters:  # computed now, so that the first step runs the same program as all others
                 sizes = np.full(parameter.shape, in_both_parts(float(group["lr"]), parameter.dtype), parameter.dtype.numpy)
                 self.state[parameter]["step_size"] = tensor(sizes, device=parameter.device)
         super().update(parameters, group, age)

@@ -15,7 +15,7 @@ def sgd_update(
     parameter: Value, gradient: Value, velocity: Value | None, lr: Scalar, momentum: Scalar, fresh: Scalar,
     weight_decay: Scalar, nesterov: bool, maximize: bool,
 ) -> Results:
-    """v = momentum * v + fresh * g;  p = p - lr * v; with `nesterov`, lr * (g + momentum * v). Without v, g in its place."""
+    """v = momentum * v + fresh * g;  p = p - lr * v; with `nesterov`, lr * (g + momentum * v). Without momentum, v is g."""
     step = gradient = descent(parameter, gradient, weight_decay, maximize)
     if velocity is not None:
         velocity = velocity * momentum + (gradient if is_literal(fresh, 1) else gradient * fresh)
@@ -58,7 +58,7 @@ class SGD(DeclaredOptimizer):
     def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
         if group["weight_decay"]:
             raise RuntimeError("SGD: weight_decay is not compatible with sparse gradients; want 0")
-        if group["momentum"]:  # every row that was met once goes on moving
+        if group["momentum"]:  # every row updated once keeps moving
             self._update(parameters, group, age, self.slots(group), [g.to_dense() for g in gradients])
         else:
             update_rows(self, parameters, gradients, group, age)

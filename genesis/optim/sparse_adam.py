@@ -1,4 +1,4 @@
-"""SparseAdam: Adam that leaves alone what a gradient does not reach."""
+"""SparseAdam: Adam that updates only the rows of sparse gradients."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def sparse_adam_update(
     parameter: Value, gradient: Value, average: Value, square: Value, step_size: Scalar, epsilon: Scalar, beta1: Scalar,
     fresh1: Scalar, beta2: Scalar, fresh2: Scalar, maximize: bool,
 ) -> Results:
-    """m, s and p as in `adam_update`, of the rows that the gradient has."""
+    """m, s and p as in `adam_update`, for the rows of the gradient."""
     gradient = descent(parameter, gradient, 0, maximize)
     average, square = average_of(average, gradient, beta1, fresh1), average_of(square, gradient * gradient, beta2, fresh2)
     return parameter - average * step_size / (sqrt(square) + epsilon), average, square
 
 
 class SparseAdam(DeclaredOptimizer):
-    """Adam for sparse gradients, as `nn.Embedding(sparse=True)` gives them: other rows, and their averages, stay as they are.
+    """Adam for sparse gradients, such as those of `nn.Embedding(sparse=True)`: other rows and their averages do not change.
 
     A step raises RuntimeError for a dense gradient.
 

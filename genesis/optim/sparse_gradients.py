@@ -1,4 +1,4 @@
-"""Steps of optimizers on those rows alone that sparse gradients have."""
+"""Optimizer steps on only the rows of sparse gradients."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from genesis.tensor.in_place import write
 def update_rows(
     optimizer: Optimizer, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int
 ) -> None:
-    """Run the optimizer's operation on the rows that sparse gradients have, of `parameters` and of what is kept of them."""
+    """Run the optimizer's operation on the rows of sparse gradients, of the parameters and their state."""
     slots, settings = optimizer.slots(group), optimizer.settings(group, age)
     for parameter, gradient in zip(parameters, map(coalesced, gradients), strict=True):
         at, elements = flat_positions(gradient._positions, gradient.extents), gradient.values()
         whole = [parameter, *[optimizer.state[parameter][slot] for slot in slots]]
         shape = (numel(gradient.extents), *elements.shape[1:])
-        flat = [one if one.shape == shape else one.reshape(shape) for one in whole]  # a table itself is written in place
+        flat = [one if one.shape == shape else one.reshape(shape) for one in whole]  # a table is written in place
         rows = [[one[at]] for one in flat]
         kept = dict(zip(slots, rows[1:], strict=True))
         results = call(optimizer.operation, (rows[0], [elements], *[kept.get(kind, []) for kind in optimizer.kinds], *settings))

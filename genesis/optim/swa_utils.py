@@ -61,12 +61,12 @@ def _of_all(average: Average) -> Averages:
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """`get_swa_avg_fn`, of lists of tensors, in place."""
+    """`get_swa_avg_fn` for lists of tensors, in place."""
     return _of_all(get_swa_avg_fn())
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """`get_ema_avg_fn`, of lists of tensors, in place."""
+    """`get_ema_avg_fn` for lists of tensors, in place."""
     return _of_all(get_ema_avg_fn(decay))
 
 
@@ -75,10 +75,10 @@ class AveragedModel(Module):
 
     Args:
         model: any module of leaf parameters; it is copied deeply.
-        device: where the copy is; where `model` is, if None.
-        avg_fn: (averaged, model's, how many so far) -> the new average; the mean of all, if neither is given.
-        multi_avg_fn: the same of lists of tensors, in place.
-        use_buffers: average buffers too; else they are copied.
+        device: the copy's device; by default the model's.
+        avg_fn: (averaged, model's, number so far) -> the new average; by default the mean.
+        multi_avg_fn: the same for lists of tensors, in place.
+        use_buffers: average buffers too; otherwise they are copied.
 
     Raises ValueError if both functions are given.
 
@@ -124,7 +124,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Tree], model: Module, device: DeviceLike = None) -> None:
-    """Compute the running statistics of the batch norms in `model` anew, as means over the batches of `loader`.
+    """Recompute the running statistics of the batch norms in `model`, as means over the batches of `loader`.
 
     A batch is a tensor, or a list or tuple that begins with one; it is moved to `device`, if that is given.
     """
@@ -149,7 +149,7 @@ def update_bn(loader: Iterable[Tree], model: Module, device: DeviceLike = None) 
 
 
 class SWALR(LRScheduler):
-    """From the learning rate that there is to `swa_lr` (one, or one for each group) in `anneal_epochs` steps, and on with it.
+    """From the current learning rate to `swa_lr` (one, or one per group) in `anneal_epochs` steps, then constant.
 
     `anneal_strategy` is "cos" or "linear". Raises ValueError for another, and for negative `anneal_epochs`.
 
@@ -173,12 +173,12 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step: int) -> float:
-        """How much of `swa_lr` is in the learning rate of a step."""
+        """The fraction of `swa_lr` in the learning rate of a step."""
         turn = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return turn if self.anneal_strategy == "linear" else (1 - math.cos(math.pi * turn)) / 2
 
     def get_lr(self) -> list[float]:
-        """From what the groups' learning rates are, and must have been before."""
+        """The rates, from the current ones and the original ones that these imply."""
         step = self._step_count - 1
         step = step if self.anneal_epochs else max(1, step)
         before, now = self._share(step - 1), self._share(step)

@@ -1,4 +1,4 @@
-"""How an optimizer's update is written: as the expression of one parameter, which becomes the row of all of them."""
+"""Optimizer update rules: written for one parameter, applied to all parameters of a group."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from genesis.ir.graph import Value
 from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.registry import Operation, cast, composite, widened
 
-Scalar = Value | float  # a number that a schedule may change: it reaches the compiled program as an argument
+Scalar = Value | float  # a number that a schedule may change: an argument of the compiled program
 Results = tuple[Value | None, ...]
 
 
 def update_rule(rule: Callable[..., Results]) -> Operation:
     """Decorator: `rule` becomes the operation of its name, one step of an optimizer over all of a group's parameters.
 
-    `rule` takes Values: a parameter, its gradient, and what is kept of it (None where the settings do not use that); then
-    numbers annotated `Scalar`, and static settings. It returns the new parameter and the new values of what is kept. It
-    computes in the dtype that arithmetic runs in; results are rounded to the parameter's dtype.
+    `rule` takes Values: a parameter, its gradient, and its state tensors (None if the settings do not use them); then numbers
+    annotated `Scalar`, and static settings. It returns the new parameter and the new state tensors. It computes in the compute
+    dtype; results are rounded to the parameter's dtype.
 
-    The operation takes sequences in place of Values (empty for None) and returns all new parameters, then all new values of
-    each kind. A step over any number of parameters is thus one call, which lowering fuses into a kernel for each parameter.
-    A complex parameter is moved as two real ones, its parts, and what is kept of it is complex for that.
+    The operation takes sequences instead of Values (empty for None) and returns all new parameters, then all new values of
+    each kind. A step over any number of parameters is thus one call, which lowering fuses into a kernel per parameter. A
+    complex parameter is updated as two real ones, its parts; its state is complex accordingly.
     """
     kinds = [parameter.annotation for parameter in inspect.signature(rule).parameters.values()]
     tensors = sum([kind.startswith("Value") for kind in kinds])
@@ -43,7 +43,7 @@ def update_rule(rule: Callable[..., Results]) -> Operation:
 
 
 def _moved(rule: Callable[..., Results], row: Sequence[Value | None], settings: Sequence[object]) -> Results:
-    """What `rule` makes of a parameter, or of both parts of a complex one."""
+    """`rule` applied to a parameter, or to both parts of a complex one."""
     if row[0] is None or not row[0].dtype.is_complex:
         return rule(*row, *settings)
     x, y = [rule(*[v if v is None else part(v) for v in row], *settings) for part in (real_value, imag_value)]

@@ -1,1 +1,1 @@
-"""What is recorded and not yet run: values, the open trace, the trie of calls seen before."""
+"""Recorded calls that have not run yet: values, the open trace, and the trie of earlier calls."""

@@ -1,4 +1,4 @@
-"""What backward alone reads of a trace: most traces have none of it, so it is made on first use."""
+"""A trace's state that only backward reads. Most traces have none, so it is created on first use."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 
 class BackwardState:
-    """The hooks, custom Functions and saved values that a backward over one trace has to know of.
+    """The hooks, custom Functions and saved values for a backward over one trace.
 
-    `NOTHING` and `FREED` are shared by all traces without one, and cannot be written to.
+    `NOTHING` and `FREED` are shared by all traces without state, and are read-only.
     """
 
     __slots__ = ("copies", "custom_calls", "graph_freed", "hooks", "node_hooks", "retained", "saved")
 
     def __init__(self, graph_freed: bool = False) -> None:
-        self.graph_freed = graph_freed  # nothing was kept at the flush: no backward can come any more
+        self.graph_freed = graph_freed  # nothing was saved at the flush: backward is impossible
         self.hooks: MutableMapping[int, dict[int, Any]] = {}  # position -> the hooks on its gradient
         self.node_hooks: MutableMapping[int, Any] = {}  # first position of a call -> the hooks on all its gradients
-        self.custom_calls: MutableMapping[int, Any] = {}  # position -> the call of a custom Function that it is a result of
+        self.custom_calls: MutableMapping[int, Any] = {}  # position of a result -> the custom Function's call
         self.retained: MutableMapping[int, weakref.ref[Any]] = {}  # position -> the result that retains its gradient
         self.copies: MutableMapping[Any, Any] = {}  # (flushed trace, create_graph) -> (.., .., (where its values are, ..))
         self.saved: MutableMapping[int, Any] = {}  # position -> the realized Array of what backward reads

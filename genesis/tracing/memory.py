@@ -1,4 +1,4 @@
-"""The memory of realized values, on every device. The host reads, writes and copies values here alone."""
+"""The memory of realized values, on every device. Only this file reads, writes and copies values on the host."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Memory:
         self.buffer = buffer
         self.layout = layout
         self.pointer = buffer.ptr + layout.offset * dtype.itemsize
-        self.strides = None if layout.is_contiguous else layout.strides  # what a kernel has to know of the layout
+        self.strides = None if layout.is_contiguous else layout.strides  # None if contiguous: kernels take only other strides
 
     @classmethod
     def laid(cls, buffer: Buffer, layout: Layout, start: int, strides: Shape | None) -> Memory:
-        """As `Memory(buffer, layout, dtype)` where it is known from which byte on, and with which strides for kernels."""
+        """As `Memory(buffer, layout, dtype)`, given the start in bytes and the strides for kernels."""
         memory = _new(cls)
         memory.buffer = buffer
         memory.layout = layout
@@ -39,17 +39,18 @@ class Memory:
         return memory
 
     def at(self, layout: Layout, dtype: DType, own: DType) -> Memory:
-        """The memory of a view of `dtype`, whose `layout` counts in elements of that; this one, of `own`, is contiguous."""
+        """The memory of a view with another dtype; `layout` is in elements of `dtype`. This memory, of dtype `own`, is
+        contiguous."""
         if start := self.layout.offset * own.itemsize // dtype.itemsize:
             layout = layout._replace(offset=layout.offset + start)
         return self if layout == self.layout and dtype is own else Memory(self.buffer, layout, dtype)
 
     @classmethod
     def of(cls, values: np.ndarray, dtype: DType, device: Device) -> Memory:
-        """Memory of its own on `device`, in row-major order, with `values` converted to `dtype`."""
+        """New row-major memory on `device`, with `values` converted to `dtype`."""
         buffer = Buffer(values.size * dtype.itemsize, device)
         source = np.ascontiguousarray(values, dtype.numpy)
-        if device.memory.is_host:  # an array of the buffer would take twice as long to make as small values to copy
+        if device.memory.is_host:  # making an array over the buffer would take twice as long as copying small values
             ctypes.memmove(buffer.ptr, source.__array_interface__["data"][0], buffer.nbytes)
         else:
             device.memory.write(buffer.ptr, source)
@@ -57,11 +58,11 @@ class Memory:
 
     @classmethod
     def unwritten(cls, shape: Shape, dtype: DType, device: Device) -> Memory:
-        """Memory of its own on `device`, in row-major order, that has not been written to."""
+        """New row-major memory on `device`, uninitialized."""
         return cls(Buffer(math.prod(shape) * dtype.itemsize, device), contiguous_layout(shape), dtype)
 
     def copied(self, dtype: DType, device: Device) -> Memory:
-        """The same values in memory of their own on `device`."""
+        """A copy of the values on `device`."""
         if device is META:
             return Memory.unwritten(self.layout.shape, dtype, device)
         if self.strides is not None or device.memory is not self.buffer.device.memory:
@@ -75,18 +76,18 @@ class Memory:
         return Memory.laid(buffer, contiguous_layout(self.layout.shape), 0, None)
 
     def values_as_bytes(self, dtype: DType) -> bytes:
-        """The elements, in row-major order, in the host's memory."""
+        """The elements in row-major order, on the host."""
         if self.strides is not None:
             return self.numpy(dtype).tobytes()  # type: ignore[no-any-return]
         return ctypes.string_at(self.pointer, math.prod(self.layout.shape) * dtype.itemsize)
 
     def mapped(self, element_map: str, dtype: DType) -> Memory:
-        """What a view with this element map shows of the values, in memory of its own."""
+        """A copy of the values with an element map (such as conjugation) applied."""
         values = self.numpy(dtype)
         return Memory.of(np.conj(values) if element_map == "conjugates" else -values, dtype, self.buffer.device)
 
     def overwrite(self, source: Memory, dtype: DType) -> None:
-        """Put the values of `source`, of the same shape and dtype, here."""
+        """Overwrite this memory with the values of `source`, of the same shape and dtype."""
         device = self.buffer.device
         if device.memory.is_host:
             self.numpy(dtype)[...] = source.numpy(dtype)
@@ -100,7 +101,7 @@ class Memory:
             device.memory.write(self.buffer.ptr, whole)
 
     def numpy(self, dtype: DType) -> Any:
-        """An ndarray over this memory; a copy for reading where the host cannot look."""
+        """An ndarray over this memory; a read-only copy if the host cannot access it."""
         size, at = dtype.itemsize, self.layout
         if 0 in at.shape:
             return self.buffer.numpy(dtype.numpy, at.shape)

@@ -1,7 +1,7 @@
-"""What `genesis.compile` is told while it records a call: what a trace alone does not show.
+"""Hooks that inform `genesis.compile`, while it records a call, of events that a trace does not show.
 
-Each hook does nothing in a thread that records no call. Where every operation or gradient passes (dispatch, `write_all`,
-`hold_gradient`, `item`), code asks `thread_state.recorder is None` first, for a hook is a Python frame.
+A hook does nothing in a thread that records no call. On hot paths (dispatch, `write_all`, `hold_gradient`, `item`), callers
+check `thread_state.recorder is None` first, because a hook costs a Python frame.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ def is_recording() -> bool:
 
 
 def unseen() -> bool:
-    """Whether values must not be looked at: a call is recorded for replays, or traced for a transform."""
+    """Whether values must not be read: a call is recorded for replays, or traced for a transform."""
     return thread_state.recorder is not None or thread_state.deferred
 
 
 def refuse(reason: str, passes: bool = False) -> None:
-    """What happens here cannot be replayed; `passes`: it need not happen again."""
+    """This call cannot be replayed, for a reason; `passes`: the reason may not recur in later calls."""
     if thread_state.recorder is not None:
         thread_state.recorder.refuse(reason, passes)
 
 
 def value_looked_at() -> None:
-    """Python reads a value: what it does from here on may depend on it."""
+    """Python reads a value: its further actions may depend on it."""
     if thread_state.recorder is not None:
         thread_state.recorder.value_looked_at()
 
 
 def values_read(array: Array) -> None:
-    """Python reads all values of `array` at once, and nothing that sees its memory remains."""
+    """Python reads all values of `array` at once, and keeps no reference to its memory."""
     if thread_state.recorder is not None:
         thread_state.recorder.values_read(array)
 
 
 def item_read(tensor: Any) -> Any:
-    """The number that `item()` is to return while a call is recorded."""
+    """The number that `item()` returns while a call is recorded."""
     return thread_state.recorder.item_read(tensor)
 
 
 def made_of_python(array: Array) -> None:
-    """`array` was made of Python's data."""
+    """`array` was made from Python data."""
     if thread_state.recorder is not None:
         thread_state.recorder.made_of_python(array)
 
 
 def python_data(data: Any) -> Any:
-    """What a tensor is about to be made of, as plain numbers."""
+    """The data for a new tensor, as plain numbers."""
     return data if thread_state.recorder is None else thread_state.recorder.python_data(data)
 
 
 def storage_written(root: Any) -> None:
-    """A tensor that is no view is about to be written over."""
+    """A tensor that is not a view is about to be overwritten."""
     if thread_state.recorder is not None:
         thread_state.recorder.storage_written(root)
 
 
 def touched_gradient(tensor: Any, reads: bool) -> None:
-    """`.grad` is read, or replaced unread."""
+    """`.grad` is read, or replaced without being read."""
     if thread_state.recorder is not None:
         thread_state.recorder.touched_gradient(tensor, reads)
 
 
 def numbers_drawn(start: int, count: int) -> tuple[Any, Any] | None:
-    """The seed and the place of random numbers that were reserved, as numbers that replays put anew; None otherwise."""
+    """The seed and counter start of reserved random numbers, as numbers that replays replace; None if not recording."""
     return None if thread_state.recorder is None else thread_state.recorder.numbers_drawn(start, count)
 
 
 def optimizer_stepped(optimizer: Any) -> None:
-    """An optimizer is about to ask which of its parameters have gradients."""
+    """An optimizer is about to check which of its parameters have gradients."""
     if thread_state.recorder is not None:
         thread_state.recorder.optimizer_stepped(optimizer)
 
@@ -86,11 +86,11 @@ def optimizer_stepped(optimizer: Any) -> None:
 def optimizer_updates(
     optimizer: Any, group: Mapping[str, Any], parameters: Sequence[Any], settings: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """The settings of an update, those that may change as numbers that replays put anew."""
+    """The settings of an update; those that may change become numbers that replays replace."""
     recorder = thread_state.recorder
     return settings if recorder is None else recorder.optimizer_updates(optimizer, group, parameters, settings)
 
 
 def unwatched(build: Callable[[Graph], T]) -> Callable[[Graph], T]:
-    """`build`, a definition, which is none of the user's code and need not be watched."""
+    """`build`, a definition, marked as library code that need not be watched."""
     return build if thread_state.recorder is None else thread_state.recorder.unwatched(build)

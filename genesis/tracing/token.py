@@ -1,7 +1,7 @@
-"""Tokens: what each argument of a call contributes to the key of its step, and what such a key says of the arguments.
+"""Tokens: each argument's contribution to the key of a call in the trie, and the arguments back from a key.
 
-A key is an operation, the mode it was called in, a token for each argument, and last, where arguments were named, a tuple of
-pairs (name, token). A token is
+A key is an operation, the mode it was called in, a token per argument and, if there are keyword arguments, a tuple of pairs
+(name, token). A token is
 
 - the position of a tensor in the trace, or of a number that is an argument of the program: an int;
 - a number that is part of the program, with its type, which tells 1, 1.0 and True apart; one that is equal to another, as
@@ -24,18 +24,18 @@ _NUMBERS = frozenset({bool, int, float, complex})
 
 
 def of_float(number: float) -> Token:
-    """The token of a number that is part of the program."""
+    """The token of a constant number of the program."""
     found = number > 0 or number < 0 or (number == 0 and math.copysign(1.0, number) > 0)
     return float, number if found else repr(number)
 
 
 def of_complex(number: complex) -> Token:
-    """As `of_float`: 2+0j is equal to 2."""
+    """As `of_float`, because 2+0j equals 2."""
     return complex, repr(number)
 
 
 def arguments_in(key: Key) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The tokens of the arguments of a call, those by order and those by name."""
+    """The tokens of a call's positional and keyword arguments."""
     tokens, named = key[2:], key[-1]
     if type(named) is tuple and named and all([type(p) is tuple and len(p) == 2 and type(p[0]) is str for p in named]):
         return tokens[:-1], dict(named)
@@ -43,19 +43,19 @@ def arguments_in(key: Key) -> tuple[Sequence[Any], dict[str, Any]]:
 
 
 def members_in(token: Token) -> list[Token]:
-    """The tokens of the members of a list with tensors, or the one of another argument."""
+    """The member tokens of a list with tensors; for another argument, its token."""
     if type(token) is tuple and token and token[0] == "tensors":
         return [inner for member in token[1:] for inner in members_in(member)]
     return [token]
 
 
 def is_number(token: Token) -> bool:
-    """Whether it is that of a number which is part of the program."""
+    """Whether it is the token of a constant number of the program."""
     return type(token) is tuple and len(token) == 2 and type(token[0]) is type and token[0] in _NUMBERS
 
 
 def argument_of(token: Any, tensor_at: Callable[[int], Any]) -> Any:
-    """The argument that a token stands for, where `tensor_at` gives what is at a position."""
+    """The argument of a token; `tensor_at` returns the object at a position."""
     if type(token) is int:
         return tensor_at(token)
     if type(token) is not tuple:

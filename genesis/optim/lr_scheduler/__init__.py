@@ -1,6 +1,6 @@
-"""Learning rates that change as training goes on, under PyTorch's names.
+"""Learning rate schedulers, under PyTorch's names.
 
-A learning rate is a number that programs are given when they run: a changed one builds no new program.
+A learning rate is a runtime argument of compiled programs: changing it does not recompile.
 """
 
 from genesis.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts

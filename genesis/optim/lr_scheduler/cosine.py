@@ -27,11 +27,11 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The distance to eta_min, times the quotient of this step's cosine by the last one's."""
+        """Multiplies the distance to eta_min by the ratio of this step's cosine to the last one's."""
         step, total = self.last_epoch, self.T_max
         if self._is_initial:
             return self._rates()
-        if (step - 1 - total) % (2 * total) == 0:  # the last one's is 0
+        if (step - 1 - total) % (2 * total) == 0:  # the last step's cosine is 0
             return [
                 lr + (base - self.eta_min) * (1 - math.cos(math.pi / total)) / 2
                 for base, lr in zip(self.base_lrs, self._rates(), strict=True)
@@ -45,9 +45,9 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """From the first learning rate down to `eta_min` over `T_0` steps, then anew, each time over `T_mult` times as many.
+    """From the first learning rate down to `eta_min` over `T_0` steps, then restarting, each time over `T_mult` times as many.
 
-    `step(epoch)` may be given fractions. Raises ValueError unless T_0 and T_mult are integers above 0.
+    `step(epoch)` accepts fractions. Raises ValueError unless T_0 and T_mult are integers above 0.
 
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> CosineAnnealingWarmRestarts(optimizer, T_0=10, T_mult=2).get_last_lr()
@@ -59,7 +59,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"CosineAnnealingWarmRestarts: {name} is {value!r}; want an integer above 0")
         self.T_0 = T_0
-        self.T_i = T_0  # the length of this round
+        self.T_i = T_0  # the length of this period
         self.T_mult = T_mult
         self.eta_min = eta_min
         self.T_cur: float = last_epoch  # the step within it
@@ -70,7 +70,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [_between(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on to the next step, or to `epoch`, and set the learning rates. Raises ValueError for a negative one."""
+        """Advance to the next step, or to `epoch`, and set the learning rates. Raises ValueError for a negative one."""
         if epoch is not None and epoch < 0:
             raise ValueError(f"CosineAnnealingWarmRestarts: epoch is {epoch}; want 0 or more")
         if epoch is None and self.last_epoch >= 0:

@@ -11,21 +11,20 @@ from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Group, Optimizer, State
 
-_PHASE = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")  # what is known of a phase
+_PHASE = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")  # the keys of a phase
 
 
 class CyclicLR(LRScheduler):
-    """From `base_lr` up to `max_lr` and down again, over and over; momentum the other way round.
+    """From `base_lr` up to `max_lr` and down again, repeatedly; momentum moves in the opposite direction.
 
     Args:
         optimizer: whose groups' "lr", and "momentum" or first beta, are set.
         base_lr, max_lr: the ends, one for all groups or one for each.
-        step_size_up, step_size_down: the steps of a way up, and of one down (as many, if None).
-        mode: "triangular", cycles of one height; "triangular2", each half as high as the last; "exp_range", of the height
-            gamma^step.
+        step_size_up, step_size_down: the number of steps up, and down (by default the same).
+        mode: "triangular" has constant height; "triangular2" halves it each cycle; "exp_range" has the height gamma^step.
         gamma: see `mode`.
         scale_fn: the height, instead of `mode`: a function of the cycle's number or of the step.
-        scale_mode: "cycle" or "iterations", what scale_fn is given.
+        scale_mode: "cycle" or "iterations": the argument of scale_fn.
         cycle_momentum: whether momentum goes from `max_momentum` down to `base_momentum` and back.
         last_epoch: the step to resume after; -1 to begin.
 
@@ -85,7 +84,7 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * share for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> State:
-        """The schedule's state: of `scale_fn` the attributes, where it is an object that has some."""
+        """The schedule's state, with the attributes of `scale_fn` if it is an object."""
         state = super().state_dict()
         function = state.pop("_scale_fn_custom")
         kept = None if function is None or isinstance(function, FunctionType) else {**function.__dict__}
@@ -100,20 +99,21 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """From max_lr / div_factor up to `max_lr` and down to that / final_div_factor, momentum the other way round.
+    """From max_lr / div_factor up to `max_lr` and down to the first / final_div_factor; momentum moves in the opposite
+    direction.
 
     Args:
         optimizer: whose groups' "lr", and "momentum" or first beta, are set.
         max_lr: the top, one for all groups or one for each.
         total_steps: the length of the cycle; or `epochs` times `steps_per_epoch`.
-        pct_start: the share of the steps that go up.
+        pct_start: the fraction of steps that go up.
         anneal_strategy: "cos" or "linear".
         cycle_momentum: whether momentum goes from `max_momentum` down to `base_momentum` and back.
-        div_factor, final_div_factor: what the first, and then the last, learning rate is divided by.
+        div_factor, final_div_factor: max_lr / div_factor is the first rate; that / final_div_factor is the last.
         three_phase: come down to the first learning rate as fast as up, then on to the last one.
         last_epoch: the step to resume after; -1 to begin.
 
-    Raises ValueError for settings that make no sense, and for a step beyond the last.
+    Raises ValueError for invalid settings, and for a step beyond the last.
 
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0, momentum=0.9)
     >>> OneCycleLR(optimizer, max_lr=0.5, total_steps=10, div_factor=4).get_last_lr()

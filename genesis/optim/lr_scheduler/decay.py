@@ -31,7 +31,7 @@ class LambdaLR(LRScheduler):
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> State:
-        """The attributes of callable objects; functions are left out."""
+        """The schedule's state, with the attributes of callable objects but without functions."""
         states = [None if isinstance(f, FunctionType) else dict(vars(f)) for f in self.lr_lambdas]
         state = super().state_dict()
         del state["lr_lambdas"]
@@ -73,7 +73,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Times gamma where a multiple of step_size is reached."""
+        """Times gamma at multiples of step_size."""
         now = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
         return [lr * self.gamma if now else lr for lr in self._rates()]
 
@@ -107,7 +107,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times `factor` for the first `total_iters` steps, as it was from then on.
+    """Times `factor` for the first `total_iters` steps, then back to the original rate.
 
     Raises ValueError for a factor outside [0, 1].
 
@@ -136,7 +136,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from `start_factor` to `end_factor` along a line, over `total_iters` steps.
+    """Times a factor that goes linearly from `start_factor` to `end_factor` over `total_iters` steps.
 
     Raises ValueError for a start_factor outside (0, 1] or an end_factor outside [0, 1].
 

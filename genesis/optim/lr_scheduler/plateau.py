@@ -17,11 +17,11 @@ class ReduceLROnPlateau(LRScheduler):
         optimizer: whose groups' "lr" is set.
         mode: "min" if less is better, "max" if more is.
         factor: below 1.
-        patience: how many steps without improvement are tolerated.
+        patience: the number of tolerated steps without improvement.
         threshold: the least improvement: relative to the best ("rel") or absolute ("abs"; `threshold_mode`).
-        cooldown: how many steps after a reduction count for nothing.
+        cooldown: the number of ignored steps after a reduction.
         min_lr: the least learning rate, one for all groups or one for each.
-        eps: a reduction by less is not made.
+        eps: smaller reductions are skipped.
 
     Raises ValueError for other modes, a factor of 1 or more, and another number of min_lr than of groups.
 

@@ -16,10 +16,10 @@ class LRScheduler:
     """The base of schedulers. Subclasses compute the learning rates of step `last_epoch` in `get_lr`.
 
     Args:
-        optimizer: whose groups' "lr" is set, now and at every `step()`.
+        optimizer: its groups' "lr" is set, now and at every `step()`.
         last_epoch: the step to resume after; -1 to begin.
 
-    Raises TypeError for what is no optimizer, KeyError where a schedule is resumed that never began.
+    Raises TypeError unless `optimizer` is an optimizer, KeyError for resuming a schedule that never began.
 
     >>> class Harmonic(LRScheduler):
     ...     def get_lr(self):
@@ -54,7 +54,7 @@ class LRScheduler:
         self._is_initial = False
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next step, or to step `epoch`, and set the learning rates."""
+        """Advance to the next step, or to step `epoch`, and set the learning rates."""
         if self._step_count == 1 and not self.optimizer.has_stepped:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first learning rate is never used; call "

@@ -40,7 +40,7 @@ class _Composed(LRScheduler):
 class SequentialLR(_Composed):
     """One scheduler after the other: the next one begins, at its step 0, at each of the steps `milestones`.
 
-    Raises ValueError unless there is one milestone less than there are schedulers.
+    Raises ValueError unless there is one milestone less than schedulers.
 
     >>> from genesis.optim import lr_scheduler
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
@@ -79,7 +79,7 @@ class SequentialLR(_Composed):
         self._schedulers[0]._begin()
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next step and set the learning rates. Raises ValueError for an `epoch`: there is no jump."""
+        """Advance to the next step and set the learning rates. Raises ValueError for an `epoch`: jumps are not supported."""
         if epoch is not None:
             raise ValueError("SequentialLR: step() takes no epoch")
         self.last_epoch += 1
@@ -93,7 +93,7 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """All schedulers at every step, each applied to the result of the one before. Raises ValueError where there are none.
+    """All schedulers at every step, each applied to the result of the one before. Raises ValueError for an empty list.
 
     >>> from genesis.optim import lr_scheduler
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
@@ -109,7 +109,7 @@ class ChainedScheduler(_Composed):
         self._last_lr = self._rates()
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next step with each. Raises ValueError for an `epoch`: there is no jump."""
+        """Advance each scheduler. Raises ValueError for an `epoch`: jumps are not supported."""
         if epoch is not None:
             raise ValueError("ChainedScheduler: step() takes no epoch")
         for scheduler in self._schedulers:
