@@ -1,4 +1,4 @@
-"""Process groups: the ranks of a job, and those that a collective is about."""
+"""Process groups: the ranks of a job, and subsets of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIMEOUT = datetime.timedelta(minutes=30)
 
 
 class ProcessGroup:
-    """Ranks that communicate with each other, this process among them. `new_group` makes one."""
+    """Ranks that communicate with each other, including this process. `new_group` makes one."""
 
     def __init__(self, ranks: Sequence[int], comm: Any, timeout: float) -> None:
         self.ranks = list(ranks)
@@ -39,7 +39,7 @@ class ProcessGroup:
         self.parts: dict[int, ProcessGroup] = {}  # see `neighbours_of`
         number = next(_numbers)
         self.handle: Group
-        if comm is None:  # one rank needs nobody
+        if comm is None:  # a single rank
             self.control = None
             table, handles, own_rank = Library({"Test": 0, "Iallreduce": 0}, {"int64": 0}, {"max": 0}, 0, False), (0, 0), 0
             explain: Callable[[str, int, int, int | None], str] = _alone
@@ -57,7 +57,7 @@ class ProcessGroup:
 
     @property
     def number(self) -> int:
-        """What the rows of collectives know it by."""
+        """The group's number in the rows of collectives."""
         return self.handle.number
 
     def rank(self) -> int:
@@ -65,7 +65,7 @@ class ProcessGroup:
         return self.handle.rank
 
     def size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return self.handle.size
 
     def __repr__(self) -> str:
@@ -73,20 +73,20 @@ class ProcessGroup:
 
 
 class _World:
-    """The group of all ranks, if there is one, and the groups made since."""
+    """The group of all ranks, if initialized, and the groups made since."""
 
     def __init__(self) -> None:
         self.group: ProcessGroup | None = None
         self.others: list[ProcessGroup] = []
-        self.neighbours, self.local_rank = 1, 0  # ranks on this machine, and which of them this one is
+        self.neighbours, self.local_rank = 1, 0  # the number of ranks on this machine, and this one's local rank
         self.backend, self.uses_gpus = "mpi", False
         self.device_id: object = None
         self.departures: Departures | None = None
-        self.is_watched = False  # what ends the process ends the job
+        self.is_watched = False  # whether the end of this process ends the job
 
 
-_END = "at the end of the program"  # or of the group: what others do then is one mistake
-NON_GROUP_MEMBER = object()  # what new_group returns to ranks that are not in it
+_END = "at the end of the program"  # or of the group: reported when another rank is elsewhere
+NON_GROUP_MEMBER = object()  # new_group's result on ranks outside of it
 _numbers = itertools.count()
 _world = _World()
 
@@ -96,7 +96,7 @@ def _alone(what: str, flag: int, value: int, other: int | None) -> str:
 
 
 def is_available() -> bool:
-    """Whether several processes can work together here: mpi4py is installed.
+    """Whether distributed computing is available: mpi4py is installed.
 
     >>> isinstance(genesis.distributed.is_available(), bool)
     True
@@ -110,7 +110,7 @@ def is_mpi_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL can be loaded, by which GPUs communicate. Tests play it; no GPU has run it.
+    """Whether NCCL can be loaded. It is tested with a simulation only.
 
     >>> isinstance(genesis.distributed.is_nccl_available(), bool)
     True
@@ -119,12 +119,12 @@ def is_nccl_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """False: what "gloo" names is MPI here."""
+    """False: "gloo" means MPI here."""
     return False
 
 
 def is_initialized() -> bool:
-    """Whether `init_process_group` has been called, and not undone.
+    """Whether `init_process_group` has been called and not undone.
 
     >>> genesis.distributed.is_initialized()
     False
@@ -137,24 +137,25 @@ def init_process_group(
     world_size: int = -1, rank: int = -1, store: Store | None = None, group_name: str = "", pg_options: object = None,
     device_id: object = None,
 ) -> None:
-    """Begin to work together with the other ranks, which `mpiexec` started or which meet at an address; else it is alone.
+    """Connect to the other ranks, started by `mpiexec` or meeting at an address; otherwise there is a single rank.
 
     Args:
-        backend: "mpi" or "gloo", both of which are MPI, for tensors on the CPU; so is None. "nccl" or "cpu:mpi,cuda:nccl" have
-            tensors on each rank's GPU communicate too, by NCCL; those on the CPU go by MPI then as well.
-        device_id: for NCCL the rank's GPU, a device or its number. Left out, it is the one that `cuda.set_device` chose, other
-            than the first, or that of the rank's number on its machine. "cuda" is that GPU from then on.
-        init_method: where ranks meet that `mpiexec` has not started, those of `torch.multiprocessing.spawn` for one:
-            "tcp://HOST:PORT", "file://PATH" of a file that all can reach and that is not there yet, or "env://", the default,
-            for the variables MASTER_ADDR and MASTER_PORT. It needs MPICH.
-        store: instead of that, a store that all share.
-        timeout: how long a collective waits for other ranks, and this call: a timedelta or seconds; 30 minutes if left out.
-        world_size, rank: how many ranks there are, and which one this is: of ranks of `mpiexec` what they must be, of others if
-            left out the variables WORLD_SIZE and RANK.
+        backend: "mpi", "gloo" and None all mean MPI, for CPU tensors. "nccl" or "cpu:mpi,cuda:nccl" also connect the ranks'
+        GPUs
+            by NCCL; CPU tensors still use MPI.
+        device_id: for NCCL, the rank's GPU, a device or its number. By default it is the one chosen by `cuda.set_device`, if
+            not the first, or the one with the local rank's number. "cuda" means that GPU from then on.
+        init_method: where ranks not started by `mpiexec` meet, such as those of `torch.multiprocessing.spawn`:
+            "tcp://HOST:PORT", "file://PATH" of a new file on a shared file system, or "env://", the default, for the variables
+            MASTER_ADDR and MASTER_PORT. It requires MPICH.
+        store: replaces `init_method`: a store that all share.
+        timeout: of this call and of collectives: a timedelta or seconds; by default 30 minutes.
+        world_size, rank: the number of ranks, and this one's. With `mpiexec` they must match; otherwise they default to the
+            variables WORLD_SIZE and RANK.
         group_name, pg_options: ignored.
 
-    Raises RuntimeError if it was called before, on all ranks if MPI, NCCL or a GPU is missing on one, and where ranks do not
-    come; ValueError for another backend, rank or size.
+    Raises RuntimeError if called before, on all ranks if MPI, NCCL or a GPU is missing on one, and if ranks are missing;
+    ValueError for another backend, rank or size.
 
     >>> genesis.distributed.init_process_group()
     >>> genesis.distributed.get_rank(), genesis.distributed.get_world_size()
@@ -189,7 +190,7 @@ def init_process_group(
         _world.is_watched = True
         if multiprocessing.parent_process() is None:
             atexit.register(_leave)
-        else:  # whose end skips what is registered there
+        else:  # its processes skip atexit functions
             Finalize(None, _leave, exitpriority=0)
         sys.excepthook = end_job
 
@@ -211,7 +212,7 @@ def world() -> ProcessGroup:
 
 
 def group_of(group: Any) -> ProcessGroup:
-    """A group, or that of all ranks for None. Raises RuntimeError if this process is not in it, or it was destroyed."""
+    """The group; None means all ranks. Raises RuntimeError if this process is not in it, or it was destroyed."""
     found = world() if group is None else group
     if found is NON_GROUP_MEMBER:
         raise RuntimeError(f"rank {world().rank()} is not in this group")
@@ -222,28 +223,28 @@ def group_of(group: Any) -> ProcessGroup:
 
 @replayable
 def get_rank(group: Any = None) -> int:
-    """This process's rank in a group, that of all ranks if left out; -1 if it is not in it."""
+    """This process's rank in a group, by default of all ranks; -1 if it is not in it."""
     return -1 if group is NON_GROUP_MEMBER else group_of(group).rank()
 
 
 @replayable
 def get_world_size(group: Any = None) -> int:
-    """How many ranks a group has, that of all ranks if left out; -1 if this process is not in it."""
+    """The number of ranks of a group, by default of all; -1 if this process is not in it."""
     return -1 if group is NON_GROUP_MEMBER else group_of(group).size()
 
 
 @replayable
 def get_backend(group: Any = None) -> str:
-    """What ranks communicate by: "mpi", "nccl" or "cpu:mpi,cuda:nccl"."""
+    """The backend: "mpi", "nccl" or "cpu:mpi,cuda:nccl"."""
     group_of(group)
     return _world.backend
 
 
 @replayable
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number among those of its machine, as its launcher says by LOCAL_RANK; else `fallback_rank`.
+    """This process's local rank, from LOCAL_RANK; otherwise `fallback_rank`.
 
-    Raises RuntimeError where neither is there.
+    Raises RuntimeError if both are missing.
     """
     said = os.environ.get("LOCAL_RANK", fallback_rank)
     if said is None:
@@ -259,7 +260,7 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
 
 @replayable
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """A process's rank in `group`, by its rank among all. Raises ValueError if it is not in it."""
+    """The rank in `group` of a global rank. Raises ValueError if it is not in the group."""
     ranks = group_of(group).ranks
     if global_rank not in ranks:
         raise ArgumentError(f"rank {global_rank} is not among {ranks}, the ranks of the group")
@@ -267,7 +268,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def root_of(group: ProcessGroup, of_all: int | None, of_group: int | None) -> int:
-    """The root's rank in its group, by that or by its rank among all: rank 0 of all if neither is given."""
+    """The root's rank in its group, given that or its global rank; by default global rank 0."""
     if of_all is not None and of_group is not None:
         raise ArgumentError("the root is given by its rank among all and by that in its group; want one of them")
     return get_group_rank(group, of_all or 0) if of_group is None else of_group
@@ -275,7 +276,7 @@ def root_of(group: ProcessGroup, of_all: int | None, of_group: int | None) -> in
 
 @replayable
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """A process's rank among all, by its rank in `group`. Raises ValueError if there is none."""
+    """The global rank of a rank in `group`. Raises ValueError if there is none."""
     ranks = group_of(group).ranks
     if not 0 <= group_rank < len(ranks):
         raise ArgumentError(f"the group has no rank {group_rank}; want 0 to {len(ranks) - 1}")
@@ -286,10 +287,10 @@ def new_group(
     ranks: Sequence[int] | None = None, timeout: datetime.timedelta | float | None = None, backend: str | None = None,
     pg_options: object = None, use_local_synchronization: bool = False, group_desc: str | None = None,
 ) -> Any:
-    """A group of some of the ranks, all of them if left out. Every rank of the job has to call it, with the same `ranks`.
+    """A group of some ranks, by default of all. All ranks of the job must call it, with the same `ranks`.
 
-    Raises ValueError for ranks that there are not, or that come twice, and for `use_local_synchronization`: as in PyTorch, MPI
-    makes a group with all ranks. Ranks that are not in it get NON_GROUP_MEMBER.
+    Ranks outside of it get NON_GROUP_MEMBER. Raises ValueError for invalid or repeated ranks, and for
+    `use_local_synchronization`: as in PyTorch, MPI creates groups with all ranks.
     """
     whole = world()
     if use_local_synchronization:
@@ -301,15 +302,15 @@ def new_group(
 
 
 def new_groups(parts: Sequence[Sequence[int]], timeout: datetime.timedelta | float | None = None) -> Any:
-    """The group that this rank is in, of several that have no rank in common; NON_GROUP_MEMBER if it is in none.
+    """This rank's group among several disjoint ones; NON_GROUP_MEMBER if it is in none.
 
-    A group's ranks are in the order given. Every rank of the job has to call it, with the same groups.
+    A group's ranks are in the given order. All ranks of the job must call it, with the same groups.
     """
     return _divided(world(), parts, timeout)
 
 
 def neighbours_of(group: ProcessGroup, count: int) -> ProcessGroup:
-    """The group of `count` neighbouring ranks of `group` that this one is in, made once; all of `group` call it."""
+    """This rank's group of `count` neighbouring ranks of `group`, made once; all of `group` must call it."""
     if count not in group.parts:
         parts = [[*range(first, first + count)] for first in range(0, group.size(), count)]
         group.parts[count] = _divided(group, parts, None)
@@ -317,7 +318,7 @@ def neighbours_of(group: ProcessGroup, count: int) -> ProcessGroup:
 
 
 def _divided(whole: ProcessGroup, parts: Sequence[Sequence[int]], timeout: datetime.timedelta | float | None) -> Any:
-    """The group of the part of `whole` that this rank is in, NON_GROUP_MEMBER if it is in none. Parts have ranks in `whole`."""
+    """This rank's group among parts of `whole`; NON_GROUP_MEMBER if it is in none. Parts list ranks in `whole`."""
     flush_all()
     synchronize(whole, f"new_group {' '.join(map(str, parts))}")
     own = next((number for number, part in enumerate(parts) if whole.rank() in part), None)
@@ -335,18 +336,18 @@ def _divided(whole: ProcessGroup, parts: Sequence[Sequence[int]], timeout: datet
 
 
 def departed(ranks: Sequence[int]) -> dict[int, str]:
-    """Those of `ranks`, numbered among all, that are at the end of the program or were killed, and which of it."""
+    """Global rank -> how it departed, for the departed ones of `ranks`."""
     return {} if _world.departures is None else _world.departures.gone(ranks)
 
 
 def check_departures(said: str, ranks: Sequence[int]) -> None:
-    """Raise CollectiveError where `said` waits for one of `ranks` that will not come."""
+    """Raise CollectiveError if `said` waits for a departed one of `ranks`."""
     if _world.departures is not None:
         _world.departures.check(said, ranks)
 
 
 def _end(group: ProcessGroup) -> None:
-    """Come to the end together. Raises CollectiveError if other ranks are elsewhere."""
+    """Synchronize at the end. Raises CollectiveError if other ranks are elsewhere."""
     departures, _world.departures = _world.departures, None
     all_came = False
     try:
@@ -361,14 +362,14 @@ def _end(group: ProcessGroup) -> None:
 
 
 def synchronize(group: ProcessGroup, said: str) -> None:
-    """Wait until all ranks of a group are here. Raises CollectiveError if one is elsewhere, or does not come in time."""
+    """Wait until all ranks of a group get here. Raises CollectiveError if one is elsewhere, or on timeout."""
     if group.size() > 1:
         nothing = np.zeros(1, np.int64)
         group.handle.run(Collective("barrier", "", -1, (), (), said), nothing, nothing)
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Compute what is pending, and close a group, or all of them. What was begun with it cannot go on."""
+    """Run pending work, and close a group, or all. Unfinished communication of the group cannot continue."""
     found = group_of(group)
     flush_all()
     if found is _world.group:
@@ -384,13 +385,13 @@ def destroy_process_group(group: Any = None) -> None:
 
 
 def _leave() -> None:
-    """At the end of the program: what is pending is computed, and ranks that are still elsewhere are told."""
+    """At the end of the script: run pending work, and tell ranks that are still elsewhere."""
     group = _world.group
     if group is None:
         return
     problem = sys.exc_info()[1]
     has_failed = problem.code if isinstance(problem, SystemExit) else problem
-    if problem is not None and has_failed:  # in a process of `multiprocessing`, which says so after this
+    if problem is not None and has_failed:  # in a process of `multiprocessing`, which reports it afterwards
         end_job(type(problem), problem, problem.__traceback__)
     try:
         flush_all()

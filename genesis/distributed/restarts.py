@@ -1,8 +1,8 @@
-"""Runs a job anew when it fails.
+"""Reruns a job when it fails.
 
     python -m genesis.distributed --restarts 3 mpiexec -n 4 python -m genesis.distributed script.py
 
-The script loads its last checkpoint, where there is one. The environment variable GENESIS_RESTART says how often it began anew.
+The script should load its last checkpoint, if any. The environment variable GENESIS_RESTART is the number of restarts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ USAGE = "usage: python -m genesis.distributed --restarts N mpiexec -n RANKS pyth
 
 
 def supervise(arguments: Sequence[str]) -> NoReturn:
-    """Run the command behind the number until it succeeds, at most so many times more; leave with its last exit status."""
+    """Run the command until it succeeds, with at most the given number of restarts; exit with its last status."""
     if len(arguments) < 2 or not arguments[0].isdecimal():
         sys.exit(USAGE)
     most, command = int(arguments[0]), arguments[1:]
@@ -32,11 +32,11 @@ def supervise(arguments: Sequence[str]) -> NoReturn:
 
 
 def _run(command: Sequence[str], environment: dict[str, str]) -> int:
-    """The exit status of a command. An interrupt goes on to it, and is no failure of the job's: this process ends after it."""
+    """The exit status of a command. An interrupt is passed on to it and does not count as a failure: this process then ends."""
     job = subprocess.Popen(command, env=environment)
     received: list[int] = []
 
-    def pass_on(number: int, frame: FrameType | None) -> None:  # `wait` holds a lock, which a handler cannot wait for
+    def pass_on(number: int, frame: FrameType | None) -> None:  # not `wait`: it holds a lock that a handler cannot take
         job.send_signal(signal.SIGKILL if received else number)
         received.append(number)
 

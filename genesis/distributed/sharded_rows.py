@@ -1,4 +1,4 @@
-"""Parameters of which each rank of a group has some rows, and how their wholes are cut and put together."""
+"""Parameters sharded by rows over a group, and how they are split and gathered."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from genesis.tensor.handle import Tensor
 
 
 class Rows(NamedTuple):
-    """How a parameter is cut: into rows among the ranks of a group, and before that, if so, as `within` says."""
+    """A parameter's sharding: by rows over a group, possibly of a part given by `within`."""
 
     group: ProcessGroup
     within: Any = None  # a `tensor.sharded_parameter.Sharding`
 
     def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
-        """The norm over all ranks, from that of this rank's rows."""
+        """The norm over all ranks, from the norm of this rank's rows."""
         if norm_type == inf:
             norm = all_reduce(norm, "max", self.group)
         else:
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
 
 class ShardedParameter(Parameter):
-    """This rank's rows of a parameter, which may be none; `sizes` says how many rows each rank has."""
+    """This rank's rows of a parameter, possibly none; `sizes` are all ranks' numbers of rows."""
 
     sizes: tuple[int, ...] = ()
     sharding: Rows  # `nn.utils.clip_grad_norm_` asks it for the norm over all ranks
@@ -46,14 +46,14 @@ class ShardedParameter(Parameter):
         return self
 
     def full_tensor(self) -> Tensor:
-        """All rows, on every rank of the group. All of them have to call it."""
+        """All rows, on every rank of the group. All of them must call it."""
         return whole_of(self, self)
 
 
 def rows_of(whole: Parameter, group: ProcessGroup, offloads: bool = False) -> ShardedParameter:
-    """This rank's rows, as `chunk` cuts them: as many for each rank as for the first, as long as there are any.
+    """This rank's rows, split as by `chunk`: equally many for each rank, until they are used up.
 
-    They lie in the CPU's memory if one `offloads`.
+    With `offloads` they are in CPU memory.
     """
     sizes = tuple(rows.chunks(whole.shape[0], group.size()))
     start = sum(sizes[: group.rank()])
@@ -64,7 +64,7 @@ def rows_of(whole: Parameter, group: ProcessGroup, offloads: bool = False) -> Sh
 
 
 def whole_of(value: Tensor, parameter: Tensor) -> Tensor:
-    """All of what ranks hold together, of which this rank has `value`, cut as `parameter` is. All ranks have to call it."""
+    """The whole of a tensor sharded like `parameter`, of which this rank has `value`. All ranks must call it."""
     how = getattr(parameter, "sharding", None)
     whole = value.detach()
     if isinstance(how, Rows) and isinstance(parameter, ShardedParameter):
@@ -74,7 +74,7 @@ def whole_of(value: Tensor, parameter: Tensor) -> Tensor:
 
 
 def part_of_whole(whole: Tensor, parameter: Tensor, name: str) -> Tensor:
-    """This rank's part of `whole`, cut as `parameter` is. Raises ValueError for another shape."""
+    """This rank's part of `whole`, sharded like `parameter`. Raises ValueError for another shape."""
     how = getattr(parameter, "sharding", None)
     within = how.within if isinstance(how, Rows) else how
     part = whole

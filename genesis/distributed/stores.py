@@ -1,6 +1,6 @@
-"""Stores: values by keys, which the processes of a job leave for each other.
+"""Stores: key-value stores shared by the processes of a job.
 
-What is done to them is done to a mapping of bytes. It lies in the process, in a file, or in a process that listens somewhere.
+Operations act on a mapping of bytes in this process, in a file, or in a server process.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 from genesis.runtime.system import lock_file
 
 TIMEOUT = datetime.timedelta(seconds=300)
-_LONGEST_WAIT = 0.05  # seconds between looks
-_REACHED = 2.0  # seconds that reaching a machine takes at most
+_LONGEST_WAIT = 0.05  # seconds between polls
+_REACHED = 2.0  # seconds allowed for connecting
 _Values = dict[str, bytes]
 
 
 class DistStoreError(RuntimeError):
-    """A key did not come in time."""
+    """A key was not set in time."""
 
 
 class Store(ABC):
-    """What all stores do. Values are given as text or bytes, and come back as bytes.
+    """The base of stores. Values are text or bytes, and are returned as bytes.
 
     >>> store = genesis.distributed.HashStore()
     >>> store.set("step", "7")
@@ -44,15 +44,15 @@ class Store(ABC):
 
     @abstractmethod
     def _do(self, what: str, *given: Any) -> Any:
-        """What is done, by its name, to the value of the first that is given, a key."""
+        """Perform the operation `what`; the first argument is a key."""
 
     @property
     def timeout(self) -> datetime.timedelta:
-        """How long `get` and `wait` wait."""
+        """The timeout of `get` and `wait`."""
         return self._timeout
 
     def set_timeout(self, timeout: datetime.timedelta) -> None:
-        """Have them wait as long."""
+        """Set the timeout of `get` and `wait`."""
         self._timeout = timeout
 
     def set(self, key: str, value: str | bytes) -> None:
@@ -60,52 +60,52 @@ class Store(ABC):
         self._do("set", key, _bytes(value))
 
     def get(self, key: str) -> bytes:
-        """The value of a key, once it is there. Raises DistStoreError when it is not in time."""
+        """Wait for a key and return its value. Raises DistStoreError on timeout."""
         self.wait([key])
         return bytes(self._do("get", key))
 
     def add(self, key: str, amount: int) -> int:
-        """Add to a number, 0 where there is none; the sum."""
+        """Add to a number, by default 0; returns the sum."""
         return int(self._do("add", key, str(amount).encode()))
 
     def append(self, key: str, value: str | bytes) -> None:
-        """Put a value behind the one that is there."""
+        """Append to a value."""
         self._do("append", key, _bytes(value))
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
-        """Leave `desired_value` where `expected_value` is, or where nothing is and "" is expected.
+        """Set `desired_value` if the value is `expected_value`, or if there is none and "" is expected.
 
-        Returns what is there afterwards, and `expected_value` where nothing is.
+        Returns the resulting value, or `expected_value` if there is none.
         """
         return bytes(self._do("compare_set", key, _bytes(expected_value), _bytes(desired_value)))
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all keys are there."""
+        """Whether all keys are set."""
         return all(self._do("check", key) for key in keys)
 
     def delete_key(self, key: str) -> bool:
-        """Take a value away; whether there was one."""
+        """Delete a key; returns whether it was set."""
         return bool(self._do("delete", key))
 
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return int(self._do("num_keys"))
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
-        """Leave several."""
+        """Set several values."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """The values of several keys, once all are there."""
+        """Wait for several keys and return their values."""
         return [self.get(key) for key in keys]
 
     def has_extended_api(self) -> bool:
-        """Whether `append`, `multi_get` and `multi_set` are there."""
+        """Whether `append`, `multi_get` and `multi_set` are supported."""
         return True
 
     def wait(self, keys: Sequence[str], timeout: datetime.timedelta | None = None) -> None:
-        """Wait until all keys are there. Raises DistStoreError when they are not in time."""
+        """Wait until all keys are set. Raises DistStoreError on timeout."""
         allowed = self._timeout if timeout is None else timeout
         end, pause = time.monotonic() + allowed.total_seconds(), 0.001
         while not self.check(keys):
@@ -116,7 +116,7 @@ class Store(ABC):
 
 
 class HashStore(Store):
-    """A store of this process, for its threads."""
+    """A store within this process, for its threads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class HashStore(Store):
 
 
 class FileStore(Store):
-    """A store in a file that all processes can reach, under the system's lock of it. Whoever made the file removes it."""
+    """A store in a shared file, under a file lock. The creator of the file removes it."""
 
     def __init__(self, file_name: str | os.PathLike[str], world_size: int = -1) -> None:
         super().__init__()
@@ -150,11 +150,11 @@ class FileStore(Store):
 
 
 class TCPStore(Store):
-    """A store of the process that is made with `is_master`, which the others reach at its address.
+    """A store in the process created with `is_master`, to which the others connect.
 
-    It listens as long as the master's store lives. `port` 0 is one that is free, which `port` says then;
-    `master_listen_fd` the file number of a socket that listens. With `wait_for_workers` all wait until `world_size` processes
-    have come. Raises DistStoreError when the master, or the others, do not come in time, and where somebody else listens.
+    It listens as long as the master's store lives. `port` 0 chooses a free one, see the attribute; `master_listen_fd` is the
+    file descriptor of a listening socket. With `wait_for_workers` all wait for `world_size` processes. Raises DistStoreError if
+    the master, or the others, are not there in time, and if the port is in use.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class TCPStore(Store):
 
 
 class PrefixStore(Store):
-    """A store within another, whose keys begin with a prefix there."""
+    """A store within another, with prefixed keys."""
 
     def __init__(self, prefix: str, store: Store) -> None:
         super().__init__()
@@ -207,7 +207,7 @@ class PrefixStore(Store):
 
 
 def reached(host: str, port: int, end: float) -> socket.socket | None:
-    """A connection to who listens there, or comes to before `end`."""
+    """A connection to the address, retried until `end`."""
     while True:
         with contextlib.suppress(OSError):
             connection = socket.create_connection((host, port), _REACHED)
@@ -245,7 +245,7 @@ _CAME = "genesis/came"
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    """Listens for the others; what is done is done to one store."""
+    """Serves one store to the other processes."""
 
     allow_reuse_address = daemon_threads = True
 
@@ -276,7 +276,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class _Answer(socketserver.StreamRequestHandler):
-    """What one of them asks, line by line."""
+    """Handles one client's requests, line by line."""
 
     def handle(self) -> None:
         server: Any = self.server

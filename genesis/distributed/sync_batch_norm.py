@@ -1,4 +1,4 @@
-"""Batch normalization whose statistics are those of all ranks' batches."""
+"""Batch normalization with statistics over all ranks' batches."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from genesis.tracing.state import recording
 class SyncBatchNorm(OneProcess):
     """(x - mean) / sqrt(var + eps) for each channel of (n, c, ..), then `weight` and `bias`, over all ranks' batches.
 
-    While training, each rank's count, mean and sum of squared differences go to all (Chan, Golub and LeVeque, 1979); batches
-    may be of different lengths. Gradients flow through the statistics. In eval mode, on one rank, and without a process group
+    While training, ranks exchange counts, means and sums of squared differences (Chan, Golub and LeVeque, 1979); batches may
+    have different lengths. Gradients flow through the statistics. In eval mode, on one rank, and without a process group
     it is BatchNorm.
 
     Args:
-        process_group: the ranks; all if left out. The other arguments are BatchNorm's.
+        process_group: the ranks; by default all. The other arguments are BatchNorm's.
 
     >>> genesis.distributed.init_process_group()
     >>> genesis.distributed.SyncBatchNorm(1)(genesis.tensor([[1.0], [3.0]])).detach()
@@ -65,7 +65,7 @@ class SyncBatchNorm(OneProcess):
         return mean, (spreads + counts * (means - mean).square()).sum(0), total
 
     def _follow(self, mean: Tensor, variance: Tensor) -> None:
-        """Move the running statistics towards those of this batch."""
+        """Update the running statistics with this batch's."""
         if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
             return
         with recording(False) as again, again:

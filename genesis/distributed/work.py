@@ -1,4 +1,4 @@
-"""Work: what a collective or a message that was begun will come to."""
+"""Work: handles of collectives and messages that have begun."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from genesis.runtime.collectives import CollectiveError
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 
-_PAUSE = 50e-6  # seconds: ranks are often more than processors
+_PAUSE = 50e-6  # seconds to sleep: there are often more ranks than processors
 
 
 class Work:
-    """A collective that `async_op=True` returned. It is recorded, as any operation is; what reads its result waits for it."""
+    """A collective's handle, for `async_op=True`. It is recorded like any operation; whoever reads its result waits for it."""
 
     def __init__(self, results: Sequence[Tensor] = ()) -> None:
         self._results = list(results)
 
     def wait(self, timeout: Any = None) -> bool:
-        """True: operations from here on see the result."""
+        """Returns True: later operations see the result."""
         return True
 
     def is_completed(self) -> bool:
-        """Compute the result if nobody has yet, and return True."""
+        """Compute the result if necessary; returns True."""
         for tensor in self._results:
             realize(array_of(tensor))
         return True
 
     def is_success(self) -> bool:
-        """True: what fails raises."""
+        """Returns True: failures raise."""
         return True
 
     def get_future(self) -> Future:
@@ -48,20 +48,20 @@ class Work:
 
 
 class Message(Work):
-    """A message that was begun: `isend` and `irecv` return it."""
+    """A message's handle: the result of `isend` and `irecv`."""
 
     def __init__(
         self, request: Any, finish: Callable[[Any], None], said: str, timeout: float, others: Sequence[int]
     ) -> None:
         super().__init__()
-        self._others = others  # of whom one answers, by their ranks among all
+        self._others = others  # possible peers, by global rank
         self.status = mpi.library().Status()
-        self.source = -1  # of what was received: the sender's rank
+        self.source = -1  # the rank of the sender of a received message
         self._request, self._finish, self._said, self._timeout = request, finish, said, timeout
         self._done = False
 
     def wait(self, timeout: Any = None) -> bool:
-        """Wait until the buffer may be used again; a tensor that receives holds what came. Raises CollectiveError if late."""
+        """Wait until the buffer may be reused; a receiving tensor then has the message. Raises CollectiveError on timeout."""
         end = time.monotonic() + (self._timeout if timeout is None else seconds_of(timeout))
         while not self.is_completed():
             if time.monotonic() > end:
@@ -76,7 +76,7 @@ class Message(Work):
         if not self._done:
             try:
                 self._done = self._request.Test(self.status)
-            except mpi.library().Exception as problem:  # longer than what waits for it
+            except mpi.library().Exception as problem:  # the message is longer than the buffer
                 raise CollectiveError(f"{self._said}: MPI says: {problem.Get_error_string()}") from None
             if self._done:
                 self._finish(self)

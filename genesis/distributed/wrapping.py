@@ -1,4 +1,4 @@
-"""Which modules of a model are wrapped, each for itself: the policies of PyTorch's `torch.distributed.fsdp.wrap`."""
+"""Wrapping policies: which submodules get their own wrapper: PyTorch's `torch.distributed.fsdp.wrap`."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class ModuleWrapPolicy:
 class CustomPolicy:
     """Wrap the modules for which a function returns True, or the settings of their wrapper as a dictionary.
 
-    Raises ValueError where it returns anything else than these and False.
+    Raises ValueError for any other result than these and False.
     """
 
     def __init__(self, lambda_fn: Callable[[Module], bool | dict[str, Any]]) -> None:
         self._lambda_fn = lambda_fn
 
     def settings_of(self, module: Module) -> dict[str, Any] | None:
-        """The settings of its wrapper; None for one that is not wrapped."""
+        """The settings of the module's wrapper; None if it is not wrapped."""
         answer = self._lambda_fn(module)
         if not isinstance(answer, bool | dict):
             raise ValueError(f"CustomPolicy: the function returned {answer!r:.60}; want True, False or settings")
@@ -69,9 +69,9 @@ def transformer_auto_wrap_policy(
 
 
 class _SizeBased:
-    """Wrap modules with at least `min_num_params` elements that no module within them has wrapped."""
+    """Wrap modules with at least `min_num_params` elements that are not already wrapped within."""
 
-    FORCE_LEAF_MODULES: ClassVar[set[type[Module]]] = {MultiheadAttention}  # nothing within these is wrapped
+    FORCE_LEAF_MODULES: ClassVar[set[type[Module]]] = {MultiheadAttention}  # never wrap inside these
     EXCLUDE_WRAP_MODULES: ClassVar[set[type[Module]]] = {ModuleList, ModuleDict}
 
     def __call__(
@@ -95,7 +95,7 @@ def wrap_children(
     module: Module, policy: Any, wrapper: Wrapper, ignored_modules: Collection[Module] = (),
     ignored_params: Collection[Tensor] = (),
 ) -> None:
-    """Wrap the modules below `module` that a policy names, the innermost first."""
+    """Wrap the submodules of `module` that a policy selects, the innermost first."""
     ignored = {id(each) for ignored_module in ignored_modules for each in ignored_module.modules()}
     kept = {id(p) for p in ignored_params}
     if isinstance(policy, CustomPolicy):
@@ -122,7 +122,7 @@ def _wrap_chosen(
 def _wrap_below(
     module: Module, policy: Callable[..., bool], wrapper: Wrapper, ignored: set[int], kept: set[int], level: int
 ) -> tuple[Module, int]:
-    """A module with wrappers below it, wrapped itself unless it is the outermost; and how many elements wrappers have."""
+    """(the module with wrapped submodules, wrapped itself unless outermost; the number of elements in wrappers)."""
     elements = sum(p.numel() for p in module.parameters() if id(p) not in kept)
     if not policy(module=module, recurse=True, nonwrapped_numel=elements):
         return module, 0
@@ -143,7 +143,7 @@ _enabled: list[tuple[Wrapper, dict[str, Any]]] = []
 
 @contextmanager
 def enable_wrap(*, wrapper_cls: Wrapper, **wrapper_kwargs: Any) -> Iterator[None]:
-    """Within it `wrap` wraps, with these settings."""
+    """A context in which `wrap` wraps, with these settings."""
     _enabled.append((wrapper_cls, wrapper_kwargs))
     try:
         yield
@@ -152,7 +152,7 @@ def enable_wrap(*, wrapper_cls: Wrapper, **wrapper_kwargs: Any) -> Iterator[None
 
 
 def wrap(module: Module, **wrap_overrides: Any) -> Module:
-    """The module, wrapped as the innermost `enable_wrap` says; itself outside of one."""
+    """The module wrapped with the innermost `enable_wrap`'s settings; unchanged outside of one."""
     if not _enabled:
         return module
     wrapper, settings = _enabled[-1]

@@ -1,4 +1,4 @@
-"""Pipelines: each rank has a stage of a model, and computes its part of one micro-batch after the other: PyTorch's names."""
+"""Pipeline parallelism: each rank has a stage of the model and computes one micro-batch after the other: PyTorch's API."""
 
 from genesis.distributed.pipelining.schedules import Schedule1F1B, ScheduleGPipe
 from genesis.distributed.pipelining.stage import PipelineStage

@@ -1,7 +1,7 @@
-"""What passes between two neighbouring stages: activations one way, their gradients the other.
+"""Messages between two neighbouring stages: activations forward, their gradients backward.
 
-Of a boundary's messages the first `ahead` activations go alone. From then on each activation is exchanged for the gradient of
-the one that went `ahead` before; the last gradients come alone. Both stages know this order, and wait for nothing else.
+At a boundary the first `ahead` activations are sent alone. Then each activation is exchanged for the gradient of the one sent
+`ahead` earlier; the last gradients are sent alone. Both stages follow this order, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from genesis.runtime.devices import CPU, Device
 from genesis.tensor.dispatch import filled
 from genesis.tensor.handle import Tensor
 
-_TAG, _DESCRIPTION = 7041, 4096  # bytes of what a stage says of its results, once
+_TAG, _DESCRIPTION = 7041, 4096  # (tag, bytes) of the description of a stage's results, sent once
 Tensors = Sequence[Tensor | None]
 
 
 class Spec(NamedTuple):
-    """A tensor of a micro-batch."""
+    """The shape and dtype of a micro-batch's tensor."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -43,22 +43,22 @@ class Spec(NamedTuple):
 
 
 class Link:
-    """One end of a boundary: `is_next` says whether the other stage comes after this one."""
+    """One end of a boundary; `is_next`: whether the other stage comes after this one."""
 
     def __init__(self, group: ProcessGroup, rank: int, is_next: bool, device: Device) -> None:
         self.group, self.peer, self.is_next, self.device = group, group.ranks[rank], is_next, device
-        self.specs: list[Spec] | None = None  # of what goes forward
+        self.specs: list[Spec] | None = None  # of the activations
         self._count = self._ahead = 0
         self._came: dict[int, Tensors] = {}
 
     def begin(self, count: int, ahead: int) -> None:
-        """A step of so many micro-batches begins; with `ahead` of as many, nothing is exchanged."""
+        """Begin a step of `count` micro-batches; if `ahead` equals `count`, nothing is exchanged."""
         self._count, self._ahead, self._came = count, ahead, {}
 
     def agree(self, tensors: Sequence[Tensor] | None = None) -> None:
-        """Have the next stage know of which shapes and dtypes `tensors` are; or hear that. Done once.
+        """Send the shapes and dtypes of `tensors` to the next stage, or receive them. Done once.
 
-        Raises ValueError for tensors that differ from what it has been told.
+        Raises ValueError for tensors that differ from the agreed description.
         """
         found = None if tensors is None else [Spec(tensor.dtype, tuple(tensor.shape)) for tensor in tensors]
         if self.specs is not None:
@@ -80,7 +80,7 @@ class Link:
         self.specs = found
 
     def give(self, number: int, tensors: Tensors) -> None:
-        """Send the activations, or the gradients, of a micro-batch; what the other end gives for them is kept."""
+        """Send a micro-batch's activations or gradients; the tensors received in exchange are kept."""
         other = number - self._ahead if self.is_next else number + self._ahead
         is_exchange = 0 <= other < self._count
         came: list[Tensor | None] = []
@@ -96,7 +96,7 @@ class Link:
             self._came[other] = came
 
     def take(self, number: int) -> Tensors:
-        """The gradients, or the activations, of a micro-batch. There is None for the gradient of integers."""
+        """A micro-batch's gradients or activations. Gradients of integers are None."""
         if number in self._came:
             return self._came.pop(number)
         return [None if self.is_next and not spec.has_gradient else self._received(spec) for spec in self._known()]

@@ -1,4 +1,4 @@
-"""Schedules: in which order a stage computes the micro-batches of a batch, forward and backward.
+"""Schedules: the order of a stage's forwards and backwards over the micro-batches of a batch.
 
 Y. Huang et al., "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", 2019.
 D. Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", 2021: 1F1B.
@@ -27,9 +27,9 @@ class _Schedule:
     """Runs a stage over the micro-batches of a batch.
 
     Args:
-        stage: this rank's.
-        n_microbatches: into how many parts of one length the batch is cut, along axis 0.
-        loss_fn: `loss_fn(output, target)` of a micro-batch, a scalar; all ranks give it. Without it nothing is derived.
+        stage: this rank's stage.
+        n_microbatches: the number of equal parts of the batch along axis 0.
+        loss_fn: `loss_fn(output, target)` of a micro-batch, a scalar; all ranks must pass it. Without it there is no backward.
         scale_grads: whether gradients are divided by the number of micro-batches: those of a mean over the batch.
 
     Raises ValueError for fewer than one micro-batch.
@@ -48,17 +48,17 @@ class _Schedule:
     def step(
         self, *args: Any, target: Any = None, losses: list[Tensor] | None = None, return_outputs: bool = True, **kwargs: Any
     ) -> Any:
-        """Train on a batch: gradients are added to the parameters of all stages. All ranks call it.
+        """Train on a batch: adds gradients to the parameters of all stages. All ranks must call it.
 
         Args:
-            args: the batch, on the first stage alone; tensors are cut along axis 0.
-            target: what the loss is taken against, on the last stage alone.
-            losses: on the last stage it is filled with the losses of the micro-batches.
+            args: the batch, on the first stage only; tensors are split along axis 0.
+            target: the loss's target, on the last stage only.
+            losses: filled with the micro-batches' losses on the last stage.
             return_outputs: whether the last stage returns the model's outputs of the batch. Other stages return None.
-            kwargs: what this rank's submodule is given besides; tensors are cut.
+            kwargs: further arguments of this rank's submodule; tensors are split.
 
-        Raises ValueError for a batch that has no such number of parts, arguments on other stages, a missing target, and a
-        micro-batch of which a stage gives other shapes than before.
+        Raises ValueError for a batch that cannot be split evenly, arguments on other stages, a missing target, and a stage
+        whose result shapes change between micro-batches.
         """
         return self._run(self._loss_fn is not None, args, target, losses, return_outputs, kwargs)
 
@@ -118,11 +118,11 @@ class _Schedule:
         return map_tree(part, tree)
 
     def _ahead(self, stages: int) -> int:
-        """How many micro-batches go to the first of the last `stages` stages before the first gradient comes back."""
+        """The number of micro-batches sent to the last `stages` stages before the first gradient returns."""
         raise NotImplementedError(f"{type(self).__name__} does not say how many micro-batches go ahead")
 
     def _order(self, ahead: int) -> Iterator[tuple[str, int]]:
-        """What a stage does: so many forwards first, then a backward and a forward in turn, then what is left."""
+        """A stage's order: `ahead` forwards, then alternately backward and forward, then the remaining backwards."""
         yield from [(FORWARD, number) for number in range(ahead)]
         for number in range(self._count):
             yield BACKWARD, number
@@ -166,14 +166,14 @@ class Schedule1F1B(_Schedule):
 
 
 def _compute() -> None:
-    """Compute what is recorded: another stage waits for it. A program of a forward and of another micro-batch's backward would
-    keep what both read."""
+    """Run pending work, because another stage waits for it. A single program of a forward and another micro-batch's backward
+    would keep the saved values of both."""
     if not is_recording():
         flush_all()
 
 
 def _alone(value: Any) -> Any:
-    """A copy of a tensor, which keeps nothing that backward reads."""
+    """A detached copy of a tensor, which keeps no saved values alive."""
     if not isinstance(value, Tensor):
         return value
     with recording(False) as again, again:
@@ -181,7 +181,7 @@ def _alone(value: Any) -> Any:
 
 
 def _joined(outputs: Iterable[Any]) -> Any:
-    """The outputs of micro-batches as one; those that are no tensors with axes as they come, in a list."""
+    """The micro-batches' outputs joined; 0-d tensors and other values as a list."""
     first, *_ = listed = [*outputs]
     if isinstance(first, tuple | list):
         return tuple([_joined(each) for each in zip(*listed, strict=True)])

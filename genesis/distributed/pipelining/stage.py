@@ -1,4 +1,4 @@
-"""A stage of a pipeline: the part of a model that a rank has, and the micro-batches whose backward is to come."""
+"""A pipeline stage: a rank's part of a model, and the micro-batches that await backward."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from genesis.tensor.handle import Tensor
 
 
 class PipelineStage:
-    """The part of a model that this rank has, between those of the ranks before and after it.
+    """This rank's part of a model, between those of the previous and the next rank.
 
-    What a stage gives, a tensor or a tuple of tensors, are the next one's arguments; of floating ones gradients come back.
-    A schedule runs it: see `ScheduleGPipe` and `Schedule1F1B`.
+    A stage's result, a tensor or a tuple of tensors, is the next one's arguments; floating tensors get gradients back. A
+    schedule
+    runs it: see `ScheduleGPipe` and `Schedule1F1B`.
 
     Args:
         submodule: its part of the model.
-        stage_index: which part: this rank's number in the group.
-        num_stages: how many there are: one for each rank of the group.
-        device: that of the submodule: the CPU, or this rank's GPU where the ranks' GPUs communicate.
-        group: the ranks; all if left out.
+        stage_index: the part's number: this rank's number in the group.
+        num_stages: the number of stages: one per rank of the group.
+        device: the submodule's device: the CPU, or this rank's GPU if the ranks' GPUs communicate.
+        group: the ranks; by default all.
 
     Raises ValueError for a group of another number of ranks, another rank's stage and another device.
 
@@ -52,19 +53,19 @@ class PipelineStage:
             check_device("PipelineStage", target, own.number)
         self.submodule, self.stage_index, self.num_stages, self.group = submodule, stage_index, num_stages, own
         self.is_first, self.is_last = stage_index == 0, stage_index == num_stages - 1
-        self.live: dict[int, tuple[Sequence[Tensor], Sequence[Tensor]]] = {}  # what came, and what it gave, by micro-batch
+        self.live: dict[int, tuple[Sequence[Tensor], Sequence[Tensor]]] = {}  # micro-batch -> (its arguments, its results)
         self._before = None if self.is_first else Link(own, stage_index - 1, is_next=False, device=target)
         self._after = None if self.is_last else Link(own, stage_index + 1, is_next=True, device=target)
 
     def begin(self, count: int, before: int, after: int) -> None:
-        """A step of `count` micro-batches begins: so many go ahead on either side before gradients come back."""
+        """Begin a step of `count` micro-batches; `before` and `after` are sent ahead at each boundary."""
         self.live.clear()
         for link, ahead in ((self._before, before), (self._after, after)):
             if link is not None:
                 link.begin(count, ahead)
 
     def forward(self, number: int, args: Sequence[Any], kwargs: Mapping[str, Any], keeps: bool) -> Any:
-        """Compute a micro-batch, and send it on. With `keeps` its backward is to come."""
+        """Compute a micro-batch and send its results. With `keeps`, keep it for backward."""
         if self._before is not None:
             self._before.agree()
             args = [_received(tensor, keeps) for tensor in self._before.take(number) if tensor is not None]
@@ -79,12 +80,12 @@ class PipelineStage:
         return outputs
 
     def keep(self, number: int, args: Sequence[Any], results: Sequence[Tensor], keeps: bool = True) -> None:
-        """Have `backward` begin at `results`."""
+        """Keep `results` for `backward` to start from."""
         if keeps:
             self.live[number] = args, results
 
     def backward(self, number: int, seed: float) -> None:
-        """Derive a micro-batch, and send the gradients of what came. On the last stage that of the loss is `seed`."""
+        """Run a micro-batch's backward, and send its arguments' gradients. On the last stage the loss's gradient is `seed`."""
         args, results = self.live.pop(number)
         gradients = [filled(seed, loss.shape, loss.dtype, loss.device) for loss in results] if self._after is None else (
             self._after.take(number))
@@ -102,7 +103,7 @@ def _received(tensor: Tensor, keeps: bool) -> Tensor:
 
 
 def _gradient(tensor: Tensor) -> Tensor | None:
-    """That of what came; zeros where nothing depends on it, None of integers."""
+    """An argument's gradient; zeros if nothing depends on it, None for integers."""
     if not tensor.requires_grad:
         return None
     return filled(0, tensor.shape, tensor.dtype, tensor.device) if tensor.grad is None else tensor.grad

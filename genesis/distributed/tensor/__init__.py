@@ -1,4 +1,4 @@
-"""Tensors that a mesh of ranks holds together: placements, DTensor, and layers that are parallel along tensors."""
+"""Distributed tensors on a mesh: placements, DTensor, and tensor-parallel layers."""
 
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
 from genesis.distributed.tensor import parallel

@@ -1,4 +1,4 @@
-"""DTensor: this rank's part of a tensor that a mesh of ranks holds together, and how. Nothing computes on it."""
+"""DTensor: this rank's part of a distributed tensor and its placements. It does not compute."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from genesis.tracing.state import recording
 
 
 class DTensor:
-    """A tensor of shape `shape` that the ranks of `device_mesh` hold together, one placement for each axis of the mesh.
+    """A tensor of shape `shape` distributed over the ranks of `device_mesh`, with one placement per axis of the mesh.
 
-    State dicts of modules whose parameters are sharded hold these. `to_local()` is this rank's part, `full_tensor()` all of it.
+    State dicts of sharded modules contain DTensors. `to_local()` is this rank's part, `full_tensor()` the whole.
 
     >>> genesis.distributed.init_process_group()
     >>> mesh = genesis.distributed.init_device_mesh("cpu", (1,))
@@ -34,7 +34,7 @@ class DTensor:
 
     @staticmethod
     def from_local(local_tensor: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None) -> DTensor:
-        """The tensor of which each rank gives its part; all of it, if `placements` is left out."""
+        """The tensor with each rank's part given; by default each rank has the whole."""
         return DTensor(local_tensor, device_mesh, placements or [Replicate()] * device_mesh.ndim)
 
     @property
@@ -53,7 +53,7 @@ class DTensor:
 
     @property
     def start(self) -> tuple[int, ...]:
-        """Where this rank's part begins in the whole, along each axis."""
+        """The start of this rank's part in the whole, along each axis."""
         start, extent = [0] * self._local.ndim, [*self.shape]
         for axis, placement in enumerate(self.placements):
             if isinstance(placement, Shard):
@@ -66,10 +66,10 @@ class DTensor:
         return self._local
 
     def redistribute(self, placements: Sequence[Placement]) -> DTensor:
-        """The same tensor in other placements. Gradients flow."""
+        """The same tensor with other placements, differentiably."""
         wanted, local = _checked(placements, self.device_mesh, self._local), self._local
         steps = [*zip(range(len(wanted)), self.placements, wanted, strict=True)]
-        if _shares_an_axis(self.placements) or _shares_an_axis(wanted):  # parts of parts are joined from the last axis on
+        if _shares_an_axis(self.placements) or _shares_an_axis(wanted):  # nested parts are joined from the last mesh axis on
             steps = [*[(axis, old, Replicate()) for axis, old, _ in reversed(steps)],
                      *[(axis, Replicate(), new) for axis, _, new in steps]]
         for axis, old, new in steps:
@@ -78,7 +78,7 @@ class DTensor:
         return DTensor(local, self.device_mesh, wanted)
 
     def full_tensor(self) -> Tensor:
-        """All of it, on every rank of the mesh."""
+        """The whole tensor, on every rank of the mesh."""
         return self.redistribute([Replicate()] * self.device_mesh.ndim).to_local()
 
     def __reduce__(self) -> NoReturn:
@@ -91,9 +91,9 @@ class DTensor:
 def distribute_tensor(
     tensor: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement], *, src_data_rank: int | None = 0
 ) -> DTensor:
-    """This rank's part of `tensor`, of which rank `src_data_rank` along each axis counts; each rank's own if that is None.
+    """Distributes `tensor` from rank `src_data_rank` along each axis; if that is None, each rank uses its own.
 
-    Raises ValueError for a tensor that has no equal parts, and for a sum.
+    Raises ValueError for a tensor that cannot be divided evenly, and for Partial.
     """
     wanted = _checked(placements, device_mesh, tensor)
     with recording(False) as again, again:
@@ -110,7 +110,7 @@ def distribute_tensor(
 
 
 def _checked(placements: Sequence[Placement], mesh: DeviceMesh, tensor: Any) -> tuple[Placement, ...]:
-    """Placements whose axes are counted from the front. Raises ValueError if they are not one for each axis of the mesh."""
+    """Placements with nonnegative axes. Raises ValueError unless there is one per axis of the mesh."""
     if len(placements) != mesh.ndim or not all(isinstance(each, Placement) for each in placements):
         raise ArgumentError(f"placements {placements}; want {mesh.ndim}, one for each axis of the mesh")
     for each in placements:
@@ -120,6 +120,6 @@ def _checked(placements: Sequence[Placement], mesh: DeviceMesh, tensor: Any) -> 
 
 
 def _shares_an_axis(placements: Sequence[Placement]) -> bool:
-    """Whether several axes of the mesh cut the same one of the tensor."""
+    """Whether several axes of the mesh shard the same axis of the tensor."""
     cuts = [each.dim for each in placements if isinstance(each, Shard)]
     return len({*cuts}) < len(cuts)

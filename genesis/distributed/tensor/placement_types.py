@@ -1,4 +1,4 @@
-"""How the ranks of a mesh hold one tensor: in parts, in copies, or as terms of a sum."""
+"""Placements: how a tensor is distributed over a mesh axis: in parts, copies, or terms of a sum."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from genesis.ir.errors import ArgumentError
 
 
 class Placement:
-    """How the ranks along one axis of a mesh hold a tensor."""
+    """How a tensor is distributed over the ranks along a mesh axis."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each rank has a part, along `dim` if that is given."""
+        """Whether each rank has a part, along `dim` if given."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
@@ -19,7 +19,7 @@ class Placement:
         return isinstance(self, Replicate)
 
     def is_partial(self) -> bool:
-        """Whether each rank has a term of the sum that it is."""
+        """Whether each rank has a term of a sum."""
         return isinstance(self, Partial)
 
 
@@ -41,7 +41,7 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """The tensor is the sum of what the ranks have. Raises ValueError for another reduction."""
+    """The tensor is the sum of the ranks' tensors. Raises ValueError for another reduction."""
 
     reduce_op: str = "sum"
 

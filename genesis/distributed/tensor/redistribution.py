@@ -1,8 +1,8 @@
-"""Local tensors from one placement to another, with gradients.
+"""Redistribution of local tensors between placements, differentiably.
 
-A tensor that ranks hold as a whole has gradients that they hold as a whole; parts have parts; and the gradient of each term of
-a sum is that of the sum. One rule gives all of Megatron's pairs (Shoeybi et al., 2019; Korthikanti et al., 2022): backward
-moves a gradient from its placement to that of what it is the gradient of.
+A replicated tensor has replicated gradients, a sharded one sharded gradients, and each term of a sum has the gradient of the
+sum. So one rule gives all of Megatron's operator pairs (Shoeybi et al., 2019; Korthikanti et al., 2022): backward redistributes
+a gradient from its own placement to that of its tensor.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from genesis.tensor.views import detach
 def redistribute_local(
     tensor: Tensor, source: Placement, target: Placement, group: ProcessGroup, gradient: Placement | None = None
 ) -> Tensor:
-    """This rank's tensor of placement `target`, of what the ranks of `group` hold in placement `source`.
+    """This rank's tensor with placement `target`, from tensors of the ranks of `group` with placement `source`.
 
     Args:
-        gradient: the placement of the result's gradient, where that is not `target`'s own: Partial for a tensor that all
-            ranks have, and that each uses for a part of a layer only.
+        gradient: the placement of the result's gradient, if it differs from `target`'s: Partial for a replicated tensor that
+            each rank uses only for a part of a layer.
 
-    Raises ValueError for a tensor that has no equal parts, and where `target` is a sum and `source` is not.
+    Raises ValueError for a tensor that cannot be divided evenly, and if `target` is Partial and `source` is not.
     """
     if group.size() == 1:
         return tensor
@@ -43,7 +43,7 @@ def redistribute_local(
 
 
 class _Redistributed(Function):
-    """`forth` of a tensor, whose gradient is `back` of the result's."""
+    """`forth` of a tensor; its gradient is `back` of the result's gradient."""
 
     @staticmethod
     def forward(ctx: Context, tensor: Tensor, forth: Any, back: Any) -> Tensor:
@@ -61,7 +61,7 @@ def _of_gradient(placement: Placement) -> Placement:
 
 
 def _moved(tensor: Tensor, source: Placement, target: Placement, group: ProcessGroup) -> Tensor:
-    """A tensor of another placement, without a gradient."""
+    """A tensor in another placement, without gradient."""
     source, target = _counted(source, tensor), _counted(target, tensor)
     if source == target:
         return tensor
@@ -79,13 +79,13 @@ def _moved(tensor: Tensor, source: Placement, target: Placement, group: ProcessG
         return _along(rows.all_gather, tensor, source.dim, group, None)
     assert isinstance(target, Shard)
     _check_parts(tensor, target.dim, group)
-    sent = tensor.transpose(0, target.dim)  # parts along the new axis go out, and come back along the old one
+    sent = tensor.transpose(0, target.dim)  # send parts along the new axis, receive parts along the old one
     came = collective(rows.all_to_all, sent, None, None, group.number).transpose(0, target.dim)
     return _rejoined(came, source.dim, target.dim, group.size())
 
 
 def _rejoined(tensor: Tensor, old: int, new: int, parts: int) -> Tensor:
-    """Parts that lie one after the other along axis `new`, joined along axis `old`."""
+    """Parts concatenated along axis `new`, rejoined along axis `old`."""
     shape = [*tensor.shape]
     split = tensor.reshape([*shape[:new], parts, shape[new] // parts, *shape[new + 1 :]]).movedim(new, old)
     shape[new] //= parts
@@ -94,21 +94,21 @@ def _rejoined(tensor: Tensor, old: int, new: int, parts: int) -> Tensor:
 
 
 def cut(tensor: Tensor, dim: int, group: ProcessGroup) -> Tensor:
-    """This rank's part of a tensor that all have. Raises ValueError where the axis has no equal parts."""
+    """This rank's part of a replicated tensor. Raises ValueError if the axis cannot be divided evenly."""
     _check_parts(tensor, dim, group)
     size = tensor.shape[dim] // group.size()
     return tensor.narrow(dim, group.rank() * size, size)
 
 
 def _along(row: Any, tensor: Tensor, dim: int, group: ProcessGroup, *settings: Any) -> Tensor:
-    """A collective that cuts or joins axis 0, on another axis."""
+    """A collective on axis 0, applied to another axis."""
     if row is rows.reduce_scatter:
         _check_parts(tensor, dim, group)
     return collective(row, tensor.transpose(0, dim), *settings, group.number).transpose(0, dim)
 
 
 def _counted(placement: Placement, tensor: Tensor) -> Placement:
-    """A placement whose axis is counted from the front. Raises IndexError for an axis that is not there."""
+    """A placement with a nonnegative axis. Raises IndexError for an axis out of range."""
     if not isinstance(placement, Shard):
         return placement
     if not -tensor.ndim <= placement.dim < tensor.ndim:

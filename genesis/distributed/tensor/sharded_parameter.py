@@ -1,4 +1,4 @@
-"""Parameters of which each rank has a part: how modules save and load them, and how their norms are taken."""
+"""Tensor-parallel parameters: saving, loading and norms of parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sharding:
         self.device_mesh, self.placements = device_mesh, tuple(placements)
 
     def as_dtensor(self, local: Tensor) -> DTensor:
-        """The DTensor of which this rank has the part `local`."""
+        """The DTensor with the part `local` on this rank."""
         return DTensor(local, self.device_mesh, self.placements)
 
     def span_of(self, shape: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -36,7 +36,7 @@ class Sharding:
         return start, whole
 
     def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
-        """The norm of all ranks' parts, of which `norm` is this rank's."""
+        """The norm over all ranks' parts, from this rank's `norm`."""
         for axis, placement in enumerate(self.placements):
             if isinstance(placement, Shard):
                 group = self.device_mesh.get_group(axis)
@@ -52,18 +52,18 @@ class Sharding:
 
 
 class LocalParameter(Parameter):
-    """This rank's part of a parameter. Of the whole it tells by DTensor's names."""
+    """This rank's part of a parameter, with DTensor's attributes for the whole."""
 
     sharding: Sharding
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How the whole is cut, along each axis of the mesh."""
+        """The placements along each axis of the mesh."""
         return self.sharding.placements
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The ranks that hold it together."""
+        """The mesh of ranks."""
         return self.sharding.device_mesh
 
     def to_local(self) -> Tensor:
@@ -71,14 +71,14 @@ class LocalParameter(Parameter):
         return self
 
     def full_tensor(self) -> Tensor:
-        """All of it, on every rank of the mesh. All of them have to call it."""
+        """The whole, on every rank of the mesh. All of them must call it."""
         return self.sharding.as_dtensor(self.detach()).full_tensor()
 
 
 def shard_parameters(
     module: Module, device_mesh: DeviceMesh, placements: dict[str, Placement], src_data_rank: int | None
 ) -> None:
-    """Have a module's parameters of these names be this rank's parts of them. Its state dict has DTensors of them."""
+    """Replace a module's parameters of these names by this rank's parts. Its state dict has them as DTensors."""
     for name, placement in placements.items():
         whole = getattr(module, name)
         if whole is not None:
@@ -93,7 +93,7 @@ def shard_parameters(
 
 
 def _sharded(module: Module) -> list[tuple[str, LocalParameter]]:
-    """The parameters that are cut so alone. Of those that `fully_shard` cuts besides, state dicts have this rank's rows."""
+    """The parameters sharded only this way. State dicts have this rank's rows of those also sharded by `fully_shard`."""
     return [(name, p) for name, p in module._parameters.items() if isinstance(p, LocalParameter)]
 
 
@@ -103,7 +103,7 @@ def _as_dtensors(module: Module, state: dict[str, Any], prefix: str, metadata: o
 
 
 def _as_local(module: Module, state: dict[str, Any], prefix: str, *others: object) -> None:
-    """Of what one process saved, or other ranks did, this rank's part."""
+    """Replaces loaded whole tensors or DTensors by this rank's parts."""
     for name, parameter in _sharded(module):
         given = state.get(prefix + name)
         if given is not None:

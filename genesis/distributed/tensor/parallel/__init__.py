@@ -1,4 +1,4 @@
-"""Layers of which each rank computes a part: Megatron's column and row parallel layers, and parallel sequences."""
+"""Tensor parallelism: Megatron's column and row parallel layers, and sequence parallelism."""
 
 from genesis.distributed.tensor.parallel.loss import loss_parallel_cross_entropy
 from genesis.distributed.tensor.parallel.plan import parallelize_module

@@ -1,4 +1,4 @@
-"""Cross entropy of scores whose classes are divided among ranks: no rank holds all of them."""
+"""Cross entropy with classes sharded over ranks: no rank has all scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def loss_parallel_cross_entropy(
 ) -> Tensor:
     """The cross entropy of scores (rows, classes / ranks), this rank's classes, and classes (rows), the same on all ranks.
 
-    As `nn.functional.cross_entropy` of the whole scores; each rank gets the loss, and the gradient of its part. Raises
+    As `nn.functional.cross_entropy` of the whole scores; each rank gets the loss and its part's gradient. Raises
     ValueError for other shapes and reductions.
 
     >>> genesis.distributed.init_process_group()

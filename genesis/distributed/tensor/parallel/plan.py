@@ -1,4 +1,4 @@
-"""Which modules are parallel, and how."""
+"""Parallelization plans: module paths to styles."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def parallelize_module(
     module: Module, device_mesh: DeviceMesh | None = None,
     parallelize_plan: ParallelStyle | Mapping[str, ParallelStyle] | None = None, *, src_data_rank: int | None = 0,
 ) -> Module:
-    """Divide the layers of `module` among the ranks of a mesh of one axis; returns it. Optimizers are made afterwards.
+    """Shard the layers of `module` over a mesh of one axis; returns it. Create optimizers afterwards.
 
     Args:
-        device_mesh: the ranks; all if left out.
-        parallelize_plan: a style for `module` itself, or paths of modules below it, in which `*` is any name, to styles.
-        src_data_rank: whose parameters count; None where all ranks have the same already.
+        device_mesh: the ranks; by default all.
+        parallelize_plan: a style for `module` itself, or a dict from submodule paths, where `*` matches any name, to styles.
+        src_data_rank: the rank whose parameters are used; None if all ranks have the same.
 
-    Raises ValueError for a mesh of more axes, and for a path that no module has.
+    Raises ValueError for a mesh of more axes, and for a path without a module.
 
     >>> genesis.distributed.init_process_group()
     >>> from genesis.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel

@@ -1,6 +1,6 @@
-"""How a layer is divided among ranks: what it takes and gives, in which placements, and the parts of its parameters.
+"""Styles of tensor parallelism: placements of a layer's inputs and outputs, and sharding of its parameters.
 
-Between layers there are local tensors. What a placement says of a tensor holds for its gradient too: see `redistribution.py`.
+Layers exchange local tensors. A tensor's placement also applies to its gradient: see `redistribution.py`.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ Layouts = Placement | Sequence[Placement | None]
 
 
 class ParallelStyle:
-    """A way to divide a layer: `apply(module, device_mesh, src_data_rank)` changes the module in place."""
+    """A style: `apply(module, device_mesh, src_data_rank)` changes the module in place."""
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Divide `module` among the ranks of a mesh of one axis."""
+        """Shard `module` over a mesh of one axis."""
         raise NotImplementedError(f"{type(self).__name__} lacks apply(module, device_mesh, src_data_rank), which styles define")
 
 
 class ColwiseParallel(ParallelStyle):
-    """A Linear or an Embedding of which each rank has a part of the outputs.
+    """A Linear or an Embedding sharded by outputs.
 
     Args:
-        input_layouts: the placement of what comes; Replicate if left out. With Shard(1), parts of sequences are gathered.
-        output_layouts: the placement of the result; Shard(-1), the rank's own part, if left out.
-        use_local_output: of no effect: what layers give are local tensors.
+        input_layouts: the input's placement; by default Replicate. With Shard(1), parts of sequences are gathered.
+        output_layouts: the result's placement; by default Shard(-1), the rank's own part.
+        use_local_output: no effect: layers return local tensors.
 
     >>> ColwiseParallel(output_layouts=genesis.distributed.tensor.Replicate())
     ColwiseParallel(input_layouts=Replicate(), output_layouts=Replicate())
@@ -51,14 +51,14 @@ class ColwiseParallel(ParallelStyle):
         self.input_layouts, self.output_layouts = input_layouts or Replicate(), output_layouts or Shard(-1)
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Give this rank its outputs of a Linear or an Embedding. Raises TypeError for another module."""
+        """Shard a Linear or an Embedding by outputs. Raises TypeError for another module."""
         if isinstance(module, Linear):
             parts: dict[str, Placement] = {"weight": Shard(0), "bias": Shard(0)}
         else:
             module, parts = _embedding(module, self), {"weight": Shard(1)}
         shard_parameters(module, device_mesh, parts, src_data_rank)
         group = device_mesh.get_group()
-        # each rank's outputs are a term of the gradient of what all of them read
+        # each rank's outputs contribute a term to the gradient of the shared input
         _move_inputs(module, group, [(self.input_layouts, Replicate())], Partial() if isinstance(module, Linear) else None)
         _move_outputs(module, group, [(Shard(-1), self.output_layouts)])
 
@@ -67,12 +67,12 @@ class ColwiseParallel(ParallelStyle):
 
 
 class RowwiseParallel(ParallelStyle):
-    """A Linear of which each rank has a part of the inputs, or an Embedding of which each has a part of the rows.
+    """A Linear sharded by inputs, or an Embedding sharded by rows.
 
     Args:
-        input_layouts: the placement of what comes; if left out, Shard(-1) of a Linear, Replicate of an Embedding.
-        output_layouts: the placement of the result; Replicate if left out. With Shard(1), a rank gets a part of the sequence.
-        use_local_output: of no effect: what layers give are local tensors.
+        input_layouts: the input's placement; by default Shard(-1) for a Linear, Replicate for an Embedding.
+        output_layouts: the result's placement; by default Replicate. With Shard(1), a rank gets a part of the sequence.
+        use_local_output: no effect: layers return local tensors.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class RowwiseParallel(ParallelStyle):
         self.input_layouts, self.output_layouts = input_layouts, output_layouts or Replicate()
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Give this rank its inputs of a Linear, or its rows of an Embedding. Raises TypeError for another module."""
+        """Shard a Linear by inputs, or an Embedding by rows. Raises TypeError for another module."""
         group, wanted = device_mesh.get_group(), self.output_layouts
         if isinstance(module, Linear):
             shard_parameters(module, device_mesh, {"weight": Shard(1), "bias": Replicate()}, src_data_rank)
@@ -99,17 +99,17 @@ class RowwiseParallel(ParallelStyle):
 
 
 class SequenceParallel(ParallelStyle):
-    """A LayerNorm, an RMSNorm, a Dropout or the like, of which each rank computes a part of the sequence.
+    """A LayerNorm, RMSNorm, Dropout or similar, computed on each rank for a part of the sequence.
 
-    What comes and what it gives are parts along axis `sequence_dim`; its parameters are the same on all ranks, and their
-    gradients are sums over all. `use_local_output` is of no effect.
+    Inputs and outputs are parts along axis `sequence_dim`; parameters are the same on all ranks, and their gradients are summed
+    over all. `use_local_output` has no effect.
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_dim = sequence_dim
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Have the module's gradients be sums over the ranks."""
+        """Sum the module's parameter gradients over the ranks."""
         names = [name for name, _ in module.named_parameters(recurse=False)]
         shard_parameters(module, device_mesh, {name: Replicate() for name in names}, src_data_rank)
         for parameter in module.parameters(recurse=False):
@@ -120,15 +120,15 @@ class SequenceParallel(ParallelStyle):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """A module whose inputs come in one placement and are wanted in another.
+    """Changes the placements of a module's inputs.
 
     Args:
-        input_layouts: that in which each positional input comes; None for one that is left as it is.
-        desired_input_layouts: those that are wanted, as many.
-        input_kwarg_layouts, desired_input_kwarg_layouts: those of named inputs.
-        use_local_output: of no effect: the module gets local tensors.
+        input_layouts: the given placement of each positional input; None leaves an input unchanged.
+        desired_input_layouts: the desired placements.
+        input_kwarg_layouts, desired_input_kwarg_layouts: the same for keyword inputs.
+        use_local_output: no effect: the module gets local tensors.
 
-    Raises ValueError where the numbers or names of layouts differ.
+    Raises ValueError if the numbers or names of layouts differ.
     """
 
     def __init__(
@@ -143,27 +143,27 @@ class PrepareModuleInput(ParallelStyle):
         self.named_moves = {name: (comes[name], wanted[name]) for name in comes}
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Move the inputs before each call."""
+        """Redistribute the inputs before each call."""
         _move_inputs(module, device_mesh.get_group(), self.moves, None, self.named_moves)
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """A module whose results come in one placement and are wanted in another: as `PrepareModuleInput`, of the results."""
+    """Changes the placements of a module's results: as `PrepareModuleInput`."""
 
     def __init__(self, *, output_layouts: Layouts, desired_output_layouts: Layouts, use_local_output: bool = True) -> None:
         self.moves = _moves("PrepareModuleOutput", output_layouts, desired_output_layouts)
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Move the results after each call."""
+        """Redistribute the results after each call."""
         _move_outputs(module, device_mesh.get_group(), self.moves)
 
 
-# ---- what they share ----
+# ---- shared code ----
 Moves = Sequence[tuple[Placement | None, Placement | None]]
 
 
 class _SumOfLinears:
-    """The forward of a Linear of whose inputs each rank has a part: the bias is added to the sum, once."""
+    """The forward of a Linear sharded by inputs: the bias is added once, to the sum."""
 
     def __init__(self, module: Linear, wanted: Placement, group: ProcessGroup) -> None:
         self.module, self.wanted, self.group = module, wanted, group
@@ -175,7 +175,7 @@ class _SumOfLinears:
 
 
 class _SumOfRows:
-    """The forward of an Embedding of whose rows each rank has a part: others' rows are zeros here."""
+    """The forward of an Embedding sharded by rows: other ranks' rows are zeros here."""
 
     def __init__(self, module: Embedding, wanted: Placement, group: ProcessGroup) -> None:
         self.module, self.wanted, self.group = module, wanted, group
@@ -192,7 +192,7 @@ class _SumOfRows:
 
 
 def _embedding(module: Module, style: ParallelStyle) -> Embedding:
-    """The module, as one that can be divided. Raises TypeError for another one."""
+    """The module, checked for sharding. Raises TypeError for another kind."""
     if not isinstance(module, Embedding):
         raise TypeError(f"{type(style).__name__}: {type(module).__name__}; want a Linear or an Embedding")
     if module.max_norm is not None or module.scale_grad_by_freq or module.sparse:
@@ -201,7 +201,7 @@ def _embedding(module: Module, style: ParallelStyle) -> Embedding:
 
 
 def _add_gradients(parameter: Tensor, group: ProcessGroup) -> None:
-    """Each rank uses a parameter that all have for a part of the sequence: its gradient is the sum."""
+    """Sum a replicated parameter's gradient over ranks, each of which used it for a part of the sequence."""
     if group.size() > 1 and parameter.requires_grad:
         parameter.register_hook(lambda gradient: all_reduce(gradient, "sum", group))
 
@@ -224,7 +224,7 @@ def _move_inputs(
     module: Module, group: ProcessGroup, moves: Moves, gradient: Placement | None = None,
     named: dict[str, tuple[Placement, Placement]] | None = None,
 ) -> None:
-    """Move what a module is given before each call."""
+    """Redistribute a module's inputs before each call."""
     def move(module: Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         moved = [_moved(value, how, group, gradient) for value, how in zip(inputs, moves, strict=False)]
         known = {name: _moved(options[name], how, group) for name, how in (named or {}).items() if name in options}
@@ -234,7 +234,7 @@ def _move_inputs(
 
 
 def _move_outputs(module: Module, group: ProcessGroup, moves: Moves) -> None:
-    """Move what a module gives after each call."""
+    """Redistribute a module's results after each call."""
     def move(module: Module, inputs: Any, output: Any) -> Any:
         if not isinstance(output, tuple):
             return _moved(output, moves[0], group)
