@@ -1,7 +1,7 @@
-"""PyTorch's names for genesis: after `install()`, `import torch` finds genesis. PyTorch need not be there.
+"""Installs genesis as PyTorch: after `install()`, `import torch` finds genesis, with or without PyTorch.
 
-`python -m genesis.as_torch script.py` runs a script so, and `python -m genesis.as_torch --check FILES` lists, without
-running them, what files use and genesis lacks.
+`python -m genesis.as_torch script.py` runs a script this way, and `python -m genesis.as_torch --check FILES` lists, without
+running them, names that files use and genesis lacks.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _finder = Finder()
 
 
 def install() -> None:
-    """From now on `import torch` finds genesis, in this process: `torch.nn.functional`, `torch.utils.data` and so on too.
+    """Make `import torch` find genesis in this process, including `torch.nn.functional`, `torch.utils.data` and so on.
 
-    A PyTorch that is installed is left alone, and not found. What it has and genesis lacks raises MissingError when it is
-    used. Raises RuntimeError where PyTorch is imported already.
+    An installed PyTorch is not touched and not found. Names that it has and genesis lacks raise MissingError when used. Raises
+    RuntimeError if PyTorch is already imported.
 
     >>> import genesis.as_torch
     >>> genesis.as_torch.is_installed()

@@ -12,7 +12,7 @@ USAGE = "usage: python -m genesis.as_torch script.py [args] | -m module [args] |
 
 
 def main(arguments: list[str]) -> int:
-    """Run a script, a module or a command with genesis as `torch`; or list what files use and genesis lacks."""
+    """Run a script, a module or a command with genesis as `torch`; or list names that files use and genesis lacks."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2

@@ -1,4 +1,4 @@
-"""What files use of PyTorch and genesis lacks, found in their syntax trees: nothing of them is run."""
+"""Finds names of PyTorch that files use and genesis lacks, in their syntax trees, without running them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from genesis.tensor.handle import Tensor
 
 
 class Use(NamedTuple):
-    """A line that uses a name missing here; not `surely`, if only a method's name matches."""
+    """A line that uses a missing name; not `surely` if only a method name matches."""
 
     path: str
     file: str
@@ -23,7 +23,7 @@ class Use(NamedTuple):
 
 
 def report(paths: Iterable[str]) -> int:
-    """Print what the files, or those below the folders, use and genesis lacks. Returns 1 if there is something, else 0."""
+    """Print the missing names that files, or those below folders, use. Returns 1 if there are any, else 0."""
     files = [file for path in paths for file in _files(Path(path))]
     uses = [use for file in files for use in missing_in(file.read_text(errors="replace"), str(file))]
     for surely, title in ((True, "missing"), (False, "perhaps missing: methods of these names, if they are called on tensors")):
@@ -42,7 +42,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def missing_in(text: str, file: str = "<string>") -> list[Use]:
-    """The uses in a module's text; none, with a line on stderr, of a text that is no Python.
+    """The uses of missing names in a module's text; none, with a line on stderr, if it is not Python.
 
     >>> [(use.path, use.line) for use in missing_in("import torch.nn as nn\\nnn.Linear(1, 2)\\nnn.quantized.dynamic.LSTM()")]
     [('torch.nn.quantized.dynamic.LSTM', 3)]
@@ -64,7 +64,7 @@ def missing_in(text: str, file: str = "<string>") -> list[Use]:
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """(name, path) of everything that imports bind to PyTorch's."""
+    """(name, path) of all names that imports bind to PyTorch's."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -76,7 +76,7 @@ def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _paths(tree: ast.AST, named: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """(path, line) of everything of PyTorch's that is imported or named."""
+    """(path, line) of all of PyTorch's names that are imported or used."""
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -97,7 +97,7 @@ def _chain(node: ast.expr, named: dict[str, str]) -> str | None:
 
 
 def _first_missing(path: str) -> str | None:
-    """The beginning of the path that PyTorch has and genesis lacks; None if there is none."""
+    """The shortest prefix of the path that PyTorch has and genesis lacks; None if there is none."""
     parts = path.split(".")
     for n in range(1, len(parts)):
         home, name = ".".join(parts[:n]), parts[n]

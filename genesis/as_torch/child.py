@@ -1,4 +1,4 @@
-"""The main module of a process that one under the door starts: it installs the door before the script, or anything, is run."""
+"""The main module of child processes: installs genesis as PyTorch before anything else runs."""
 
 import os
 import runpy
@@ -6,7 +6,7 @@ import runpy
 from genesis.as_torch import install
 from genesis.as_torch.processes import MAIN
 
-if __name__ == "__mp_main__":  # as multiprocessing imports it there
+if __name__ == "__mp_main__":  # as multiprocessing imports the main module
     install()
     _kind, _, _name = os.environ.get(MAIN, "").partition(" ")
     if _kind == "path":

@@ -1,7 +1,8 @@
-"""The names of classes under the door: `type(x)` is `<class 'torch.Tensor'>`, for libraries choose by `type(x).__module__`.
+"""PyTorch's names for genesis' classes: `type(x)` is `<class 'torch.Tensor'>`, because libraries dispatch on
+`type(x).__module__`.
 
-A class has the name and the module of PyTorch's class that it stands for, where `import torch` finds it again:
-plain pickles name it so.
+A class gets the name and module of the corresponding PyTorch class, where `import torch` finds it, so plain pickles use that
+name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from genesis.as_torch.finder import look_up
 
-_FILE = Path(__file__).with_name("classes.txt")  # a module of PyTorch's and the classes it defines on each line
+_FILE = Path(__file__).with_name("classes.txt")  # each line has a module of PyTorch and its classes
 
 
 @cache
@@ -21,7 +22,7 @@ def _defined() -> tuple[tuple[str, str], ...]:
 
 
 def name_classes() -> None:
-    """Have genesis' classes be named as PyTorch's; one that stands for several, as the one that is called as it is here."""
+    """Rename genesis' classes as PyTorch's; a class that corresponds to several takes the name equal to its own."""
     found: dict[type, list[tuple[str, str]]] = {}
     for path, name in _defined():
         value = look_up(path, name)
@@ -31,4 +32,4 @@ def name_classes() -> None:
         path, name = min(names, key=lambda pair: (pair[1] != kind.__name__, pair[0].count("."), pair))
         if name == kind.__name__ or len({name for _, name in names}) == 1:
             kind.__module__, kind.__name__, kind.__qualname__ = path, name, name
-            vars(kind).get("__annotations__", {}).clear()  # texts that mean what they say in the module that it was defined in
+            vars(kind).get("__annotations__", {}).clear()  # strings that refer to the defining module

@@ -1,4 +1,4 @@
-"""PyTorch's class of tensors: its constructor, `torch.Tensor(2, 3)`, and what becomes of classes that are derived from it."""
+"""PyTorch's tensor constructor, `torch.Tensor(2, 3)`, and the behaviour of classes derived from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from genesis.tensor.views import detach
 
 
 def take_sizes() -> None:
-    """Have the constructor of Tensor be PyTorch's: numbers are sizes, data becomes the default float, a tensor is shared."""
+    """Give Tensor PyTorch's constructor: numbers are sizes, data becomes the default float, a tensor's storage is shared."""
     plain, plain_parameter = Tensor.__init__, Parameter.__init__
 
     def construct(self: Tensor, content: Arguments, options: Attributes) -> None:
@@ -32,30 +32,30 @@ def take_sizes() -> None:
             attributes_of(self).update({name: value for name, value in attributes_of(shared).items() if name in INTERNAL})
             self._requires_grad = bool(options.get("requires_grad"))
         elif options.keys() - {"device"} or (content and not isinstance(first, int | np.integer | list | tuple | np.ndarray)):
-            plain(self, *content, **options)  # arguments that PyTorch's does not have: `genesis.Tensor`
+            plain(self, *content, **options)  # arguments of `genesis.Tensor` that PyTorch's lacks
         else:
             result = legacy_tensor(get_default_dtype(), *content, **options)
             self._array, self._requires_grad = result._array, False
 
     @replayable
     def new(cls: type[Tensor], *content: Any, **options: Any) -> Tensor:
-        """A tensor of sizes, of data in the default float, or with the storage of another tensor."""
+        """A tensor from sizes, from data in the default float, or sharing another tensor's storage."""
         self = object.__new__(cls)
         if content and not issubclass(cls, Parameter):
             construct(self, content, options)
-        elif content and cls.__new__ is not new:  # of a class whose own `__new__` says what it holds
+        elif content and cls.__new__ is not new:  # the class's own `__new__` determines the content
             plain_parameter(self, *content, **options)  # type: ignore[arg-type]
         return self
 
     @replayable
     def made(self: Tensor, *content: Any, **options: Any) -> None:
-        """Makes what `__new__`, without arguments, did not."""
+        """Initializes a tensor whose `__new__` got no arguments."""
         if "_array" not in attributes_of(self):
             construct(self, content, options)
 
     @replayable
     def made_parameter(self: Parameter, *content: Any, **options: Any) -> None:
-        """Makes what the `__new__` of a derived class, which takes arguments of its own, did not."""
+        """Initializes a Parameter whose derived class has its own `__new__`."""
         if "_array" not in attributes_of(self):
             plain_parameter(self, *content, **options)
 
@@ -65,14 +65,14 @@ def take_sizes() -> None:
 
 
 class _MixedClass(type):
-    """The class of classes that are derived from Tensor and from others: their instances' `__dict__` is a tensor's."""
+    """The metaclass of classes derived from Tensor and others: their instances' `__dict__` is a tensor's."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: Attributes, **options: Any) -> _MixedClass:
         return super().__new__(cls, name, bases, {"__dict__": vars(Tensor)["__dict__"], **namespace}, **options)
 
 
 def _is_mixed(bases: Sequence[object]) -> bool:
-    """Whether a class with these bases is a tensor's, and finds the `__dict__` of a class that is none."""
+    """Whether a class with these bases is a tensor class but would inherit another class's `__dict__`."""
     plain = [base for base in bases if type(base) is type]
     if len(plain) < len(bases) or not any(issubclass(base, Tensor) for base in plain):
         return False
@@ -81,7 +81,7 @@ def _is_mixed(bases: Sequence[object]) -> bool:
 
 
 def watch_classes() -> None:
-    """Have classes that are no tensors' be asked too, if they are defined with a `__torch_function__`."""
+    """Make non-tensor classes override calls too, if they define `__torch_function__`."""
     plain = builtins.__build_class__
 
     def build(*arguments: Any, **options: Any) -> Any:
@@ -96,7 +96,7 @@ def watch_classes() -> None:
 
 
 def derive_classes() -> None:
-    """Have classes derived from Tensor from now on be those of results, and be asked if they have a `__torch_function__`."""
+    """Make classes derived from Tensor the class of results, and let them override calls by `__torch_function__`."""
     asked_plainly = _plain_function
 
     def derived(cls: type[Tensor], **options: Any) -> None:
@@ -119,7 +119,7 @@ def _call_plainly(
     cls: type[Tensor], func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (),
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """The call, without asking classes again; its results are of this class."""
+    """The call without overrides; its results are of this class."""
     with asking_none():
         result = func(*args, **(kwargs or {}))
     if isinstance(result, Size):

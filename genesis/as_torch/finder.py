@@ -1,8 +1,8 @@
-"""The import hook: `import torch` and whatever is below it finds modules that show genesis' objects under PyTorch's names.
+"""The import hook: `torch` and its submodules are modules that export genesis' objects under PyTorch's names.
 
-A name is looked up in the table of names, in the modules of genesis that the table gives for this one, and, when it is
-asked for, among the modules below. What PyTorch has and genesis lacks is a stand-in that raises when it is used; what
-PyTorch does not have either is an AttributeError, as there.
+A name is looked up in the table of names, in the genesis modules that the table lists for this module, and, on demand, among
+submodules. A name that PyTorch has and genesis lacks is a stand-in that raises when used; a name that PyTorch lacks too raises
+AttributeError.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_module(path: str) -> bool:
 
 
 def source_of(path: str) -> Sequence[object]:
-    """The objects whose attributes a module shows, in the order in which they are asked."""
+    """The objects whose attributes a module exports, in lookup order."""
     known = MODULES.get(path)
     while known is None and "." in path:
         path = path.rpartition(".")[0]
@@ -55,7 +55,7 @@ def is_known(path: str, name: str) -> bool:
 
 
 def look_up(path: str, name: str) -> object:
-    """What genesis has for a name of a module; `ABSENT` if nothing."""
+    """Genesis' object for a name of a module; `ABSENT` if there is none."""
     full = f"{path}.{name}"
     if full in NAMES:
         return NAMES[full]
@@ -72,7 +72,7 @@ def look_up(path: str, name: str) -> object:
 
 
 def _is_foreign(value: object) -> bool:
-    """Whether it is a module that has a door of its own, or none: a genesis module itself is never shown."""
+    """Whether it is a module: modules of genesis are never exported themselves."""
     return isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "genesis"
 
 
@@ -85,7 +85,7 @@ def has(sources: Iterable[object], path: str, name: str) -> bool:
 
 
 class Door(ModuleType):
-    """A module of PyTorch's, as genesis has it."""
+    """A module of PyTorch, implemented by genesis."""
 
     def __getattr__(self, name: str) -> Any:
         path = self.__name__
@@ -101,7 +101,7 @@ class Door(ModuleType):
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Replace what is shown, where genesis' own code looks it up too: a layer calls the function that a user put there."""
+        """Replace an exported name, also where genesis itself looks it up: layers then call the user's function."""
         shown = vars(self).get(name, ABSENT)
         for source in source_of(self.__name__) if shown is not ABSENT else ():
             if isinstance(source, ModuleType) and vars(source).get(name, ABSENT) is shown:
@@ -113,7 +113,7 @@ class Door(ModuleType):
 
 
 class _Opens(Loader):
-    """Makes the module, with the names that genesis has."""
+    """Makes the module, with the names that genesis implements."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return Door(spec.name, f"PyTorch's {spec.name}, of genesis.")
@@ -121,8 +121,8 @@ class _Opens(Loader):
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__ == "torch":
             vars(module)["__version__"] = __version__
-            vars(module)["torch"] = module  # what some annotate with: `torch.torch.Tensor`
-        for name in names_of(module.__name__):  # now: an attribute that comes later is a change of what a compiled call reads
+            vars(module)["torch"] = module  # some annotations use `torch.torch.Tensor`
+        for name in names_of(module.__name__):  # now, because adding an attribute later would fail the guards of compiled calls
             value = look_up(module.__name__, name)
             if value is not ABSENT:
                 vars(module)[name] = value
@@ -131,7 +131,7 @@ class _Opens(Loader):
 
 
 class _Torch(Distribution):
-    """What libraries find that ask which version of PyTorch is installed."""
+    """The distribution metadata for libraries that check PyTorch's version."""
 
     def read_text(self, filename: str) -> str | None:
         return f"Metadata-Version: 2.1\nName: torch\nVersion: {version()}\n" if filename == "METADATA" else None
@@ -141,7 +141,7 @@ class _Torch(Distribution):
 
 
 class Finder(MetaPathFinder):
-    """What Python asks for `torch`, `functorch` and the modules below them, before it looks for files."""
+    """The finder of `torch`, `functorch` and their submodules, before Python looks for files."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname.partition(".")[0] not in ("torch", "functorch") or not is_module(fullname):

@@ -1,4 +1,4 @@
-"""What PyTorch has and genesis lacks: importing it goes well, using it raises an error that names it."""
+"""Names that PyTorch has and genesis lacks: importing them works, using them raises an error with the name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HINT = "`python -m genesis.as_torch --check FILES` lists all that files use and 
 
 
 class MissingError(NotImplementedError):
-    """Something of PyTorch's was used that genesis does not have."""
+    """A name of PyTorch was used that genesis lacks."""
 
 
 def complain(path: str) -> NoReturn:
@@ -19,9 +19,9 @@ def complain(path: str) -> NoReturn:
 
 
 class Missing(ABCMeta):
-    """The class of stand-ins. They are classes, so that annotations, `isinstance` and subclasses can name them.
+    """The metaclass of stand-ins. They are classes, so that annotations, `isinstance` and subclasses can use them.
 
-    Calling one, or a class derived from it, raises MissingError. Nothing is an instance of one, and nothing equals one.
+    Calling one, or a class derived from it, raises MissingError. Nothing is an instance of one or equals one.
     """
 
     _path: str
@@ -50,7 +50,7 @@ class Missing(ABCMeta):
         return f"<{cls._path}, which genesis lacks>"
 
     def __str__(cls) -> str:
-        return cls._path  # which libraries take a dtype's name from
+        return cls._path  # some libraries derive a dtype's name from it
 
 
 @cache

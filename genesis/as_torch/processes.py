@@ -1,4 +1,4 @@
-"""Processes that are started under the door are under it too, those that do not inherit this one's memory as well."""
+"""Installs genesis as PyTorch in child processes, also in those that do not inherit this one's memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-MAIN = "GENESIS_AS_TORCH_MAIN"  # in the environment of a child: the script, or the module, that it is to import as its main one
+MAIN = "GENESIS_AS_TORCH_MAIN"  # a child's environment variable: the script or module to import as its main module
 
 
 def install_in_children() -> None:
-    """Have processes of `multiprocessing` that begin anew (spawn, forkserver) begin with `genesis.as_torch.child`.
+    """Make processes of `multiprocessing` (spawn, forkserver) start with `genesis.as_torch.child`.
 
     Other Python processes find `genesis.as_torch.children.torch` when they import torch.
     """

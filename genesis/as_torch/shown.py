@@ -1,4 +1,4 @@
-"""What values look like when they are printed: `torch.float32` and `torch.Size([2, 3])`."""
+"""How values print: `torch.float32` and `torch.Size([2, 3])`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from genesis.tensor.size import Size
 
 
 def show_as(library: str) -> None:
-    """Have dtypes and sizes be printed as those of `library`, and a tensor's shape be a Size."""
+    """Print dtypes and sizes as those of `library`, and make a tensor's shape a Size."""
     Library.name, Library.strict = library, True
     for kind in all_return_types:
         kind.__module__ = f"{library}.return_types"

@@ -1,7 +1,7 @@
-"""The table of the door: which objects of genesis stand behind each module of PyTorch's, and behind single names.
+"""The table of genesis' objects behind each module of PyTorch, and behind single names.
 
-A module shows the attributes of its sources, in their order, under the names that PyTorch has. `path.*` is every module
-below. A name of its own comes before the sources.
+A module exports the attributes of its sources, in order, restricted to PyTorch's names. `path.*` means every submodule. Single
+names take precedence over sources.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from genesis.utils import checkpoint
 BACKENDS = (
     "cpu", "mha", "mkl", "mkldnn", "nnpack", "openmp", "opt_einsum", "quantized", "xeon", "xnnpack", "kleidiai", "cusparselt",
 )
-CAPABILITIES = {32: "AVX2", 64: "AVX512"}  # by the bytes of a vector
+CAPABILITIES = {32: "AVX2", 64: "AVX512"}  # by the bytes per vector
 Source = Any  # a module, a class or any object with attributes
 
 class Backend:
-    """What is asked about libraries that PyTorch computes with: they are not here."""
+    """Settings of PyTorch's backend libraries, which genesis does not use."""
 
     enabled = deterministic = False
     is_available = staticmethod(no)
@@ -63,7 +63,7 @@ class Backend:
 
     @staticmethod
     def get_cpu_capability() -> str:
-        """The vector instructions that kernels are compiled for, in PyTorch's words."""
+        """The vector instructions of kernels, by PyTorch's names."""
         return CAPABILITIES.get(vector_bytes(), "DEFAULT")
 
 
@@ -216,13 +216,13 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.types": (genesis,),
 }
 
-EVERYTHING = {  # modules that show all names of their sources
+EVERYTHING = {  # modules that export all names of their sources
     "torch.multiprocessing", "torch.backends.cudnn", "torch.backends.cuda", "torch.backends.mps",
     *[f"torch.backends.{name}" for name in BACKENDS],
     *[f"torch.distributions.{name}" for name in ("constraints", "kl", "transforms", "utils")],
 }
 
-COMMON: dict[str, Any] = {  # what many of PyTorch's modules name
+COMMON: dict[str, Any] = {  # names in many of PyTorch's modules
     "Tensor": Tensor, "Parameter": nn.Parameter, "Module": nn.Module, "Optimizer": optim.Optimizer, "Size": Size,
     "RemovableHandle": hooks.RemovableHandle, "device": genesis.device, "dtype": genesis.dtype,
     "_single": ntuples._single, "_pair": ntuples._pair, "_triple": ntuples._triple, "_quadruple": ntuples._quadruple,
@@ -231,7 +231,7 @@ COMMON: dict[str, Any] = {  # what many of PyTorch's modules name
 
 
 class SDPBackend(enum.Enum):
-    """Ways to compute attention: genesis has one, whichever is asked for."""
+    """Attention backends: genesis has a single one."""
 
     ERROR, MATH, FLASH_ATTENTION, EFFICIENT_ATTENTION, CUDNN_ATTENTION, OVERRIDEABLE = range(-1, 5)
 
@@ -261,7 +261,7 @@ NAMES: dict[str, Any] = {
         "zero_": init.zeros_}.items()},
     "torch.utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
     "torch.nn.modules.module._IncompatibleKeys": state.IncompatibleKeys,
-    **{f"torch.nn.modules.module._global_{kind}_hooks": MappingProxyType({}) for kind in (  # of all modules: there are none
+    **{f"torch.nn.modules.module._global_{kind}_hooks": MappingProxyType({}) for kind in (  # global hooks: there are none
         "forward", "forward_pre", "backward", "backward_pre", "parameter_registration", "buffer_registration",
         "module_registration")},
     "torch.distributed._tensor.experimental.implicit_replication": no_effect,
@@ -326,7 +326,7 @@ NAMES: dict[str, Any] = {
     **{f"torch.cuda.{path}get_rng_state_all": lambda: [environment.get_rng_state()] for path in ("", "random.")},
     **{f"torch.nn.{path}SyncBatchNorm": distributed.SyncBatchNorm for path in ("", "modules.", "modules.batchnorm.")},
     **{f"{path}.constraints": distributions.constraints for path in modules() if path.startswith("torch.distributions.")},
-    **{f"torch.distributions{path}.__all__": source.__all__ for path, source in (  # which libraries add to
+    **{f"torch.distributions{path}.__all__": source.__all__ for path, source in (  # libraries append to them
         ("", distributions), (".constraints", distributions.constraints), (".transforms", distributions.transforms))},
     "torch.serialization.MAP_LOCATION": Any,
     "torch.distributions.mixture_same_family.MixtureSameFamilyConstraint":
@@ -370,7 +370,7 @@ NAMES: dict[str, Any] = {
     "torch.compiler.config": compilers.config,
     "torch.cuda.default_generators": (),
     "torch.backends.cudnn.flags": no_effect,
-    "torch.cuda._initialized": False,  # asked by who keeps the state of GPUs' generators: there is one for all devices
+    "torch.cuda._initialized": False,  # read for the state of GPU generators: there is one for all devices
     "torch.cuda.nvtx.range_push": nothing,
     "torch.cuda.nvtx.range_pop": nothing,
     "torch.cuda.nvtx.range": no_effect,

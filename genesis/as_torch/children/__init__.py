@@ -1,1 +1,1 @@
-"""A folder on the path of Python processes that one under the door starts, whose `torch` installs the door there."""
+"""A folder on the path of child Python processes; its `torch` installs genesis as PyTorch there."""

@@ -1,4 +1,4 @@
-"""What a Python process finds as `torch` that another one under the door has started: it installs the door and steps aside."""
+"""The `torch` of child Python processes: installs genesis as PyTorch and replaces itself."""
 
 import sys
 from pathlib import Path
@@ -9,4 +9,4 @@ from genesis.as_torch import install
 
 del sys.modules[__name__]
 install()
-__import__(__name__)  # again, and now from the door
+__import__(__name__)  # again, now by genesis' import hook

@@ -1,1 +1,1 @@
-"""What PyTorch has beside arrays and networks, as far as it has a meaning here: compilers, settings, processes."""
+"""PyTorch's APIs beyond arrays and networks, as far as they apply here: compilers, settings, processes."""

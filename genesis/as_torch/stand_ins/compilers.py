@@ -1,6 +1,6 @@
-"""`torch.compile`, `torch.compiler`, `torch._dynamo` and `torch.jit`: functions run as they are, or are recorded by genesis.
+"""`torch.compile`, `torch.compiler`, `torch._dynamo` and `torch.jit`: functions run unchanged, or are recorded by genesis.
 
-What these decorate or wrap is returned. `torch.compile` is `genesis.compile`, which ignores backends and modes.
+Most decorators and wrappers return their argument. `torch.compile` is `genesis.compile`, which ignores backends and modes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def compile(
     model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: object = "inductor",
     mode: str | None = None, options: object = None, disable: bool = False, **more: Any,
 ) -> Any:
-    """`genesis.compile`. Where PyTorch splits a graph, the call runs as it is; `fullgraph` raises there."""
+    """`genesis.compile`. Where PyTorch splits a graph, the call runs uncompiled; with `fullgraph` it raises."""
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if not callable(model):
@@ -39,22 +39,22 @@ def compile(
 
 
 def compile_module(module: Module, *, fullgraph: bool = False, dynamic: bool | None = None, **more: Any) -> None:
-    """`module.compile()`: has its later calls be those of a compiled module."""
+    """`module.compile()`: later calls of the module are compiled."""
     module.__class__ = type(genesis.compile(module, dynamic=dynamic, fullgraph=fullgraph))
 
 
 def compile_modules() -> None:
-    """Have modules the method `compile`."""
+    """Add the method `compile` to modules."""
     Module.compile = compile_module  # type: ignore[attr-defined]
 
 
 def returned(function: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """What is decorated, unchanged; called with anything else, a decorator that returns what it decorates."""
+    """Returns the decorated function unchanged; called with other arguments, returns such a decorator."""
     return function if callable(function) else lambda decorated: decorated
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """`fn` itself: genesis records whole calls and asks no one."""
+    """`fn` itself: genesis records whole calls."""
     return returned(fn)
 
 
@@ -68,22 +68,22 @@ config = Settings(cache_size_limit=8, recompile_limit=8)
 
 
 def list_backends(*exclude_tags: Any) -> list[str]:
-    """The one that is used for all names."""
+    """The single backend, used for all names."""
     return ["genesis"]
 
 
 def get_default_backend() -> str:
-    """The one that is used for all names."""
+    """The single backend, used for all names."""
     return "genesis"
 
 
 def set_default_backend(backend: object) -> None:
-    """Nothing: there is one."""
+    """Does nothing: there is a single backend."""
 
 
-# ---- which guards to keep: all, whatever is asked for; a compiled call is never replayed where one fails ----
+# ---- guards: all are always kept; a compiled call is never replayed if one fails ----
 def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False) -> list[bool]:
-    """That all of them are kept."""
+    """True for all of them."""
     return [True for _ in guard_entries]
 
 
@@ -92,19 +92,19 @@ skip_guard_on_all_nn_modules_unsafe = skip_guard_on_inbuilt_nn_modules_unsafe = 
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
-    """Whether they were: no."""
+    """Returns the previous setting: False."""
     return False
 
 
 @dataclass
 class CacheInfo:
-    """What a cache holds, by kinds of entries; kernels persist on disk by themselves."""
+    """A cache's contents by kind of entry; kernels persist on disk anyway."""
 
     artifacts: dict[str, list[str]] = field(default_factory=dict)
 
 
 def save_cache_artifacts() -> tuple[bytes, CacheInfo] | None:
-    """None: there is nothing to carry, as kernels persist on disk."""
+    """None: kernels already persist on disk."""
     return None
 
 
@@ -123,7 +123,7 @@ script_if_tracing = optimize_for_inference = freeze = script_method = script
 ignore = unused = export = interface = returned
 is_scripting = is_tracing = no
 class ScriptModule(Module):
-    """The class of PyTorch's scripted modules: what `script` returns here is the module, of the class that it was."""
+    """PyTorch's class of scripted modules; here `script` returns the module itself, of its own class."""
 
 
 RecursiveScriptModule = ScriptModule
@@ -143,12 +143,12 @@ def trace_module(mod: Any, inputs: Any = None, **kwargs: Any) -> Any:
 
 
 def save(m: Any, f: Any, **ignored: Any) -> None:
-    """Writes the module itself, as `genesis.save`; `load` reads it."""
+    """Saves the module itself by `genesis.save`, for `load`."""
     genesis.save(m, f)
 
 
 def load(f: Any, map_location: Any = None, **ignored: Any) -> Any:
-    """The module of a file that `save` wrote. It may run any code: do so only with files of your own."""
+    """Loads a module saved by `save`. The file may run any code: only load trusted files."""
     return genesis.load(f, map_location, weights_only=False)
 
 
@@ -163,7 +163,7 @@ def isinstance(obj: object, target_type: Any) -> bool:
 
 
 class Attribute:
-    """A value with the type that TorchScript takes it for."""
+    """A value with its TorchScript type."""
 
     def __init__(self, value: object, type: object) -> None:
         self.value, self.type = value, type
