@@ -187,9 +187,12 @@ def flush_all() -> None:
 
 
 def is_held_up() -> bool:
-    """Whether a program of the CPU's has to wait for this thread's traces: for those of other devices, and one that is BUSY."""
+    """Whether a program of the CPU's has to wait for this thread's traces: for those of other devices, for collectives, and for
+    one that is BUSY.
+    """
     found = thread_state.traces.values()
-    return any([trace.closed is BUSY or not (trace.done or trace.device is CPU or trace.device is META) for trace in found])
+    return has_pending_collectives() or any([
+        trace.closed is BUSY or not (trace.done or trace.device is CPU or trace.device is META) for trace in found])
 
 
 def flush_collectives(but: Trace | None = None) -> None:

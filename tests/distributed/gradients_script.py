@@ -163,14 +163,16 @@ def check_a_compiled_step_is_one_native_call():
 
 
 def check_a_replay_comes_after_what_is_pending():
-    double = genesis.compile(lambda x: functional.all_reduce(x * 2))
-    for _ in range(2):
-        double(mine(3))
-    pending = functional.all_reduce(mine(3), "max")
-    if rank() == 0:
-        pending.tolist()  # here alone it has run
-    equal(double(mine(3)), 2 * sum(all_given(3)))
-    equal(pending, np.max(all_given(3), 0))
+    for device in ("cpu", "cpu:1"):  # of which threads keep traces in another way, once they have used a second one
+        genesis.ones(1, device=device).tolist()
+        double = genesis.compile(lambda x: functional.all_reduce(x * 2))
+        for _ in range(3):
+            double(mine(3))
+        pending = functional.all_reduce(mine(3), "max")
+        if rank() == 0:
+            pending.tolist()  # here alone it has run
+        equal(double(mine(3)), 2 * sum(all_given(3)))
+        equal(pending, np.max(all_given(3), 0))
 
 
 def check_an_interrupted_program_repeats_no_collective():
