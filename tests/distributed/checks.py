@@ -45,17 +45,21 @@ def raises(kind, said, function, *args, **kwargs):
         raise AssertionError(f"{kind.__name__} was not raised")
 
 
-def run(namespace, timeout=30, backend=None):
-    """Run what the command line names, or each function whose name begins with "check_"; print what passed, on rank 0."""
+def run(*parts, timeout=30, backend=None):
+    """Run the checks of each part, a (namespace, names of checks), on one group: those whose names begin with "check_" where
+    none is named; print what passed, on rank 0. A namespace alone has those that the command line names.
+    """
     dist.init_process_group(backend, timeout=timeout)
-    for name, function in [*namespace.items()]:  # warnings leave a registry there
-        if name in sys.argv[1:] if sys.argv[1:] else name.startswith("check_"):
-            start = time.monotonic()
-            try:
-                function()
-            except BaseException:
-                print(f"{name} failed on rank {dist.get_rank()}:\n{traceback.format_exc()}", file=sys.stderr)
-                raise
-            if dist.get_rank() == 0:
-                print(f"{DONE} {name} {time.monotonic() - start:.2f}", flush=True)
+    for part in parts:
+        namespace, named = part if isinstance(part, tuple) else (part, sys.argv[1:])
+        for name, function in [*namespace.items()]:  # warnings leave a registry there
+            if name in named if named else name.startswith("check_"):
+                start = time.monotonic()
+                try:
+                    function()
+                except BaseException:
+                    print(f"{name} failed on rank {dist.get_rank()}:\n{traceback.format_exc()}", file=sys.stderr)
+                    raise
+                if dist.get_rank() == 0:
+                    print(f"{DONE} {name} {time.monotonic() - start:.2f}", flush=True)
     dist.destroy_process_group()
