@@ -249,9 +249,12 @@ class Tiles(NamedTuple):
 
 def stays_in_tiles(touched: Footprint, size: int, tiles: Tiles) -> bool:
     """Whether each item touches only its own tile's elements of a value of `size` elements."""
-    low, high = touched.of_items()
-    if touched.anywhere or size % tiles.points or not len(low):
+    if touched.anywhere or size % tiles.points or not numel(extent for extent, _ in touched.outer):
         return not size
+    while touched.outer and numel(extent for extent, _ in touched.outer[:-1]) % tiles.points == 0:
+        # Items of one point are of one tile: together they touch a stretch, and need not be looked at one by one.
+        touched = touched._replace(outer=touched.outer[:-1], inner=touched.outer[-1:] + touched.inner)
+    low, high = touched.of_items()
     tile = tiles.of_items(len(low))
     each = size // tiles.points
     return tile is not None and bool((low >= tiles.first[tile] * each).all() and (high < tiles.first[tile + 1] * each).all())
