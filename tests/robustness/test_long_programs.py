@@ -175,6 +175,7 @@ def chains(form: str, signals: Signals) -> tuple[Chain, Chain, Callable[[], floa
         last = signals.count
         other.step(start)
         same(chain.values(), other.values())
+    gc.freeze()  # tests collect again and again, and what is there by now is no garbage of theirs
     return chain, other, step, last
 
 

@@ -261,9 +261,9 @@ def _cast(operation: str) -> Callable[[IRBuilder, Value, Type], Value]:
 
 def _comparison(operation: str, kind: str) -> Callable[[IRBuilder, str, Value, Value], Value]:
     def emit(self: IRBuilder, predicate: str, a: Value, b: Value) -> Value:
-        compared = _COMPARED.get(predicate)
-        how = predicate if compared is None else compared if kind in "su" and compared in ("eq", "ne") and (
-            operation == "icmp") else kind + compared
+        how = _COMPARED.get(predicate, predicate)  # "ord" and "uno" are LLVM's own words
+        if predicate in _COMPARED and not (operation == "icmp" and how in ("eq", "ne")):  # which know no sign
+            how = kind + how
         found = VectorType(I1, a.type.count) if isinstance(a.type, VectorType) else I1
         return self._value(found, f"{operation} {how} {a.type.text} {a.text}, {b.text}")
 
