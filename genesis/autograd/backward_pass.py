@@ -11,11 +11,12 @@ import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 from typing import Any
 
 from genesis.autograd.after_backward import drop_callbacks, run_callbacks
 from genesis.autograd.derivation import derived_at
-from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
+from genesis.autograd.hooks import GradientEvent, Gradients, hooked
 from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotangent, derivable, leads_on, ones_like, summed
 from genesis.execution.flush import flush
 from genesis.ir.errors import ArgumentError
@@ -24,20 +25,21 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, hold_gradient, tensor_of
+from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.transfer import sent
 from genesis.tracing.recording_hooks import is_recording, touched_gradient
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import recording, thread_state, unflushed
-from genesis.tracing.tensor_state import gradient_holders
-from genesis.tracing.trace import LOCK, Array, Trace
+from genesis.tracing.tensor_state import add_gradient_holder, gradient_holders
+from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 
 _NO_DERIVATION = (
     "backward: the tensor has no derivation (nothing it came from requires grad): element 0 of tensors does not require grad "
     "and does not have a grad_fn"
 )
 _warned: list[bool] = []
+_number = attrgetter("number")
 
 
 def backward(
@@ -61,12 +63,15 @@ def backward(
     wanted = None if inputs is None else _inputs("backward", inputs)
     chosen = {id(t) for t in wanted or ()}
     found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
-    watched = bool(observers())
+    watched = bool(thread_state.observers)
     for tensor, gradient in found:
         if not tensor._requires_grad:  # frozen since the call that used it
             continue
         if wanted is None or id(tensor) in chosen or tensor._retains_grad:
-            _accumulate(tensor, gradient, create_graph, watched)
+            if watched or tensor._hooks is not None or tensor._node_hooks is not None or tensor._post_hooks is not None:
+                _accumulate(tensor, gradient, create_graph)
+            else:
+                add_gradient(tensor, gradient, create_graph)
     run_callbacks()
     with LOCK:
         for trace in unflushed():
@@ -125,7 +130,9 @@ def _stacked(rows: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
 
 def _tensors(name: str, given: object) -> list[Tensor]:
     """A tensor, or an iterable of tensors, as a list."""
-    tensors: list[Any] = [*given] if isinstance(given, Iterable) and not isinstance(given, Tensor) else [given]
+    if isinstance(given, Tensor):
+        return [given]
+    tensors: list[Any] = [*given] if isinstance(given, Iterable) else [given]
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name}: wants a tensor or a sequence of them, got {type(tensor).__name__} {tensor!r:.40}")
@@ -169,10 +176,11 @@ def _gradients(
             running.pop()
         else:
             running.append(inner.steps())
-    for observer in observers():
+    for observer in thread_state.observers:
         observer.finish()
-    for trace in unflushed():
-        trace.backward_done = bool(trace.backward.copies)
+    for trace in [*thread_state.traces.values()]:
+        if trace.backward.copies and trace.closed is not BUSY:
+            trace.backward_done = True
     found: dict[int, tuple[Tensor, Tensor]] = {}
     for tensor, array in outermost.found:
         new = tensor_of(array, array.node.differentiable)
@@ -185,10 +193,8 @@ def _gradients(
     return list(found.values())
 
 
-def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool, watched: bool) -> None:
-    """Add to a leaf's `.grad`, between its hooks."""
-    if tensor._hooks is None and tensor._node_hooks is None and tensor._post_hooks is None and not watched:
-        return add_gradient(tensor, gradient, create_graph)
+def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
+    """Add to a leaf's `.grad`, between its hooks, and where somebody observes."""
     gradient = hooked(gradient, tensor._hooks, create_graph)
     hooks = tensor._node_hooks
     if hooks is not None:
@@ -196,7 +202,7 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool, watched: b
     add_gradient(tensor, gradient, create_graph)
     if hooks is not None:
         hooks.after([], [gradient], create_graph)
-    for observer in observers():
+    for observer in thread_state.observers:
         observer.observe(GradientEvent("AccumulateGrad", None, (gradient,), ()))
     for hook in [*(tensor._post_hooks or {}).values()]:
         hook(tensor)
@@ -204,13 +210,18 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool, watched: b
 
 def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     """`.grad = gradient`, or `.grad += gradient`: of a leaf in the tensor that is there, of a result in a new one."""
+    if thread_state.recorder is not None:
+        touched_gradient(tensor, True)
+    if tensor._grad is None:  # no call, and so no other thread, comes before it is there
+        gradient._keeps_derivation = True
+        tensor._grad = gradient
+        if not tensor._is_holder:
+            add_gradient_holder(tensor)
+        return
     with LOCK:
-        if thread_state.recorder is not None:
-            touched_gradient(tensor, True)
         before = tensor._grad
         if before is None:
-            hold_gradient(tensor, gradient)
-            gradient._keeps_derivation = True
+            add_gradient(tensor, gradient, create_graph)
         elif create_graph or tensor._retains_grad or not before.is_leaf:
             tensor._grad = summed(before, gradient, True)
         elif isinstance(before, CompositeTensor) and not isinstance(gradient, CompositeTensor):
@@ -274,11 +285,12 @@ class BackwardPass:
         left: dict[Trace, dict[int, Cotangent]] = {}
         last, above = self.until or (None, -1)
         while self.pending:
-            trace = max(self.pending, key=lambda trace: trace.number)
+            trace = max(self.pending, key=_number)
             if last is not None and trace.number < last.number:
                 break
-            retained = {index: tensor for index, to in trace.backward.retained.items() if (tensor := to()) is not None}
-            wanted = {**retained, **self.wanted.get(trace, {})}
+            wanted = self.wanted.get(trace, {})
+            if retained := trace.backward.retained:
+                wanted = {**{index: tensor for index, to in retained.items() if (tensor := to()) is not None}, **wanted}
             reachable = None if self.reachable is None else self.reachable.get(trace)
             current = TraceBackward(trace, self.pending.pop(trace), frozenset(wanted), self.create_graph, reachable)
             for waiting in current.steps(above if trace is last else -1):
@@ -323,14 +335,14 @@ class BackwardPass:
         add_cotangent(self.pending.setdefault(value.trace, {}), value.index, cotangent, like, self.create_graph)
 
 
-def release(trace: Trace, readers: set[int]) -> None:
+def release(trace: Trace, readers: frozenset[int]) -> None:
     """Drop the values that the rules at `readers` read, which no backward will need again."""
-    trace.released |= readers
+    trace.released = trace.released | readers if trace.released else readers
     state = trace.backward
-    for index in state.saved.keys() & readers:
+    for index in state.saved.keys() & readers if state.saved else ():
         if trace.nodes[index].op not in ("input", "variable"):
             del state.saved[index]
-    for index in state.custom_calls.keys() & readers:
+    for index in state.custom_calls.keys() & readers if state.custom_calls else ():
         state.custom_calls[index].release()
     if trace.done and any([leaf._base is not None for leaf in trace.variables.values()]):
         trace.variables = weakref.WeakValueDictionary(trace.variables)  # a leaf may be a detached result of an older trace
@@ -339,12 +351,13 @@ def release(trace: Trace, readers: set[int]) -> None:
 def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangent:
     """The array that seeds a root."""
     if gradient is None:
-        if root.numel() != 1:
+        node = root._array.node
+        if node.shape and node.numel != 1:
             raise RuntimeError(
                 f"backward: only a tensor of one element needs no gradient; this one has shape {root.shape}: "
                 "give gradient= of that shape"
             )
-        if root.dtype.is_complex:
+        if node.dtype.category == 3:
             raise RuntimeError(
                 f"backward: only a real number needs no gradient; this one is {root.dtype.name}: take its real or imag, "
                 "or abs(), or give gradient="
@@ -376,7 +389,8 @@ def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Tra
         if earlier is not None and earlier not in reachable:
             reachable[earlier] = set()
             waiting += [array.trace for array in earlier.input_at.values()]
-    if not any([s.hooks or s.node_hooks or s.custom_calls for s in [t.backward for t in reachable]]) and not observers():
+    calls_python = [s.hooks or s.node_hooks or s.custom_calls for s in [t.backward for t in reachable]]
+    if not (any(calls_python) or thread_state.observers):
         return None
     for array in map(array_of, wanted):
         if array.trace is not None:

@@ -48,7 +48,7 @@ def forward_values(
     if transient collectives ran again).
     """
     if source is trace:
-        return int, None, (), gathered_alone(source.nodes) if transient_collectives(source) and not create_graph else ()
+        return int, None, (), gathered_alone(source.nodes) if not create_graph and transient_collectives(source) else ()
     refuse(GOES_ON)
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.backward.graph_freed:

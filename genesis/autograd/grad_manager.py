@@ -229,7 +229,7 @@ def _forget(output: Tensor) -> None:
         if not array.node.differentiable:
             return
         for trace, reached in derivation([array]).items():
-            release(trace, reached)
+            release(trace, frozenset(reached))
             for index in reached & trace.backward.retained.keys():
                 del trace.backward.retained[index]
         memory = realize(array)

@@ -16,7 +16,7 @@ from genesis.autograd.custom import CustomCall, Deferred
 from genesis.autograd.derivation import arguments_of, call_at, node_name, span_of
 from genesis.autograd.forward_values import ReleasedError, check_versions, forward_values, position_of
 from genesis.autograd.gathered_again import GatheredAgain, operands_of, read_again
-from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
+from genesis.autograd.hooks import GradientEvent, Gradients, hooked
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
 from genesis.ir.graph import Graph, Value
@@ -25,14 +25,13 @@ from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import unwatched
-from genesis.tracing.scopes import entered
-from genesis.tracing.state import recorded, recording
+from genesis.tracing.state import recorded, recording, recording_in, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
 Cotangent = Array | None  # None is ones
 
-_first, _second = itemgetter(0), itemgetter(1)
+_first = itemgetter(0)
 
 
 class GraphCycleError(RuntimeError):
@@ -60,7 +59,7 @@ class TraceBackward:
         self.reachable = reachable  # positions where Python is to be asked; None is everywhere
         self.ends: dict[int, Array] = {}
         self.origins: dict[int, Array] = {}  # inputs among the ends: once all is derived, a flush may drop the trace's
-        self.readers: set[int] = set()  # positions whose rules read values
+        self.readers: frozenset[int] = frozenset()  # positions whose rules read values
         self._hooked: set[int] = set()
         self._stop = len(trace.nodes)
 
@@ -109,21 +108,21 @@ class TraceBackward:
             ends, rest, reads = derived(graph, lambda i: made.value(i) if i in needed else graph.value(position(i)))
             reads = {reader: tuple([i for at in seen for i in operands_of(source.nodes, again, at)])
                      for reader, seen in reads.items()} if needed else reads
-            return tuple(ends.items()), tuple(rest.items()), reads
+            return tuple(ends), tuple(ends.values()), tuple(rest), tuple(rest.values()), reads, frozenset(reads)
 
         step = trace.record(key, unwatched(build), grad=self.create_graph)
-        ends, rest, reads = step.result
-        lacks = any(i in unknown for seen in reads.values() for i in seen)
+        ends, end_values, rest, rest_values, reads, readers = step.result
+        lacks = bool(unknown) and any(i in unknown for seen in reads.values() for i in seen)
         if lacks and self.create_graph and transient_collectives(source):
             raise RuntimeError("backward: create_graph=True needs parameters that were gathered for their forward alone; give "
                                "fully_shard reshard_after_forward=False")
-        if not source.released.isdisjoint(reads) or lacks:
+        if not source.released.isdisjoint(readers) or lacks:
             raise ReleasedError
         check_versions(source, reads)
-        self.readers.update(reads)
-        self.ends |= zip(map(_first, ends), trace.handles(map(_second, ends)), strict=True)
-        self.origins |= {index: source.input_at[index] for index, _ in ends if index in source.input_at}
-        self.cotangents = dict(zip(map(_first, rest), trace.handles(map(_second, rest)), strict=True))
+        self.readers = self.readers | readers if self.readers else readers
+        self.ends |= zip(ends, trace.handles(end_values), strict=True)
+        self.origins |= {index: source.input_at[index] for index in source.input_at.keys() & ends}
+        self.cotangents = dict(zip(rest, trace.handles(rest_values), strict=True)) if rest else {}
         return trace
 
     # ---- stops ----
@@ -160,8 +159,8 @@ class TraceBackward:
         gradients = [self._tensor(i) if i in self.cotangents else None for i in custom.outputs]
         gradients = self._hooked_before(custom.first, gradients)
         self._leave(arrived)
-        self.readers.update(arrived)
-        with entered(self.trace.scope_of(custom.first)) as scope, scope, recording(self.create_graph) as again, again:
+        self.readers = self.readers.union(arrived)
+        with recording_in(self.trace.scope_of(custom.first), self.create_graph) as again, again:
             answers = custom.gradients(gradients, self.trace)
 
         def pass_on(answers: Gradients) -> None:
@@ -210,7 +209,7 @@ class TraceBackward:
         if hooks is not None:
             replaced = hooks.after([g for _, g in passed], gradients, self.create_graph)
             passed = [(index, g) for (index, _), g in zip(passed, replaced, strict=True)]
-        for observer in observers():
+        for observer in thread_state.observers:
             name, line = node_name(self.trace, first), self.trace.line_of(first)
             observer.observe(GradientEvent(name, line, tuple(gradients), tuple([g for _, g in passed])))
         given = [(index, g) for index, g in passed if index is not None and g is not None]
@@ -232,13 +231,13 @@ Ask = Callable[[TraceBackward], Waiting | None]
 def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Ask]]:
     """Where to stop beyond `above` on the way down from `top`, last position first."""
     state = trace.backward
-    if not (state.hooks or state.custom_calls or state.node_hooks or observers()):
+    if not (state.hooks or state.custom_calls or state.node_hooks or thread_state.observers):
         return []
     stops: dict[int, Ask] = {
         index: partial(TraceBackward.at_value, index=index) for index in state.hooks if above < index <= top
     }
     spans: list[range] = []
-    if observers():
+    if thread_state.observers:
         spans = [span_of(trace, call[0]) for call in trace.lines if above < call[0] <= top]
     elif state.node_hooks:
         spans = [call_at(trace, first) for first in state.node_hooks if above < first <= top]

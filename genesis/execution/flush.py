@@ -118,7 +118,7 @@ def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
     twin.is_apart = True
     if GROUPS and collectives_of(twin):
         raise RuntimeError("what other processes compute too cannot be read by a signal handler that came in between")
-    twin.released = set(range(len(nodes)))  # nothing is to be kept for a backward
+    twin.released = frozenset(range(len(nodes)))  # nothing is to be kept for a backward
     handles = twin.handles(wanted)
     with contextlib.suppress(*LOSSES):  # who reads a lost value is told so
         flush(twin)

@@ -150,9 +150,7 @@ def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = 
 
 def _key(trace: Trace, outputs: tuple[int, ...], threads: int) -> Key:
     # Devices that share memory share plans.
-    released, lost = trace.released, trace.lost
-    return (outputs, threads, planned_threads(), trace.device.memory,
-            frozenset(released) if released else None, frozenset(lost) if lost else None)
+    return outputs, threads, planned_threads(), trace.device.memory, trace.released, frozenset(trace.lost)
 
 
 def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key, lowered: Lowered | None = None) -> Plan:

@@ -7,6 +7,7 @@ from itertools import count, takewhile
 from typing import Any, Generic, Self, TypeVar
 
 from genesis.ir.replayable import replayable_module
+from genesis.nn.members import members_of
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
@@ -61,7 +62,8 @@ class _Positional(Module):
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
+        attributes = self.__dict__
+        return iter([attributes[name] for name in members_of(self, "_modules").names if name in attributes])
 
     def __getitem__(self, index: int | slice) -> Any:
         return self._sliced(index) if isinstance(index, slice) else [*self][index]

@@ -221,14 +221,15 @@ class Hooked:
     else:
 
         def __call__(self, *inputs, **options):
-            around = innermost.scope
-            innermost.scope = around, weakref(self), type(self)
+            thread = innermost.__dict__  # asked for once: each attribute of a thread's costs as much
+            around = thread["scope"]
+            thread["scope"] = around, weakref(self), type(self)
             try:
                 if self._hooks is None:
                     return self.forward(*inputs, **options)
                 return self._hooks.call(self, inputs, options)
             finally:
-                innermost.scope = around
+                thread["scope"] = around
 
     def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
         """Call `hook(module, inputs)` before each call of the module; what it returns, unless None, replaces the inputs.

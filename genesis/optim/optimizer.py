@@ -19,15 +19,15 @@ from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import HookHandle, OptimizerHooks
 from genesis.optim.own_state import packed, parameters_at, unpacked
-from genesis.runtime.devices import CPU, Device, seen_devices
+from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
-from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates, refuse
-from genesis.tracing.scopes import entered, innermost
-from genesis.tracing.state import recording, thread_state, unflushed
+from genesis.tracing.recording_hooks import optimizer_stepped, optimizer_updates, refuse
+from genesis.tracing.scopes import innermost
+from genesis.tracing.state import recording, recording_in, thread_state, unflushed
 
 State = dict[str, Any]  # what is kept, by name
 Group = State  # "params", and their settings
@@ -157,12 +157,12 @@ class Optimizer:
         recorded = {trace: len(trace.nodes) for trace in [*thread_state.traces.values()]}
         try:
             here = innermost.scope, type(self).__name__, None
-            with entered(here) as scope, scope, recording(False) as again, again:
+            with recording_in(here, False) as inside, inside:
                 for group in self.param_groups:
                     self._step(group, moved)
                 if self.part is not None:
                     self.part.share()
-                if not is_recording():  # under `genesis.compile` the step is part of the function's program
+                if thread_state.recorder is None:  # under `genesis.compile` the step is part of the function's program
                     flush_all()
         except BaseException:
             for trace in unflushed():
@@ -179,14 +179,19 @@ class Optimizer:
         (its id alone, for it is to have no more owners, so that its memory can be written over) and their age.
         """
         members = group["params"] if self.part is None else [p for p in group["params"] if self.part.has(p)]
-        by_age: dict[tuple[int, Device, bool], list[Tensor]] = {}
-        for parameter, gradient in zip(members, _gradients(members), strict=True):
+        wanted = {"step", *self.slots(group)}
+        by_age: dict[tuple[int, Device | None, bool], list[Tensor]] = {}
+        is_recorded = thread_state.recorder is not None
+        for parameter in members:
+            gradient = parameter.grad if is_recorded else parameter._grad  # the property notifies the recorder
             if gradient is not None:
-                state = self.state_of(parameter, group)
+                state = self.state[parameter]
+                if wanted.difference(state):
+                    state = self.state_of(parameter, group)
                 age = state["step"]
                 moved += ((parameter, id(parameter._array), age),)
                 state["step"] = age + 1
-                device = parameter.device if seen_devices else CPU
+                device = parameter.device if seen_devices else None
                 by_age.setdefault((age + 1, device, gradient.__class__ is SparseTensor), []).append(parameter)
         for (age, _, is_sparse), parameters in by_age.items():
             if is_sparse:
@@ -240,7 +245,7 @@ class Optimizer:
         settings = self.settings(group, age)
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         settings = optimizer_updates(self, group, parameters, settings)
-        results = call(self.operation, (parameters, gradients or _gradients(parameters), *kept, *settings), bare=True)
+        results = call(self.operation, (parameters, gradients or [p._grad for p in parameters], *kept, *settings), bare=True)
         write_all([*parameters, *chain(*kept)], results)
 
     def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
@@ -378,11 +383,6 @@ def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:
     if not all(pairs):
         raise ValueError("all optimizer params should be with/without names; some param names are missing")
     return [parameter for _, parameter in members], [name for name, _ in members]
-
-
-def _gradients(parameters: Sequence[Tensor]) -> list[Tensor | None]:
-    """`.grad` of each; while a call is recorded, by the property, which notifies the recorder."""
-    return [p._grad for p in parameters] if not is_recording() else [p.grad for p in parameters]
 
 
 def _copied(value: Tree, parameter: Tensor) -> Tensor:

@@ -28,7 +28,6 @@ from genesis.tensor.handle import (
     attribute,
     from_values,
     mark_inference,
-    pending,
     result_class,
     spreading,
     tensor_of,
@@ -41,7 +40,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import user_line
-from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.state import current_trace, open_trace, recording, thread_state
 from genesis.tracing.tensor_state import SHOWN
 from genesis.tracing.token import Token, of_complex, of_float
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
@@ -49,6 +48,7 @@ from genesis.tracing.trie import BYTE_LIMIT
 
 _SNAPSHOT_BYTES = 1 << 20
 _PLAIN = frozenset({int, float, bool, str, type(None)})
+_new = object.__new__
 _LITERALS = (0, 1, -1)  # numbers that are part of programs
 _DISTINCT = frozenset({int, str, type(None)})  # types whose equal values are interchangeable, unlike 1, 1.0 and True
 
@@ -168,10 +168,11 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
             thread_state.multi_device = trace.closed = True
         if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
             _snapshot(trace, array)
-    leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
-    index = trace.enter_variable(tensor, array) if leaf else trace.enter_array(array)
-    if thread_state.recorder is not None and array.trace is not trace:
-        thread_state.recorder.input_entered(trace, tensor, array)
+    state = thread_state.__dict__
+    is_leaf = tensor._requires_grad and not array.node.differentiable and state["grad_enabled"]
+    index = trace.enter_array(array, tensor if is_leaf else None)
+    if state["recorder"] is not None and array.trace is not trace:
+        state["recorder"].input_entered(trace, tensor, array)
     return index
 
 
@@ -215,28 +216,28 @@ def _snapshot(trace: Trace, array: Array) -> None:
 def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     """An argument's part of a step's key: the position of a tensor, or the value of a static argument."""
     kind = type(argument)
-    if kind is Number:
-        if operand and not static:
-            return argument.recorder.scalar(trace, argument)
-        argument = argument.fixed()
-        kind = type(argument)
     if kind is float or kind is int or kind is bool:
         if operand and not static and (argument not in _LITERALS or (argument == 0 and copysign(1.0, argument) < 0)):
             return trace.enter_scalar(argument)
-        return of_float(argument) if kind is float else (kind, argument)
+        return of_float(argument) if kind is float and not argument > 0 else (kind, argument)
     if kind is str or argument is None:
         return argument
     if isinstance(argument, Tensor):
         return _position(trace, argument)
     if kind is list or kind is tuple:
+        if argument and isinstance(argument[0], Tensor):
+            return "tensors", *_member_tokens(trace, argument)
         kinds = {*map(type, argument)}
         if _PLAIN.issuperset(kinds):
             return tuple(argument) if kinds <= _DISTINCT else tuple([_token(trace, member, False, True) for member in argument])
-        if (argument and isinstance(argument[0], Tensor)) or any([isinstance(a, Tensor) for a in argument]):
+        if any([isinstance(a, Tensor) for a in argument]):
             return "tensors", *_member_tokens(trace, argument)
         if thread_state.recorder is not None:
             argument = plain(argument)
         return tuple([tuple(a) if a.__class__ is list else a for a in argument])
+    if kind is Number:
+        is_operand = operand and not static
+        return argument.recorder.scalar(trace, argument) if is_operand else _token(trace, argument.fixed(), operand, static)
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
     if isinstance(argument, np.ndarray):
@@ -254,44 +255,42 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
     """
     try:
         with LOCK:
-            trace = thread_state.trace
+            state = thread_state.__dict__  # asked for once: each attribute of a thread's costs as much
+            trace = state["trace"]
             if trace is None or trace.closed:
-                if thread_state.multi_device:
+                if state["multi_device"]:
                     device = None if attributes else _one_device(arguments)
                     if device is None:
                         device, arguments, attributes = _gathered(operation.name, arguments, attributes)
-                    trace = current_trace(device)
+                    trace = open_trace(device)
                 else:
-                    trace = current_trace()
+                    trace = open_trace()
             # Until the result's handle exists, signal handlers and finalizers find the trace BUSY, and record into their own.
             trace.closed = BUSY
             try:
-                grad = thread_state.grad_enabled
+                grad = state["grad_enabled"]
                 mode: Token = grad
                 if operation.autocast is not None and (low := thread_state.autocast) is not None:
                     mode = mode, low
                 operands, static = operation.operands, operation.static_scalars
                 tokens: list[Token] = [operation, mode]
-                kind = Tensor
-                for argument in arguments:
-                    if argument.__class__ is Tensor:
+                for place, argument in enumerate(arguments):
+                    if isinstance(argument, Tensor):
                         array = argument._array
-                        if array.trace is trace and argument._base is None and (
-                            array.node.differentiable or not argument._requires_grad
-                        ):
-                            tokens.append(array.index)
-                        else:
+                        if argument._base is not None:
                             tokens.append(_position(trace, argument))
+                        elif array.trace is trace and (array.node.differentiable or not argument._requires_grad):
+                            tokens.append(array.index)
+                        elif trace.backward_done:
+                            tokens.append(_position(trace, argument))
+                        else:
+                            tokens.append(enter(trace, argument, array))
                     else:
-                        tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
-                        if spreading:
-                            kind = result_class(argument, kind)
+                        tokens.append(_token(trace, argument, place in operands, static))
                 if attributes:
                     names = operand_names(operation)
                     given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
                     tokens.append(tuple(given))
-                    if spreading:
-                        kind = result_class([*attributes.values()], kind)
                 if trace.closed is not BUSY:  # closed by a view's refresh, which was one call too many, or by another device
                     return call(operation, arguments, attributes, bare)
                 key = tuple(tokens)
@@ -309,15 +308,22 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     nodes += step.nodes
                     trace.weight += step.weight
                 index = step.result
+                kind = result_class([*arguments, *(attributes or {}).values()]) if spreading else Tensor
                 if step.elements:
                     refuse_elements(operation, step.elements, arguments, attributes, nodes[index].dtype)
                 result: Any
                 if bare:
                     result = trace.handles(index)
+                elif index.__class__ is int:  # as `all_pending`
+                    array, result = _new(Array), _new(kind)
+                    array.trace, array.index, array.memory = trace, index, None
+                    array.node = node = nodes[index]
+                    trace.arrays.append(array)
+                    result._array, result._requires_grad = array, node.differentiable
                 else:
-                    result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
-                    if grad is None:
-                        mark_inference(result)
+                    result = all_pending(trace, index, kind)
+                if grad is None and not bare:
+                    mark_inference(result)
             finally:
                 if trace.closed is BUSY:
                     trace.closed = False

@@ -295,24 +295,12 @@ def stay_behind(tensor: Tensor) -> Tensor:
     return former
 
 
-def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
-    """The tensor for a call's result at a position. Hot: inlines the constructor."""
-    array, made = _new(Array), _new(kind)
-    array.trace = trace
-    array.index = index
-    array.node = node = trace.nodes[index]
-    array.memory = None
-    trace.arrays.append(array)
-    made._array = array
-    made._requires_grad = node.differentiable
-    return made
-
-
 def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
     """The tensors for a call's results, in the tuple or named tuple of their positions."""
     if result.__class__ is int:
-        return pending(trace, result, kind)
-    tensors = [pending(trace, r, kind) if r.__class__ is int else all_pending(trace, r, kind) for r in result]
+        array = trace.handle(result)
+        return tensor_of(array, array.node.differentiable, kind)
+    tensors = [all_pending(trace, r, kind) for r in result]
     return type(result)(*tensors) if hasattr(result, "_fields") else tuple(tensors)
 
 

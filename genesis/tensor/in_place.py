@@ -46,7 +46,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if tensor._detached and thread_state.grad_enabled and not tensor._untracked and (
         value._array.node.differentiable or array.node.differentiable
     ):
-        return _written_apart(tensor, value, change or last_change(value))
+        return _written_apart(tensor, value, change or last_change(value._array))
     root = tensor if tensor._base is None else tensor._base
     if root._is_inference and thread_state.grad_enabled is not None:
         raise RuntimeError(
@@ -55,7 +55,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     unrecorded = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps_derivation = unrecorded and root._array.node.differentiable
     if not (tensor._untracked or root._keeps_derivation):
-        change = change or last_change(value)
+        change = change or last_change(value._array)
         note(root._array, change)
         if array is not root._array:
             note(array, change)
@@ -137,7 +137,7 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
         if array.node.shape != tensor._array.node.shape:
             raise _misfit(tensor, array)
     state, trace = thread_state, values[0].trace
-    change = last_change(tensor_of(values[0]))
+    change = last_change(values[0])
     alike = trace is not None and not (state.grad_enabled or state.multi_device or state.recorder is not None)
     written: list[tuple[Any, Array | int, int]] = [] if trace is None else trace.written
     for tensor, array in zip(tensors, values, strict=True):
@@ -172,9 +172,9 @@ def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tens
     return tensor
 
 
-def last_change(value: Tensor) -> Change | None:
+def last_change(value: Array) -> Change | None:
     """The change by the last recorded call, which computed `value`."""
-    trace, index = value._array.trace, value._array.index
+    trace, index = value.trace, value.index
     if trace is None or not trace.lines:
         return None
     line = trace.lines[-1]
@@ -239,7 +239,7 @@ def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object
     """Run operation `name` on `tensor` and put the result into it."""
     read_in_root(tensor)
     value = call(OPERATIONS[name], (tensor, *arguments), attributes)
-    change = None if isinstance(value, CompositeTensor) else last_change(value)
+    change = None if isinstance(value, CompositeTensor) else last_change(value._array)
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:

@@ -38,7 +38,7 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ())
             trace, index = array.trace, array.index
             if leaf is not None:
                 trace = own.get(array.device) or own.setdefault(array.device, Trace(array.device))
-                index = trace.enter_variable(leaf, array)
+                index = trace.enter_array(array, leaf)
             assert trace is not None
             results.append(_entered(Array(trace, index, trace.nodes[index], memory), device))
         for trace in own.values():  # only leaves, whose values no gradient reads

@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.execution.flush import realize
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, also_runtime_error
+from genesis.ir.graph import Node
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -115,7 +116,7 @@ def detach(tensor: Tensor) -> Tensor:
     if not array.node.differentiable:
         result = tensor_of(array)
     elif (memory := array.memory) is not None:  # holds no reference to the derivation, so endless loops stay bounded
-        result = tensor_of(Array.realized(memory.buffer, memory.layout, array.node.dtype))
+        result = tensor_of(Array(None, -1, Node("input", (), {}, array.node.shape, array.node.dtype), memory))
     else:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
     root = tensor if tensor._base is None else tensor._base

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import sys
-from types import CodeType, FrameType
+from types import CodeType
 
 from genesis.runtime.notebook import cell_name
 
@@ -28,11 +28,13 @@ _inside = _Inside()
 
 def user_line(depth: int = 2) -> tuple[CodeType | None, int]:
     """The code object and instruction of the nearest caller outside genesis."""
-    frame: FrameType | None = sys._getframe(depth)
-    while _inside[(code := frame.f_code).co_filename]:  # type: ignore[union-attr]
-        if (frame := frame.f_back) is None:  # type: ignore[union-attr]
-            return None, 0
-    return code, frame.f_lasti  # type: ignore[union-attr]
+    frame, inside = sys._getframe(depth), _inside
+    try:
+        while inside[frame.f_code.co_filename]:
+            frame = frame.f_back  # type: ignore[assignment]
+    except AttributeError:  # there are none but ours
+        return None, 0
+    return frame.f_code, frame.f_lasti
 
 
 def error_line(problem: BaseException) -> tuple[str, int] | None:

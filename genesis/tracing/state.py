@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import CPU, META, Device
 from genesis.runtime.memory import Buffer
+from genesis.tracing.scopes import Scope, innermost
 from genesis.tracing.trace import BUSY, LOCK, Trace, critical
 
 T = TypeVar("T")
@@ -60,49 +61,68 @@ class recording:
         thread_state.grad_enabled = self.before
 
 
+class recording_in:
+    """`recording`, of calls that are made in `scope`: `with recording_in(trace.scope_of(index), False) as again, again: ..`."""
+
+    __slots__ = ("around", "before", "enabled", "scope")
+
+    def __init__(self, scope: Scope | None, enabled: bool) -> None:
+        self.around, self.before = innermost.scope, thread_state.grad_enabled
+        self.scope, self.enabled = scope, enabled
+
+    def __enter__(self) -> recording_in:
+        innermost.scope, thread_state.grad_enabled = self.scope, self.enabled
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        innermost.scope, thread_state.grad_enabled = self.around, self.before
+
+
 def current_trace(device: Device = CPU) -> Trace:
     """This thread's open trace for `device`; for a signal handler or finalizer that has come in between while that trace is
     BUSY or a program runs, one of its own, whose calls are flushed at once.
     """
-    state = thread_state
-    trace = state.trace
+    trace: Trace | None = thread_state.trace
     if trace is not None and not trace.closed and trace.device is device:
         return trace
     with LOCK:
-        trace = state.traces.get(device.name)
-        if critical.running or (trace is not None and trace.closed is BUSY):
-            trace = Trace(device, state.eager, math.inf)
-            trace.is_apart = True
-            return trace
-        if trace is None or trace.closed:
-            trace = state.traces[device.name] = _opened(device)
-            if len(_begun) >= _FEW:
-                _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
-            _begun.append(trace.reference)
+        trace = open_trace(device)
+    return current_trace(device) if trace.closed else trace  # by a signal handler right now
+
+
+def open_trace(device: Device = CPU) -> Trace:
+    """`current_trace`, for who has LOCK."""
+    state = thread_state.__dict__  # asked for once: each attribute of a thread's costs as much
+    trace: Trace | None = state["traces"].get(device.name)
+    if critical.running or (trace is not None and trace.closed is BUSY):
+        trace = Trace(device, state["eager"], math.inf)
+        trace.is_apart = True
+        return trace
+    if trace is None or trace.closed:
+        if device is META and state["recorder"] is not None:
+            state["recorder"].refuse("tensors have no values")
+        trace = state["traces"][device.name] = Trace(device, state["eager"] or device is META, state["weight"])
+        if len(_begun) >= _FEW:
+            _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
+        _begun.append(trace.reference)
     if device is not CPU:
-        state.multi_device = True
-    if trace.closed:  # by a signal handler right now
-        return current_trace(device)
-    state.trace = None if state.multi_device else trace
+        state["multi_device"] = True
+    if trace.closed:  # by a signal handler
+        return open_trace(device)
+    state["trace"] = None if state["multi_device"] else trace
     return trace
 
 
 def leave(trace: Trace) -> None:
     """`trace` has been flushed: the next call in its thread, which this mostly is, begins another. The caller has LOCK."""
-    state, name = thread_state, trace.device.name
-    if state.traces.get(name) is trace:
-        del state.traces[name]
-        state.trace = None
-    if trace in state.left:
-        state.left = tuple([other for other in state.left if other is not trace])
+    state, name = thread_state.__dict__, trace.device.name
+    if state["traces"].get(name) is trace:
+        del state["traces"][name]
+        state["trace"] = None
+    if state["left"]:
+        state["left"] = tuple([other for other in state["left"] if other is not trace])
     if _begun and _begun[-1] is trace.reference:
         _begun.pop()
-
-
-def _opened(device: Device) -> Trace:
-    if device is META and thread_state.recorder is not None:
-        thread_state.recorder.refuse("tensors have no values")
-    return Trace(device, thread_state.eager or device is META, thread_state.weight)
 
 
 def recorded(device: Device, record: Callable[[Trace], T]) -> T:
@@ -132,7 +152,10 @@ def unflushed() -> list[Trace]:
     """This thread's traces that have not been flushed, but for those that are BUSY: what interrupts have left, and one for each
     device.
     """
-    found = dict.fromkeys((*thread_state.left, *thread_state.traces.values()))
+    state = thread_state.__dict__
+    found: Iterable[Trace] = [*state["traces"].values()]
+    if state["left"]:
+        found = dict.fromkeys((*state["left"], *found))
     return [trace for trace in found if not trace.done and trace.closed is not BUSY]
 
 

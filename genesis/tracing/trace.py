@@ -29,7 +29,7 @@ from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import Scope, ScopeNames, innermost
 from genesis.tracing.source_line import line_name, resolve_line, user_line
-from genesis.tracing.trie import Key, Step, root_of
+from genesis.tracing.trie import Key, Step, root_of, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
 ENTERED = frozenset({"input", "scalar", "variable"})  # nodes that are written before the call that reads them
@@ -89,6 +89,7 @@ class Array:
 
 _new = object.__new__
 _numbers = itertools.count()
+_NO_POSITIONS: frozenset[int] = frozenset()
 
 
 class Trace:
@@ -105,7 +106,7 @@ class Trace:
     backward_done = False  # the next forward begins another trace
     backwards = 0
     failure: BaseException | None = None
-    lost: AbstractSet[int] = frozenset()  # positions that cannot be computed, because of the failure
+    lost: AbstractSet[int] = _NO_POSITIONS  # positions that cannot be computed, because of the failure
     ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure
     number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
     apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
@@ -130,7 +131,7 @@ class Trace:
         # (tensor, its array, and changes before): restored if the flush fails; of what was pending here, a weak reference and
         # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
-        self.released: set[int] = set()  # positions whose derivation an earlier backward has released
+        self.released: frozenset[int] = _NO_POSITIONS  # positions whose derivation an earlier backward has released
         self.weight = weight
         self.step = root_of(get_default_dtype())
 
@@ -207,37 +208,38 @@ class Trace:
 
     # No call, and so no interrupt, comes between entering a step and storing the data of its placeholders.
 
-    def enter_array(self, array: Array) -> int:
-        """The position of `array` in this trace; a realized one becomes an input."""
-        if array.trace is self:
-            return array.index
-        index = self.entered.get(array)
+    def enter_array(self, array: Array, leaf: Any = None) -> int:
+        """The position of `array` in this trace; a realized one becomes an input. With `leaf`, a tensor that wants a gradient
+        and now holds `array`: the position of its variable.
+        """
+        index: Any = array.index if array.trace is self else self.entered.get(array)
         if index is None:
-            memory, node = array.memory, array.node
+            memory, node, nodes = array.memory, array.node, self.nodes
             assert memory is not None
-            index = len(self.nodes)
-            key = ("input", node.shape, node.dtype, memory.strides, node.differentiable)
-            step = self.step.children.get(key) or self.step.grow_input(key, self.nodes)
-            self.step = step
-            self.nodes += step.nodes
+            index = len(nodes)
+            key = ("input", node.shape, node.dtype, memory.strides, node.differentiable, leaf is not None)
+            self.step = step = self.step.children.get(key) or self.step.grow_input(key, nodes)
+            nodes += step.nodes
             self.weight += step.weight
             self.inputs += (array,)
             self.versions[index] = memory.buffer.version
             self.input_at[index] = array
             self.entered[array] = index
-        return index
+            if leaf is not None:
+                self.variables[index + 1] = leaf
+                self.entered[leaf] = index, index + 1
+                return index + 1
+        return index if leaf is None else self._enter_variable(leaf, index)  # type: ignore[no-any-return]
 
-    def enter_variable(self, tensor: Any, array: Array) -> int:
-        """The position where `tensor`, a leaf that wants a gradient and now holds `array`, enters this trace."""
-        source = self.enter_array(array)
-        known = self.entered.get(tensor)
+    def _enter_variable(self, leaf: Any, source: int) -> int:
+        """The position of the variable of `leaf`, whose value entered before."""
+        known = self.entered.get(leaf)
         if known is not None and known[0] == source:
-            return known[1]
-        index, key = len(self.nodes), ("variable", source)
-        self.append(self.step.children.get(key) or self.step.grow(key, self.nodes, lambda graph: graph.add(
-            "variable", (source,), array.node.shape, array.node.dtype, differentiable=True)))
-        self.variables[index] = tensor
-        self.entered[tensor] = source, index
+            return known[1]  # type: ignore[no-any-return]
+        index, key, step = len(self.nodes), ("variable", source), self.step
+        self.append(step.children.get(key) or step.grow(key, self.nodes, lambda graph: variable_of(graph, source)))
+        self.variables[index] = leaf
+        self.entered[leaf] = source, index
         return index
 
     def enter_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:

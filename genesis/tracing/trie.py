@@ -46,11 +46,24 @@ class Step:
         return step
 
     def grow_input(self, key: Key, nodes: list[Node]) -> Step:
-        """A new step ("input", shape, dtype, strides, whether differentiable), which weighs what the input holds."""
-        _, shape, dtype, strides, differentiable = key
-        step = self.grow(key, nodes, lambda graph: graph.add("input", (), shape, dtype, {"strides": strides}, differentiable))
+        """A new step ("input", shape, dtype, strides, whether differentiable, whether a leaf's), which weighs what the input
+        holds.
+        """
+        _, shape, dtype, strides, differentiable, is_leaf = key
+
+        def build(graph: Graph) -> Value:
+            source = graph.add("input", (), shape, dtype, {"strides": strides}, differentiable)
+            return variable_of(graph, source.index) if is_leaf else source
+
+        step = self.grow(key, nodes, build)
         step.weight += step.nodes[0].nbytes
         return step
+
+
+def variable_of(graph: Graph, source: int) -> Value:
+    """Where the gradient ends of a leaf whose value is at `source`."""
+    node = graph.nodes[source]
+    return graph.add("variable", (source,), node.shape, node.dtype, differentiable=True)
 
 
 _roots: dict[DType, Step] = {}  # where paths begin, by the default dtype

@@ -36,7 +36,7 @@ class ReplayProgram:
         self.lines = trace.lines
         self._reference = trace.reference
         self._changed: Mapping[int, Change | None] = trace.changed
-        self._released = frozenset(trace.released)  # the plan depends on it: what a backward has freed is not saved
+        self._released = trace.released  # the plan depends on it: what a backward has freed is not saved
         self.is_single = (
             self.device.memory.is_host and not (plan.keeps or plan.views) and len(plan.segments) == 1
             and plan.segments[0].host is None
@@ -72,7 +72,7 @@ class ReplayProgram:
         trace = Trace(self.device)
         trace.step, trace.nodes, trace.lines, trace.scalars, trace.inputs = (
             self._step, self.nodes, self.lines, numbers, inputs)
-        trace.released = set(self._released)
+        trace.released = self._released
         # Values that backward may read are kept with the versions that they must still have.
         if self.plan.keeps:
             trace.input_at = dict(zip(self.positions, inputs, strict=True))

@@ -72,7 +72,7 @@ def item(self: Tensor) -> bool | int | float:
     """
     if thread_state.recorder is not None:
         return item_read(self)
-    array = array_of(self)
+    array = self._array if self._base is None else array_of(self)
     read = _READERS.get(array.node.dtype)
     if read is not None and not array.node.shape:
         with LOCK:

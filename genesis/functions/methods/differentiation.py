@@ -32,7 +32,8 @@ def backward(
     >>> x.grad
     tensor([2., 4., 6.])
     """
-    run_backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs, strict=strict)
+    gradients = None if gradient is None else [gradient]
+    run_backward(self, gradients, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs, strict=strict)
 
 
 function()(seen_method(detach))
