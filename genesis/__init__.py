@@ -1,6 +1,6 @@
 """genesis: arrays and deep learning that look eager and run compiled.
 
-Operations extend a graph; values are computed, by fused kernels, when one is looked at or `backward()` asks.
+Operations extend a graph; fused kernels compute values when one is read.
 
 >>> import genesis
 >>> x = genesis.tensor([1., 2., 3.], requires_grad=True)
@@ -17,11 +17,11 @@ from typing import Any as _Any
 from genesis.runtime.references import collector_paused as _collector_paused
 from genesis.runtime.references import grow_old as _grow_old
 
-with _collector_paused():  # what is imported lives on
+with _collector_paused():  # imported objects are long-lived
     from genesis.tensor.handle import Tensor
     # isort: split
     from genesis import autograd, linalg, nested, ops, pytree, random, sparse, special
-    _grow_old()  # else it is scanned as soon as the collector goes on
+    _grow_old()  # otherwise the collector would scan them as soon as it resumes
 
 # isort: split
 from genesis.autograd import (
@@ -96,7 +96,7 @@ from genesis.tensor.size import Size
 from genesis.tracing.scopes import named_scope
 from genesis.tracing.state import set_default_dtype
 
-__all__ = [  # and the functions of the operation table
+__all__ = [  # plus the functions of the operation table
     "AddFunction", "Context", "DType", "Dim", "ExportError", "ExportedProgram", "Function", "Generator", "GradManager",
     "GraphCycleError", "MatMulFunction", "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose",
     "amp", "ao", "arange", "are_deterministic_algorithms_enabled", "argwhere", "array_api", "as_tensor", "asarray",
@@ -127,8 +127,8 @@ __all__ = [  # and the functions of the operation table
 __version__ = "0.1.0"
 
 newaxis = None  # in an index
-NDArray = Tensor  # what `x.data` is: an array, and no other class
-enable_autocast: _Any  # a switch: `genesis.enable_autocast = True` is noticed
+NDArray = Tensor  # the class of `x.data`
+enable_autocast: _Any  # a switch: setting it takes effect
 _sys.modules[__name__].__class__ = _SwitchedModule
 
 _LAZY = _LazyNames("genesis", {
@@ -148,7 +148,7 @@ _LAZY = _LazyNames("genesis", {
 
 @_replayable
 def __getattr__(name: str) -> object:
-    """What is imported, or made of an operation's row, when it is first asked for."""
+    """Imports a name, or makes it from an operation's row, at its first use."""
     function = None if name in _LAZY else _function_named(name)
     if function is None:
         return _LAZY(name)
@@ -162,5 +162,5 @@ def __dir__() -> list[str]:
 
 _show_in(_sys.modules[__name__])
 _fold_tracebacks()
-_defined_later(lambda: _LAZY("native_layer_norm"))  # with all of `nn`
+_defined_later(lambda: _LAZY("native_layer_norm"))  # imports all of `nn`
 _grow_old()

@@ -1,4 +1,4 @@
-"""`python -m genesis doctor` prints what genesis found to compute with, and the commands that repair what is missing.
+"""`python -m genesis doctor` reports on the installation, with commands that repair missing parts.
 `python -m genesis graph SCRIPT` runs a script and writes a page that explores the programs it ran.
 `python -m genesis profile SCRIPT` runs a script and prints where its time went.
 """

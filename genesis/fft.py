@@ -62,7 +62,7 @@ def fftfreq(
     n: int, d: float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of a transform of `n` samples that are `d` apart, in cycles per unit.
+    """The frequencies of a transform of `n` samples with spacing `d`, in cycles per unit.
 
     >>> fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
@@ -76,7 +76,7 @@ def rfftfreq(
     n: int, d: float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of the first half of a transform of `n` samples that are `d` apart.
+    """The frequencies of the first half of a transform of `n` samples with spacing `d`.
 
     >>> rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])

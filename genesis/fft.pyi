@@ -16,7 +16,7 @@ def fftfreq(
     n: Int, d: Float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: Bool = False,
 ) -> Tensor:
-    """The frequencies of a transform of `n` samples that are `d` apart, in cycles per unit."""
+    """The frequencies of a transform of `n` samples with spacing `d`, in cycles per unit."""
 def fftn(
     input: Tensor, s: Int | Sequence[Int] | None = None, dim: Int | Sequence[Int] | None = None, norm: str | None = None,
 ) -> Tensor:
@@ -75,7 +75,7 @@ def rfftfreq(
     n: Int, d: Float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
     requires_grad: Bool = False,
 ) -> Tensor:
-    """The frequencies of the first half of a transform of `n` samples that are `d` apart."""
+    """The frequencies of the first half of a transform of `n` samples with spacing `d`."""
 def rfftn(
     input: Tensor, s: Int | Sequence[Int] | None = None, dim: Int | Sequence[Int] | None = None, norm: str | None = None,
 ) -> Tensor:

@@ -12,7 +12,7 @@ __dir__ = __all__.copy
 
 
 class AddFunction(Function):
-    """`a + b`, of tensors or numbers that broadcast.
+    """`a + b` for tensors or numbers that broadcast.
 
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.function.AddFunction.apply(x, 3.0)
@@ -26,12 +26,12 @@ class AddFunction(Function):
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Arguments:
-        """The gradient goes to both as it is."""
+        """The gradient of both is the result's."""
         return grad_output, grad_output
 
 
 class MulFunction(Function):
-    """`a * b`, of tensors or numbers that broadcast.
+    """`a * b` for tensors or numbers that broadcast.
 
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.function.MulFunction.apply(x, 3.0).sum().backward()
@@ -56,7 +56,7 @@ class MulFunction(Function):
 
 
 class MatMulFunction(Function):
-    """`a @ b`, of matrices, batches of them that broadcast, and vectors.
+    """`a @ b` for matrices, batches of them that broadcast, and vectors.
 
     >>> a, x = genesis.eye(2) * 5, genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.function.MatMulFunction.apply(a, x)

@@ -111,13 +111,13 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return _cross(input, other, dim)
 
 
-# ---- made of singular values ----
+# ---- functions of singular values ----
 @takes_out
 def matrix_rank(
     A: Tensor, tol: Tensor | float | None = None, *, atol: Tensor | float | None = None, rtol: Tensor | float | None = None,
     hermitian: bool = False,
 ) -> Tensor:
-    """How many singular values exceed max(`atol`, `rtol` times the greatest), either a number or one for each matrix.
+    """The number of singular values above max(`atol`, `rtol` times the greatest). Both are numbers, or one per matrix.
 
     `rtol` is max(m, n) eps, unless it or a positive `atol` is given. `tol` is an old name of `atol`.
 
@@ -160,14 +160,13 @@ class LeastSquares(NamedTuple):
 
 @takes_out
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
-    """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k).
+    """The X (.., n, k) that minimizes |`A` @ X - `B`|, the shortest if there are several: `A` (.., m, n), `B` (.., m, k).
 
-    Where `B` is (.., m) for `A` of (.., m, n), it is vectors, and X is (.., n).
+    If `B` is (.., m) for `A` of (.., m, n), it contains vectors, and X is (.., n).
 
-    By a complete orthogonal factorization, whatever `driver` says; `rcond` bounds what counts as zero, in parts of the
-    greatest. `residuals` are the squared lengths of what is left, of each column, where m > n and `driver` is neither None
-    nor "gelsy"; `rank` and `singular_values` are those of `A`, for the drivers that find them, else empty. No gradient flows
-    through these.
+    It uses a complete orthogonal factorization for every `driver`; values below `rcond` times the greatest count as zero.
+    `residuals` are each column's squared residual if m > n and `driver` is neither None nor "gelsy"; `rank` and
+    `singular_values` are those of `A` for the drivers that compute them, else empty. These have no gradient.
 
     >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
     2.0
@@ -191,7 +190,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 # ---- tensors as matrices ----
 @takes_out
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others.
+    """The inverse of `A` under `tensordot`; its first `ind` axes have as many elements as the others.
 
     >>> genesis.linalg.tensorinv(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]), ind=1)
     tensor([[0.5000, 0.0000],

@@ -35,7 +35,7 @@ def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues, complex, of matrices (.., n, n), in no order."""
 householder_product = orgqr
 def lstsq(A: Tensor, B: Tensor, rcond: Float | None = None, *, driver: str | None = None) -> LeastSquares:
-    """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k)."""
+    """The X (.., n, k) that minimizes |`A` @ X - `B`|, the shortest if there are several: `A` (.., m, n), `B` (.., m, k)."""
 def lu(A: Tensor, *, pivot: Bool = True) -> PLU:
     """(P, L, U) with P @ L @ U = `A` (.., m, n): a permutation, and a lower (ones on its diagonal) and an upper triangle."""
 def lu_solve(LU: Operand, pivots: Tensor, B: Operand, *, left: Bool = True, adjoint: Bool = False) -> Tensor:
@@ -46,7 +46,7 @@ def matrix_rank(
     A: Tensor, tol: Tensor | Float | None = None, *, atol: Tensor | Float | None = None, rtol: Tensor | Float | None = None,
     hermitian: Bool = False,
 ) -> Tensor:
-    """How many singular values exceed max(`atol`, `rtol` times the greatest), either a number or one for each matrix."""
+    """The number of singular values above max(`atol`, `rtol` times the greatest). Both are numbers, or one per matrix."""
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices from left to right; the first and the last may be vectors."""
 def norm(
@@ -61,7 +61,7 @@ def slogdet(A: Tensor) -> SignAndLog:
 def svd(A: Tensor, full_matrices: Bool = True, *, driver: str | None = None) -> SVD:
     """(U, S, Vh) of matrices (.., m, n): `A` is U @ diag(S) @ Vh, S descending. Without `full_matrices`, min(m, n) .."""
 def tensorinv(A: Tensor, ind: Int = 2) -> Tensor:
-    """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others."""
+    """The inverse of `A` under `tensordot`; its first `ind` axes have as many elements as the others."""
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[Int] | None = None) -> Tensor:
     """The X for which tensordot(`A`, X, X.ndim) is `B`; the axes `dims` of `A` are moved to its end first."""
 def vander(x: Tensor, *, N: Int | None = None) -> Tensor:

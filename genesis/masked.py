@@ -1,9 +1,9 @@
 """Reductions, running sums and softmax over the elements where a mask is true, under the names of `torch.masked`.
 
 `mask` holds bools and broadcasts to the input; None is a mask that is true everywhere. With `dtype` the input is converted
-first. What the mask leaves out counts as the identity of the operation, so no gradient goes there; the results of what is
-left out wholly are those of the identity: 0 of sums, infinities of extremes, NaN of means. Sums, products, extremes and means
-of sparse tensors are sparse; all but sums want a mask there.
+first. Masked elements count as the operation's identity and get no gradient; fully masked results are the identity: 0 for sums,
+infinities for extremes, NaN for means. Sums, products, extremes and means of sparse tensors are sparse; all but sums require a
+mask there.
 
 >>> x, mask = genesis.tensor([[1.0, 2.0, 3.0]]), genesis.tensor([True, False, True])
 >>> genesis.masked.mean(x, 1, mask=mask), genesis.masked.softmax(x * 0, 1, mask=mask)
@@ -48,13 +48,13 @@ def _filled(name: str, input: Tensor, mask: Tensor | None, value: float | bool, 
 
 
 def _counted(input: Tensor, mask: Tensor | None, dim: Axes, keepdim: bool) -> Tensor:
-    """How many elements over `dim` count."""
+    """The number of unmasked elements over `dim`."""
     whole = input.new_ones((), dtype=bool_) if mask is None else mask
     return whole.expand(input.shape).sum(dim, keepdim)
 
 
 def _of_sparse(name: str, input: Tensor, dim: Axes, keepdim: bool, dtype: DType | None, mask: Tensor | None) -> Tensor:
-    """The rule that sparse tensors have for it."""
+    """The rule for sparse tensors."""
     assert isinstance(input, CompositeTensor)
     settings = {"keepdim": keepdim, "dtype": dtype, "mask": mask}
     return input.computed(f"masked.{name}", (input, dim), settings)  # type: ignore[no-any-return]
@@ -79,7 +79,7 @@ def _greatest(dtype: DType) -> float | bool:
 IDENTITIES: dict[str, Identity] = {"sum": _zero, "prod": _one, "amax": _least, "amin": _greatest, "mean": _zero}
 
 
-# ---- what is an operation of elements left out ----
+# ---- reductions with masked elements replaced by the identity ----
 
 
 def _reduction(name: str, identity: Identity, doc: str) -> Callable[..., Tensor]:
@@ -128,13 +128,13 @@ log_softmax = _along("log_softmax", _least, "`log_softmax` along `dim` of the el
 softmin = _along("softmin", _greatest, "`softmin` along `dim` of the elements where `mask` is true; 0 elsewhere.")
 
 
-# ---- what counts elements ----
+# ---- reductions that count elements ----
 
 
 def mean(
     input: Tensor, dim: Axes = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The mean over `dim` (all axes, if None) of the elements where `mask` is true; NaN of none.
+    """The mean over `dim` (all axes, if None) of the elements where `mask` is true; NaN if there are none.
 
     Raises ValueError for integers, without a floating `dtype`.
     """
@@ -151,7 +151,7 @@ def var(
 ) -> Tensor:
     """The variance over `dim` (all axes, if None) of the elements where `mask` is true.
 
-    The squares' sum is divided by the count less `correction`, 1 if neither that nor `unbiased` (True 1, False 0) is given.
+    The sum of squares is divided by the count minus `correction`, by default 1; `unbiased` True means 1, False 0.
     Raises ValueError for both.
     """
     if unbiased is not None and correction is not None:
@@ -173,7 +173,7 @@ def std(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The lower median along `dim` of the elements where `mask` is true; NaN of none, and 0 of none among integers."""
+    """The lower median along `dim` of the elements where `mask` is true; NaN if there are none, 0 for integers."""
     wide = input if input.dtype.category >= 2 else input.to(float32)
     found = call(OPERATIONS["nanmedian"], (_filled("median", wide, mask, float("nan")), dim, keepdim)).values
     return found if wide is input else found.nan_to_num().to(dtype or input.dtype)
@@ -192,7 +192,7 @@ def norm(
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The elements over their `norm` along `dim`, or over `eps`, if that is greater; 0 where `mask` is false."""
+    """The elements divided by max(their `norm` along `dim`, `eps`); 0 where `mask` is false."""
     sizes = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled("normalize", input, mask, 0.0) / sizes.clamp(min=eps)
 
@@ -201,7 +201,7 @@ def logaddexp(
     input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """log(exp(`input`) + exp(`other`)), of each what its own mask leaves; -inf where both are left out.
+    """log(exp(`input`) + exp(`other`)), each with its own mask; -inf where both are masked.
 
     >>> x = genesis.tensor([1.0, 1.0])
     >>> genesis.masked.logaddexp(x, x, other_mask=genesis.tensor([True, False]))

@@ -1,6 +1,6 @@
 """OneFlow's names: `import genesis.oneflow as of` reads as its documents do.
 
-Tensors made here are Variables, whose `grad` can be called. Whatever else is asked for is genesis' own.
+Tensors made here are Variables, whose `grad` can be called. All other names are genesis' own.
 """
 
 import builtins

@@ -13,7 +13,7 @@ __dir__ = __all__.copy
 
 
 def leaves_of(tree: Tree) -> list[Tree]:
-    """The leaves, from left to right; whatever is no tuple, list or dict is one, None included.
+    """The leaves, from left to right; everything except tuples, lists and dicts is a leaf, including None.
 
     >>> leaves_of({"a": 1, "b": [2, (3, None)]})
     [1, 2, 3, None]
@@ -39,7 +39,7 @@ def map_tree(function: Callable[[Tree], Tree], tree: Tree) -> Tree:
     [1, (2, 3)]
     """
     if isinstance(tree, dict):
-        made = copy.copy(tree)  # of its own class: ordered, or with a default
+        made = copy.copy(tree)  # keeps the class: ordered, or with a default
         for key, branch in tree.items():
             made[key] = map_tree(function, branch)
         return made

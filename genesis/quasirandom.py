@@ -63,7 +63,7 @@ class SobolEngine:
         return result if out is None else out.resize_(*result.shape).copy_(result)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: DType | None = None) -> Tensor:
-        """The next 2**m points. Raises ValueError if the number of points is no power of 2 then."""
+        """The next 2**m points. Raises ValueError if the total is then not a power of 2."""
         n = 1 << m
         total = self.num_generated + n
         if total & (total - 1):
@@ -74,12 +74,12 @@ class SobolEngine:
         return self.draw(n, out, dtype)
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leave `n` points out."""
+        """Skip `n` points."""
         self._next(n)
         return self
 
     def reset(self) -> SobolEngine:
-        """Begin again."""
+        """Restart the sequence."""
         self._point, self.num_generated = self._shift, 0
         return self
 
@@ -87,7 +87,7 @@ class SobolEngine:
         """The next points as integers: each differs from the one before by one direction, in the order of Gray codes."""
         numbers = np.arange(self.num_generated, self.num_generated + n, dtype=np.int64)
         first = numbers[numbers == 0]
-        lowest = ~(numbers[len(first):] - 1)  # its lowest bit that is set: the lowest one that the number before has not
+        lowest = ~(numbers[len(first):] - 1)  # the lowest set bit, which the number before lacks
         steps = self._directions.T[np.log2(lowest & -lowest).astype(int)]
         before = np.repeat(self._point[None], len(first), 0)
         points = np.concatenate([before, np.bitwise_xor.accumulate(np.concatenate([self._point[None], steps]))[1:]])
@@ -103,7 +103,7 @@ class SobolEngine:
 
 @cache
 def _table() -> tuple[Any, Any]:
-    """The polynomials and the first direction numbers, from the file that SciPy has of them."""
+    """The polynomials and initial direction numbers, from SciPy's file."""
     spec = importlib.util.find_spec("scipy")
     assert spec is not None and spec.origin is not None
     with np.load(Path(spec.origin).parent / "stats" / "_sobol_direction_numbers.npz") as file:
@@ -112,7 +112,7 @@ def _table() -> tuple[Any, Any]:
 
 @cache
 def _direction_numbers(dimension: int) -> _Integers:
-    """(dimension, bits): of each axis a number for every bit, by the recurrence of its polynomial."""
+    """(dimension, bits): direction numbers, by the recurrence of each axis's polynomial."""
     polynomials, beginnings = _table()
     bits = SobolEngine.MAXBIT
     found = np.ones((dimension, bits), np.int64)

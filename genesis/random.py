@@ -64,7 +64,7 @@ def fork_rng(
     devices: object = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """A context behind which random numbers continue as if none had been drawn within; not with `enabled` False.
+    """A context that restores the state of random numbers at its end; no effect if `enabled` is False.
 
     >>> genesis.manual_seed(0)
     >>> with genesis.random.fork_rng():
@@ -97,10 +97,10 @@ def rand(
     *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
     device: DeviceLike = None, requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """Numbers in [0, 1), evenly distributed: multiples of 2^-24, or 2^-53 in float64.
+    """Uniform numbers in [0, 1): multiples of 2^-24, or 2^-53 in float64.
 
-    `size` is ints or one tuple; `dtype` floating, by default the default float; `generator` where the numbers come from, by
-    default what `manual_seed` seeds. Raises TypeError for another dtype.
+    `size` is ints or one tuple; `dtype` floating, by default the default float; `generator` defaults to
+    the one of `manual_seed`. Raises TypeError for another dtype.
 
     >>> x = genesis.rand(2, 3)
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
@@ -161,7 +161,7 @@ def rand_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """`rand` of the shape and dtype, and on the device, of `input`; of a sparse one, for its elements.
+    """`rand` with the shape, dtype and device of `input`; for a sparse one, of its elements.
 
     >>> genesis.rand_like(genesis.zeros(2, 3)).shape
     (2, 3)
@@ -173,7 +173,7 @@ def randn_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """`randn` of the shape and dtype, and on the device, of `input`; of a sparse one, for its elements.
+    """`randn` with the shape, dtype and device of `input`; for a sparse one, of its elements.
 
     >>> genesis.randn_like(genesis.zeros(2, 3)).shape
     (2, 3)
@@ -182,7 +182,7 @@ def randn_like(
 
 
 def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **settings: Any) -> Tensor:
-    """Normal numbers of axes that do not lie in their order in memory: PyTorch draws them in pairs."""
+    """Normal numbers for tensors that PyTorch would not store in row-major order: PyTorch draws them in pairs."""
     return drawn_pairs(shape, dtype, **settings).to(dtype).requires_grad_(requires_grad)
 
 
@@ -190,7 +190,7 @@ def randint_like(
     input: Tensor, low: int | None = None, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, generator: Generator | None = None, **options: Unpack[LayoutOptions],
 ) -> Tensor:
-    """`randint` of the shape and dtype, and on the device, of `input`; `randint_like(input, high)` starts at 0.
+    """`randint` with the shape, dtype and device of `input`; `randint_like(input, high)` starts at 0.
 
     >>> genesis.randint_like(genesis.zeros(2), 3, 4)
     tensor([3., 3.])
@@ -211,7 +211,7 @@ def normal(
 ) -> Tensor:
     """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
 
-    Raises TypeError where both are numbers and there is no size, ValueError for a negative `std`.
+    Raises TypeError if both are numbers and there is no size, ValueError for a negative `std`.
 
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape
     (2, 3)
@@ -264,9 +264,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of `count` trials succeed, each with probability `prob`, which broadcast; in the dtype of both.
+    """The number of successes in `count` trials with probability `prob`, which broadcast; in their dtype.
 
-    The gradient is zero. Raises ValueError for a count that is negative, or a probability that is none.
+    The gradient is zero. Raises ValueError for a negative count or an invalid probability.
 
     >>> genesis.binomial(genesis.tensor([3.0, 3.0]), genesis.tensor([0.0, 1.0]))
     tensor([0., 3.])
@@ -295,7 +295,7 @@ def randperm(
 
 
 def _in_pytorchs_order(weights: Tensor, count: int, replacement: bool, generator: Generator | None) -> Tensor:
-    """What `multinomial` gives in PyTorch, of the same numbers."""
+    """PyTorch's `multinomial`, from the same random numbers."""
     if replacement and count > 1:
         edges = weights.cumsum(-1)
         edges = edges / edges[..., -1:]
@@ -308,10 +308,10 @@ def _in_pytorchs_order(weights: Tensor, count: int, replacement: bool, generator
 @method
 @takes_out
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
-    """Positions drawn with the (unnormalised) probabilities in the rows of `input`, (n,) or (rows, n).
+    """Indices drawn with the (unnormalized) probabilities in the rows of `input`, (n,) or (rows, n).
 
     Without `replacement`, the winners of exponential races (Efraimidis and Spirakis, 2006). Raises ValueError for other
-    shapes, for probabilities that are none, for rows of zeros, and for more samples than there are positions to draw.
+    shapes, for invalid probabilities, for rows of zeros, and for more samples than positions to draw.
 
     >>> genesis.multinomial(genesis.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])

@@ -1,4 +1,4 @@
-"""Special functions under PyTorch's names, which are mostly SciPy's: the rows whose namespace is "special"."""
+"""Special functions under PyTorch's names, mostly equal to SciPy's: the rows whose namespace is "special"."""
 
 from genesis.functions.methods.table import functions_of
 from genesis.functions.public_names import rows_shown

@@ -1,4 +1,4 @@
-"""Comparison of tensors in tests, and tensors to test with: the names of `torch.testing`."""
+"""Comparing tensors in tests, and tensors for tests: the API of `torch.testing`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def assert_close(
 
     Args:
         actual, expected: tensors, arrays or numbers, or sequences and mappings of them.
-        rtol, atol: given together; if left out, what suits the dtype (of two dtypes, the coarser one).
+        rtol, atol: given together; by default they depend on the dtype (the coarser one of two).
         equal_nan: NaN is close to NaN.
-        check_device, check_dtype, check_stride: these have to be equal too.
-        msg: what the error says, or a function of what it would say.
+        check_device, check_dtype, check_stride: whether these must be equal too.
+        msg: the error's message, or a function of the default message.
 
     >>> assert_close(genesis.ones(2), genesis.ones(2) + 1e-7)
     >>> assert_close([1, genesis.ones(2)], [1, genesis.zeros(2)])
@@ -54,7 +54,7 @@ Tolerances = tuple[float, float] | None
 
 
 def _difference(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks: Mapping[str, bool]) -> str:
-    """What is wrong, or "" if nothing is."""
+    """The difference as text, or "" if there is none."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.keys() != b.keys():
             return f"keys {sorted(map(str, a))} instead of {sorted(map(str, b))}"
@@ -95,7 +95,7 @@ def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks
 def assert_allclose(
     actual: Tree, expected: Tree, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
 ) -> None:
-    """`assert_close`, by an old name: dtypes may differ, and NaN is close to NaN.
+    """`assert_close` under an old name: dtypes may differ, and NaN is close to NaN.
 
     >>> assert_allclose(genesis.ones(2), [1, 1])
     """
@@ -107,7 +107,7 @@ def make_tensor(
     *shape: Extents, dtype: DType, device: DeviceLike = None, low: float | None = None, high: float | None = None,
     requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
 ) -> Tensor:
-    """Random numbers of [low, high), by default [-9, 9), without negative ones where the dtype has none.
+    """Random numbers in [low, high), by default [-9, 9), without negative ones for unsigned dtypes.
 
     >>> genesis.testing.make_tensor(2, 3, dtype=genesis.float64).dtype
     genesis.float64

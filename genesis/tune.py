@@ -1,6 +1,6 @@
-"""`python -m genesis.tune` measures this machine for the cost model, in a fifth of a second, and remembers what it found.
+"""`python -m genesis.tune` measures this machine for the cost model, in a fifth of a second, and stores the results.
 
-Until then the model takes round numbers. Processes that have made a plan keep to what they began with.
+Without them the model uses round numbers. Running processes that have made a plan do not change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from genesis.tensor.handle import Tensor
 __all__ = ["measure"]
 __dir__ = __all__.copy
 
-LARGE, SMALL = 1 << 23, 1 << 15  # elements of what lies in memory, and of what lies in a thread's cache
+LARGE, SMALL = 1 << 23, 1 << 15  # elements of arrays in memory, and in a thread's cache
 ROUNDS = 5
 
 
@@ -61,7 +61,7 @@ def _chain(x: Tensor) -> Tensor:
 
 
 def _best(call: Callable[[], Tensor]) -> float:
-    """Seconds that the one stage of `call` takes."""
+    """The seconds of the single stage of `call`."""
     with timing() as times:
         for _ in range(ROUNDS):
             result = call()

@@ -1,4 +1,4 @@
-"""Settings that scripts make for cuDNN, which is not used here: they have no effect.
+"""Settings of cuDNN, which is not used: they have no effect.
 
 Nothing is chosen by timing it (`benchmark`), and convolutions add up in the same order in every run, whatever `deterministic`
 says. Settings are PyTorch's at first.

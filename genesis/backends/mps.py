@@ -1,4 +1,4 @@
-"""Apple's GPUs, which are not supported: scripts that ask take another device.
+"""Apple's GPUs, which are not supported: scripts that check use another device.
 
 >>> "mps" if genesis.backends.mps.is_available() else "cpu"
 'cpu'

@@ -1,4 +1,4 @@
-"""GPUs: their number and properties, and the current one."""
+"""GPUs: number, properties, and the current one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GpuLike = DeviceLike | int  # a GPU's number, its name or a device; None is the 
 
 
 def is_available() -> bool:
-    """Whether there is a GPU to compute on, with what it takes to talk to it; `genesis.doctor()` says what is missing.
+    """Whether there is a usable GPU with its libraries; `genesis.doctor()` reports what is missing.
 
     >>> genesis.cuda.is_available() == (genesis.cuda.device_count() > 0)
     True
@@ -26,7 +26,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many GPUs there are."""
+    """The number of GPUs."""
     return gpu_count()
 
 
@@ -36,12 +36,12 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Open the GPU that "cuda" is; whoever uses it first does so anyway. Raises ValueError if there is none."""
+    """Open the current GPU; its first use does so anyway. Raises ValueError if there is none."""
     gpu_of(None)
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the GPU that "cuda" is computes with bfloat16; itself, since compute capability 8.0, if not by emulation."""
+    """Whether the current GPU computes with bfloat16: natively since compute capability 8.0, otherwise by emulation."""
     return is_available() and (including_emulation or get_device_capability() >= (8, 0))
 
 
@@ -49,12 +49,12 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def current_device() -> int:
-    """The number of the GPU that "cuda" is, in this thread."""
+    """The number of this thread's current GPU."""
     return gpu_of(None).index or 0
 
 
 def set_device(device: GpuLike) -> None:
-    """Let "cuda" be a GPU, a number or a device, from now on in this thread; nothing happens for a negative number.
+    """Set this thread's current GPU, a number or a device; a negative number has no effect.
 
     Raises ValueError for a GPU that does not exist.
     """
@@ -63,7 +63,7 @@ def set_device(device: GpuLike) -> None:
 
 
 class device:
-    """A context in which "cuda" is a GPU, a number or a device; for None or a negative number it changes nothing.
+    """A context with another current GPU, a number or a device; None or a negative number has no effect.
 
     Raises ValueError for a GPU that does not exist.
     """
@@ -82,7 +82,7 @@ class device:
 
 
 def get_device_name(device: GpuLike = None) -> str:
-    """What a GPU, by default the current one, is called."""
+    """The name of a GPU, by default the current one."""
     return _gpu(device).name
 
 

@@ -15,37 +15,37 @@ __all__ = [
 
 
 def _statistics(device: GpuLike) -> dict[str, int]:
-    """What is counted of a GPU's memory; zeros where there is no GPU."""
+    """A GPU's memory counters; zeros without a GPU."""
     return memory_of(device).statistics() if gpu_count() else defaultdict(int)
 
 
 def memory_allocated(device: GpuLike = None) -> int:
-    """Bytes that tensors and programs hold on a GPU."""
+    """Bytes used by tensors and programs on a GPU."""
     return _statistics(device)["held"]
 
 
 def max_memory_allocated(device: GpuLike = None) -> int:
-    """The most bytes that they held, since the start or `reset_peak_memory_stats`."""
+    """The peak of `memory_allocated` since the start or `reset_peak_memory_stats`."""
     return _statistics(device)["peak"]
 
 
 def memory_reserved(device: GpuLike = None) -> int:
-    """Bytes taken from a GPU: those that tensors hold, and those kept for the next ones."""
+    """Bytes allocated from a GPU: those in use, and those cached."""
     return _statistics(device)["reserved"]
 
 
 def max_memory_reserved(device: GpuLike = None) -> int:
-    """The most bytes that were taken from a GPU, since the start or `reset_peak_memory_stats`."""
+    """The peak of `memory_reserved` since the start or `reset_peak_memory_stats`."""
     return _statistics(device)["peak_reserved"]
 
 
 def mem_get_info(device: GpuLike = None) -> tuple[int, int]:
-    """(bytes that are free on a GPU, all its bytes), other processes counted in."""
+    """(free bytes on a GPU, all its bytes), including other processes."""
     return memory_of(device).gpu.free_and_total()
 
 
 def memory_stats(device: GpuLike = None) -> dict[str, int]:
-    """What is counted of a GPU's memory, under PyTorch's names.
+    """A GPU's memory counters, under PyTorch's names.
 
     Those are `allocated_bytes.all` and `reserved_bytes.all`, each with `.current` and `.peak`; `allocation.all.current` and
     `segment.all.current`, how many blocks are held and segments taken; `num_alloc_retries`, how often memory kept for reuse
@@ -61,7 +61,7 @@ def memory_stats(device: GpuLike = None) -> dict[str, int]:
 
 
 def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
-    """A GPU's memory as a few lines of text; `abbreviated` changes nothing."""
+    """A GPU's memory as a few lines of text; `abbreviated` has no effect."""
     found, (free, total) = _statistics(device), mem_get_info(device)
     held, peak, reserved, most = (readable(found[name]) for name in ("held", "peak", "reserved", "peak_reserved"))
     return "\n".join([
@@ -73,12 +73,12 @@ def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
 
 
 def reset_peak_memory_stats(device: GpuLike = None) -> None:
-    """Forget the most bytes there were; start again from now."""
+    """Restart the peaks from now."""
     if gpu_count():
         memory_of(device).reset_peaks()
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor holds back to the GPUs."""
+    """Return unused cached memory to the GPUs."""
     for memory in opened():
         memory.trim()

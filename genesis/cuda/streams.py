@@ -1,6 +1,6 @@
 """Synchronization of GPUs: streams, of which each has one, and events.
 
-Calls are recorded first; these functions flush what is pending for the GPU before they look at its work.
+Calls are only recorded; these functions flush the GPU's pending work first.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", 
 
 
 def synchronize(device: GpuLike = None) -> None:
-    """Compute what this thread has recorded for a GPU, by default the current one, and wait until it is done."""
+    """Run this thread's pending work for a GPU, by default the current one, and wait until it is done."""
     _asked(gpu_of(device)).synchronize()
 
 
 def _asked(device: Device) -> GpuMemory:
-    """A GPU's memory, after what this thread has recorded for it is flushed."""
+    """A GPU's memory, after flushing this thread's pending work for it."""
     for trace in unflushed():
         if trace.device is device:
             flush(trace)
@@ -32,14 +32,14 @@ def _asked(device: Device) -> GpuMemory:
 
 
 class Stream:
-    """The stream of a GPU, by default the current one. There is one: whoever makes another gets this.
+    """The stream of a GPU, by default the current one. There is only one: further instances are the same stream.
 
     Programs written for several streams run unchanged, one after another in program order. As a context it makes its GPU
     the current one.
 
     Args:
         device: a GPU: a number, a name or a device.
-        priority: what others it goes before; there are none.
+        priority: no effect: there is only one stream.
 
     Attributes:
         device: the GPU.
@@ -72,26 +72,26 @@ class Stream:
         self._current.__exit__()
 
     def synchronize(self) -> None:
-        """Compute what this thread has recorded for the GPU, and wait until it is done."""
+        """Run this thread's pending work for the GPU, and wait until it is done."""
         synchronize(self.device)
 
     def query(self) -> bool:
-        """Whether all is done that was asked of the GPU; what this thread has recorded is asked for."""
+        """Whether the GPU's work is done, after starting this thread's pending work."""
         memory = _asked(self.device)
         return memory.gpu.has_passed(memory.mark())
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Set an event, by default a new one, behind what is recorded so far; returns it."""
+        """Record an event, by default a new one, after all work so far; returns it."""
         event = event or Event()
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
-        """Let what comes wait for an event."""
+        """Make later work wait for an event."""
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let what comes wait for what is recorded so far in another stream."""
+        """Make later work wait for all work so far in another stream."""
         self.wait_event(stream.record_event())
 
 
@@ -106,7 +106,7 @@ def default_stream(device: GpuLike = None) -> Stream:
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Let `stream` be the current one, as the stream of each GPU always is; its GPU becomes the current one."""
+    """Make the GPU of `stream` the current one; its only stream is always current."""
     if stream is not None:
         set_device(stream.device)
 
@@ -120,8 +120,8 @@ class Event:
     """A point in a GPU's work, for waiting and for measuring.
 
     Args:
-        enable_timing: whether `elapsed_time` may be asked for.
-        blocking: whether who waits for it sleeps, rather than asking again and again.
+        enable_timing: whether `elapsed_time` can be used.
+        blocking: whether waiting sleeps instead of polling.
         interprocess, external: not supported; True raises NotImplementedError.
 
     Time on a GPU, as in PyTorch:
@@ -129,7 +129,7 @@ class Event:
         start, end = genesis.cuda.Event(enable_timing=True), genesis.cuda.Event(enable_timing=True)
         start.record()
         y = model(x)
-        end.record()  # asks for y, and what else is recorded
+        end.record()  # starts y and other pending work
         end.synchronize()
         print(start.elapsed_time(end), "ms")
     """
@@ -146,17 +146,17 @@ class Event:
 
     @property
     def device(self) -> Device | None:
-        """The GPU that it was recorded on; None if it was not."""
+        """The GPU of the event; None if it was not recorded."""
         return self._device
 
     def record(self, stream: Stream | None = None) -> None:
-        """Compute what this thread has recorded for a GPU, by default the current one, and set the event behind it."""
+        """Start this thread's pending work for a GPU, by default the current one, and record the event after it."""
         device = gpu_of(None) if stream is None else stream.device
         self._mark = _asked(device).mark(self._timing, self._blocking)
         self._device = device
 
     def synchronize(self) -> None:
-        """Wait until the work before the event is done; if it was not recorded, for nothing."""
+        """Wait until the work before the event is done; returns at once if it was not recorded."""
         if self._device is not None:
             self._device.memory.wait(self._mark)
 
@@ -165,12 +165,12 @@ class Event:
         return self._device is None or self._device.memory.gpu.has_passed(self._mark)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let what comes in a stream wait for the event: on its own GPU it does anyway."""
+        """Make later work in a stream wait for the event; on the same GPU it does anyway."""
         if self._device is not (gpu_of(None) if stream is None else stream.device):
             self.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this event to another. Raises RuntimeError if one of them has no time, or none yet."""
+        """Milliseconds from this event to another. Raises RuntimeError if one of them has no time yet."""
         events = self, end_event
         if not all(event._timing for event in events):
             raise RuntimeError("elapsed_time: both events must be created with enable_timing=True")

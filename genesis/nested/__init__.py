@@ -1,7 +1,7 @@
 """Nested tensors, batches of tensors of different sizes, under the names of `torch.nested`.
 
-Of the jagged layout, all differ in one axis, and computations run on all at once, or along that axis. Of the other, which
-is the default as in PyTorch, any extents may differ, and most computations run on each tensor.
+In the jagged layout tensors differ in one axis, and computations run on all at once. In the strided layout, the default as in
+PyTorch, any extents may differ, and most computations run on each tensor.
 
 >>> x = genesis.nested.nested_tensor([genesis.ones(2, 3), genesis.ones(4, 3)], layout=genesis.nested.jagged)
 >>> x.sum(1)
@@ -40,7 +40,7 @@ def nested_tensor(
 ) -> NestedTensor | StridedNestedTensor:
     """A nested tensor with copies of tensors, a leaf. Raises ValueError for unequal numbers of axes.
 
-    Of the layout `jagged`, they may differ in their first extent alone.
+    In the jagged layout, they may differ only in their first extent.
 
     >>> genesis.nested.nested_tensor([[1.0, 2.0], [3.0]])
     nested_tensor([
@@ -78,7 +78,7 @@ def nested_tensor_from_jagged(
 ) -> NestedTensor:
     """A nested tensor of the rows `values` (all, ..): sequences begin at `offsets` (batch + 1,), or are `lengths` long.
 
-    Offsets and lengths are looked at. With both, sequences are the first `lengths` rows from their offsets on.
+    Offsets and lengths are read. With both, sequences are the first `lengths` rows from their offsets on.
 
     >>> x = genesis.nested.nested_tensor_from_jagged(genesis.arange(5), genesis.tensor([0, 2, 5]))
     >>> x.unbind()
@@ -102,7 +102,7 @@ def nested_tensor_from_jagged(
 
 
 def to_padded_tensor(input: Tensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
-    """A dense tensor, as large as the largest, with `padding` behind the others.
+    """A dense tensor with the largest extents; shorter tensors are padded with `padding`.
 
     >>> genesis.nested.to_padded_tensor(genesis.nested.nested_tensor([[1.0, 2.0], [3.0]]), 0.0)
     tensor([[1., 2.],
@@ -128,9 +128,9 @@ def narrow(
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
-    """The elements where `mask` holds, of each row a sequence."""
+    """The elements where `mask` holds, one sequence per row."""
     return joined([row[chosen] for row, chosen in zip(tensor.unbind(), mask.expand(tensor.shape).unbind(), strict=True)])
 
 
-_installed = _reductions, _rules, _strided_rules  # what they define is for the tables of rules
+_installed = _reductions, _rules, _strided_rules  # imported for the rules that they register
 replayable_module(__name__)

@@ -1,7 +1,7 @@
-"""Nested tensors: sequences of different lengths laid end to end, one of whose axes is ragged.
+"""Nested tensors in the jagged layout: concatenated sequences of different lengths, with one ragged axis.
 
-They are held as one sequence of all: a dense tensor with an extent of 1 instead of the batch, and the sum of the lengths
-in that of the ragged axis. What mixes neither batch nor sequences is then the same operation, on the same axes.
+They are stored as one sequence: a dense tensor with batch extent 1 and the sum of lengths along the ragged axis. Operations
+that do not mix sequences are then the same operation on the same axes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from genesis.tensor.handle import CallArguments, Tensor
 
 jagged = NamedLayout("jagged")
 cat, stack = functions_of("cat", "stack")
-RULES: dict[str, Callable[..., Any]] = {}  # by the names of operations: what they mean where an argument is nested
+RULES: dict[str, Callable[..., Any]] = {}  # operation name -> its rule for nested arguments
 _BY_ELEMENT = {f"genesis.ops.{name}" for name in ("elementwise", "arithmetic", "activation", "special")}  # modules of rows
 _ELSEWHERE = {"dropout", "clone", "to_dtype", "stop_gradient", "frexp", "nextafter", "mvlgamma", "fill"}  # rows of others
 _OTHERS = {"logsumexp", "softmin", "prelu"}  # rows of theirs with axes of their own
 
 
 class Ragged:
-    """The extent of a ragged axis: another for each sequence. Equal ones are of equal sequences."""
+    """The extent of a ragged axis, different for each sequence. It is equal for tensors with the same sequences."""
 
     def __init__(self, lengths: tuple[int, ...]) -> None:
         self.lengths = lengths
@@ -50,16 +50,16 @@ class Ragged:
 
 
 class NestedTensor(CompositeTensor):
-    """A batch of sequences of different lengths, as `nested_tensor` and its kin make it.
+    """A batch of sequences of different lengths, made by `nested_tensor` and others.
 
-    The axes before the ragged one, if it has been transposed, and those after are equal in all. Gradients by it are nested.
+    All other axes have equal extents. Its gradients are nested.
     """
 
     parts: ClassVar[tuple[str, ...]] = "_whole", "_starts"
     hint: ClassVar[str] = "to_padded_tensor() and unbind() make some"
 
     _whole: Tensor  # (1, .., all, ..)
-    _starts: Tensor  # (batch + 1,), where each sequence begins along the ragged axis
+    _starts: Tensor  # (batch + 1,): the start of each sequence along the ragged axis
     _lengths: tuple[int, ...]
     _ragged: int  # the ragged axis
 
@@ -67,7 +67,7 @@ class NestedTensor(CompositeTensor):
 
     @property
     def shape(self) -> Any:
-        """The extents: that of the ragged axis is no number."""
+        """The extents; the ragged axis has a `Ragged` instead of a number."""
         extents: list[Any] = [*self._whole.shape]
         extents[0], extents[self._ragged] = len(self._lengths), Ragged(self._lengths)
         return tuple(extents)
@@ -120,7 +120,7 @@ class NestedTensor(CompositeTensor):
     # ---- others like it ----
 
     def with_whole(self, whole: Tensor, ragged: int | None = None) -> NestedTensor:
-        """Other elements in sequences as long."""
+        """Other elements in sequences of the same lengths."""
         return nested(whole, self._starts, self._lengths, self._ragged if ragged is None else ragged)
 
     def with_elements(self, elements: Tensor) -> NestedTensor:
@@ -135,7 +135,7 @@ class NestedTensor(CompositeTensor):
         return super().computed(name, arguments, attributes)
 
     def to(self, *targets: Any, **settings: Any) -> Any:
-        """The tensor in another dtype or on another device; itself where nothing changes."""
+        """The tensor in another dtype or on another device; itself if nothing changes."""
         whole = self._whole.to(*[t._whole if isinstance(t, NestedTensor) else t for t in targets], **settings)
         if whole is self._whole:
             return self
@@ -148,18 +148,18 @@ class NestedTensor(CompositeTensor):
     # ---- sequences ----
 
     def offsets(self) -> Tensor:
-        """Where each sequence begins among the values, and where the last ends, (batch + 1,)."""
+        """(batch + 1,): the start of each sequence among the values, and the end of the last."""
         return self._starts
 
     def lengths(self) -> None:
-        """None: sequences lie side by side."""
+        """None: there are no gaps between sequences."""
 
     def values(self) -> Tensor:
         """The elements of all sequences, end to end: (all, ..)."""
         return self.rows() if self._ragged == 1 else self._whole.squeeze(0)
 
     def rows(self) -> Tensor:
-        """The elements with the ragged axis first, and without the batch."""
+        """The elements with the ragged axis first, without the batch axis."""
         return self._whole.squeeze(0).movedim(self._ragged - 1, 0)
 
     def row_numbers(self) -> Tensor:
@@ -175,7 +175,7 @@ class NestedTensor(CompositeTensor):
                       for end, length in zip(ends, self._lengths, strict=True)])
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
-        """A dense tensor, as long as the longest sequence, with `padding` behind the others."""
+        """A dense tensor, as long as the longest sequence; others are padded with `padding`."""
         count, rows = len(self._lengths), self.rows()
         longest = max(self._lengths, default=0) if output_size is None else output_size[self._ragged]
         sequences = self.row_numbers()
@@ -209,7 +209,7 @@ def is_by_element(name: str) -> bool:
 
 
 def nested(whole: Tensor, starts: Tensor, lengths: tuple[int, ...], ragged: int = 1) -> NestedTensor:
-    """The nested tensor of these parts, which fit each other."""
+    """The nested tensor of these matching parts."""
     result = object.__new__(NestedTensor)
     result._whole, result._starts, result._lengths, result._ragged = whole, starts, lengths, ragged
     return result
@@ -227,7 +227,7 @@ def joined(sequences: list[Tensor], device: Any = None) -> NestedTensor:
 
 
 def beside(x: NestedTensor, other: Tensor) -> Tensor:
-    """An operand for the whole of `x`: of nested ones theirs, of dense ones those rows that its sequences meet."""
+    """An operand for the whole of `x`: a nested one's whole, or a dense one's rows repeated for the sequences."""
     if isinstance(other, NestedTensor):
         if other._lengths != x._lengths or other.ndim - other._ragged != x.ndim - x._ragged:
             raise ArgumentError(f"nested tensors of shapes {x.shape} and {other.shape} do not fit: want equal sequences")
@@ -242,7 +242,7 @@ def beside(x: NestedTensor, other: Tensor) -> Tensor:
 
 
 def by_element(x: NestedTensor, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
-    """What a function of elements makes of all sequences."""
+    """An elementwise function of all sequences."""
     given = [beside(x, a) if isinstance(a, Tensor) else a for a in arguments]
     named = {key: beside(x, a) if isinstance(a, Tensor) else a for key, a in attributes.items()}
     found = call(OPERATIONS[name], given, named)

@@ -1,4 +1,4 @@
-"""What reductions mean for nested tensors: over all sequences as one, of each sequence, or along other axes."""
+"""Reductions of nested tensors: over everything, per sequence, or along other axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from genesis.tensor.handle import Tensor
 
 
 def _kept(x: NestedTensor, found: Tensor, keepdim: bool) -> Tensor:
-    """What there is of each sequence, its other axes behind the batch; an axis of 1 instead of the ragged one."""
+    """Results per sequence, with `keepdim` an axis of extent 1 instead of the ragged one."""
     return found.unsqueeze(x._ragged) if keepdim else found
 
 
@@ -27,7 +27,7 @@ def _reduction(name: str) -> Rule:
         if dim is None:
             return call(OPERATIONS[name], (input._whole,), attributes)  # type: ignore[no-any-return]
         axes = axes_of(input, name, dim)
-        if 0 in axes and input._ragged in axes:  # all of the sequences are one
+        if 0 in axes and input._ragged in axes:  # over all sequences
             return _over(name, input._whole, axes, keepdim, attributes)
         if 0 in axes:
             raise NotDenseError(input, f"{name} over the batch alone")
@@ -113,7 +113,7 @@ for _name in ("max", "min", "argmax", "argmin"):
 
 @rule("softmax")
 def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None) -> NestedTensor:
-    """Along any axis but the batch."""
+    """softmax along any axis except the batch."""
     axis = normalize_axis("softmax", dim, input.ndim)
     if axis != input._ragged:
         return within("softmax")(input, axis, dtype)  # type: ignore[no-any-return]

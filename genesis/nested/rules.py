@@ -1,4 +1,4 @@
-"""What operations mean for nested tensors: on the whole of all sequences, one by one, or along the ragged axis."""
+"""Rules of operations for nested tensors: on all sequences at once, one by one, or along the ragged axis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rule = Callable[..., Any]
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: what the operations of these names mean where an argument is nested."""
+    """Decorator: the rule of these operations for nested arguments."""
 
     def note(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
@@ -30,7 +30,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def _some(x: NestedTensor, start: int, length: int) -> NestedTensor:
-    """So many of the sequences, from `start` on."""
+    """`length` of the sequences, from `start` on."""
     parts = x.unbind()[start if start >= 0 else start + len(x) :][:length]
     return _ragged_at(joined([part.movedim(x._ragged - 1, 0) for part in parts]), x._ragged)
 
@@ -44,9 +44,9 @@ def axes_of(x: NestedTensor, name: str, dims: Any) -> list[int]:
     return [normalize_axis(name, dim, x.ndim) for dim in ([dims] if isinstance(dims, int) else dims)]
 
 
-# ---- along axes that are neither the batch nor ragged ----
+# ---- along dense axes ----
 def within(name: str, changes_rank: int = 0) -> Rule:
-    """An operation along `dim` (its first argument), which is another axis than these."""
+    """An operation along a dense axis `dim`, its first argument."""
 
     def function(input: NestedTensor, *arguments: Any, **attributes: Any) -> Tensor:
         dim = attributes["dim"] if "dim" in attributes else arguments[0]

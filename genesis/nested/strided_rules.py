@@ -1,4 +1,4 @@
-"""What operations mean for nested tensors of the strided layout: for each of their tensors, or for all rows at once."""
+"""Rules of operations for nested tensors in the strided layout: per tensor, or for all rows at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Nested = StridedNestedTensor
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: what the operations of these names mean where an argument is such a nested tensor."""
+    """Decorator: the rule of these operations for such nested arguments."""
 
     def note(function: Rule) -> Rule:
         STRIDED_RULES.update(dict.fromkeys(names, function))

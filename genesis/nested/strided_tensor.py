@@ -1,6 +1,6 @@
-"""Nested tensors of the strided layout: tensors of one number of axes, any of whose extents may differ.
+"""Nested tensors in the strided layout: tensors with equally many axes and any extents.
 
-Their elements lie end to end in one buffer. Functions of elements run on the buffer; others run on each tensor.
+Their elements are concatenated in one buffer. Elementwise functions run on the buffer; others run on each tensor.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StridedNestedTensor(CompositeTensor):
 
     @property
     def shape(self) -> Any:
-        """The extents: those of axes along which the tensors differ are no numbers."""
+        """The extents; axes in which the tensors differ have a placeholder instead of a number."""
         extents = zip(*self._sizes, strict=True)
         return len(self._sizes), *[own[0] if len({*own}) == 1 else Ragged(own) for own in extents]
 
@@ -50,7 +50,7 @@ class StridedNestedTensor(CompositeTensor):
 
     @property
     def layout(self) -> Any:
-        """That of the elements, as of a dense tensor."""
+        """The layout of the elements, as for a dense tensor."""
         return self._buffer.layout
 
     is_nested = property(lambda self: True)
@@ -64,7 +64,7 @@ class StridedNestedTensor(CompositeTensor):
         return self._buffer.numel()
 
     def size(self, dim: int | None = None) -> Any:  # type: ignore[override]
-        """The extent of an axis. Raises ValueError where the tensors differ in it."""
+        """The extent of an axis. Raises ValueError if the tensors differ in it."""
         if dim is None:
             return self.shape
         axis = normalize_axis("size", dim, self.ndim)
@@ -74,7 +74,7 @@ class StridedNestedTensor(CompositeTensor):
         return extent
 
     def is_contiguous(self, memory_format: object = None) -> bool:
-        """True: elements lie end to end."""
+        """True: elements are contiguous."""
         return True
 
     def contiguous(self, memory_format: object = None) -> StridedNestedTensor:
@@ -136,7 +136,7 @@ class StridedNestedTensor(CompositeTensor):
         return self.with_elements(found) if isinstance(found, Tensor) else type(found)(*map(self.with_elements, found))
 
     def _beside(self, name: str, other: Tensor) -> Tensor:
-        """An operand for the buffer: that of equal sizes, or a number."""
+        """An operand for the buffer: the buffer of a tensor with equal sizes, or a number."""
         if isinstance(other, StridedNestedTensor) and other._sizes == self._sizes:
             return other._buffer
         if isinstance(other, CompositeTensor) or other.numel() != 1:
@@ -198,7 +198,7 @@ def _described(x: Tensor) -> str:
 
 
 def strided_nested(buffer: Tensor, sizes: Sequence[Shape]) -> StridedNestedTensor:
-    """The nested tensor of these parts, which fit each other."""
+    """The nested tensor of these matching parts."""
     result = object.__new__(StridedNestedTensor)
     result._buffer, result._sizes = buffer, tuple(sizes)
     return result
@@ -219,7 +219,7 @@ def strided_of(tensors: Sequence[Tensor], dtype: Any = None, device: Any = None)
 
 
 def refused(x: Tensor, wish: str) -> NotDenseError:
-    """The error for what has no meaning for a nested tensor."""
+    """The error for an operation without meaning for nested tensors."""
     assert isinstance(x, CompositeTensor)
     return NotDenseError(x, wish)
 

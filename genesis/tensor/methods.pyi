@@ -1038,7 +1038,7 @@ class Methods:
     def mul_(self, other: Operand) -> Self:
         """`mul`, in place."""
     def multinomial(self, num_samples: Int, replacement: Bool = False, *, generator: Generator | None = None) -> Tensor:
-        """Positions drawn with the (unnormalised) probabilities in the rows of `input`, (n,) or (rows, n)."""
+        """Indices drawn with the (unnormalized) probabilities in the rows of `input`, (n,) or (rows, n)."""
     def multiply(self, other: Operand) -> Tensor:
         """As `numpy.multiply`."""
     def multiply_(self, other: Operand) -> Self:
@@ -1465,7 +1465,7 @@ class Methods:
     def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:
         """The tensor on `device`; itself if it is there already."""
     def to_padded_tensor(self, padding: Float, output_size: Sequence[Int] | None = None) -> Tensor:
-        """A dense tensor, as large as the largest, with `padding` behind the others."""
+        """A dense tensor with the largest extents; shorter tensors are padded with `padding`."""
     def to_sparse(
         self, sparse_dim: Int | None = None, *, layout: SparseLayout | None = None, blocksize: Sequence[Int] | None = None,
         dense_dim: Int | None = None,
