@@ -1,8 +1,9 @@
 """The memory that programs compute into: one mechanism for flushes and replays, on every device, for results of any size.
 
-A pool keeps the last runs of one program, and they are taken in turn: a small result lies where nobody owns any more what
-was there two runs ago. A large one is written over an array that dies with the run, if the program can do so and nobody
-else owns it (`reusable`); otherwise it gets fresh memory, which the run does not keep.
+A pool keeps the last runs of one program: a small result lies where the last one did, if nobody owns that any more, for
+this memory is in caches; else where nobody owns what was there two runs ago. A large one is written over an array that dies
+with the run, if the program can do so and nobody else owns it (`reusable`); otherwise it gets fresh memory, which the run
+does not keep.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from genesis.tracing.trace import Array, Trace
 
 # Bytes: the host's results up to SMALL stay with their pool. A recorded call will run again: if none of its results is larger
 # than REPLAYED_SMALL all stay, for a result of its own memory is 1 us cheaper than one that is written over an input. So do
-# they if all together take up to REPLAYED_TOGETHER: fresh memory for one costs 10 us, as much as copying 256 x 256 numbers.
-SMALL, REPLAYED_SMALL, REPLAYED_TOGETHER = 16 << 10, 64 << 10, 1 << 20
+# they if all together take up to REPLAYED_TOGETHER: fresh memory for one costs 10 us, as much as copying 256 x 256 numbers; or
+# up to REPLAYED_ALONE, if nothing is written over: after a kernel that has emptied the caches it costs 25 us.
+SMALL, REPLAYED_SMALL, REPLAYED_TOGETHER, REPLAYED_ALONE = 16 << 10, 64 << 10, 1 << 20, 8 << 20
 _RUNS = 2  # that a pool keeps: a result usually lives until the next one of its kind is there
 
 _memory, _buffer = attrgetter("memory"), attrgetter("buffer")
@@ -105,6 +107,11 @@ class Run:
         self.kept: list[Array | Memory | Buffer] = []
         self.unowned: list[int] | None = None
 
+    @property
+    def is_unowned(self) -> bool:
+        """Whether nobody owns what the run keeps."""
+        return self.unowned == [*map(reference_count, self.kept)]
+
     def place_views(self, views: Iterable[tuple[int, Output]], owners: Sequence[int], inputs: Sequence[Array]) -> None:
         """Find memory for values that lie in others' buffers, whose first values are `owners`, or in inputs."""
         memories = self.memories
@@ -151,15 +158,27 @@ class ResultPool:
 
     def for_replays(self, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
         """Another pool of the program. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
+        return self._keeping(REPLAYED_TOGETHER, handles)
+
+    def without_donations(self) -> ResultPool:
+        """Another pool of a recorded call, which writes nothing over its inputs."""
+        return self._keeping(REPLAYED_ALONE, self._handles)
+
+    def _keeping(self, together: int, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
+        """Another pool, which keeps all results if they are small, or take up to so many bytes."""
         sizes = [buffer.size for buffer in self._buffers]
         largest = max(sizes, default=0)
-        keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= REPLAYED_TOGETHER)
+        keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= together)
         kept_bytes = max(largest, self.kept_bytes) if keeps_all else self.kept_bytes
         return ResultPool(self._buffers, self._values, self.donations, kept_bytes, handles)
 
     def take(self, device: Device) -> Run:
-        """A run: the oldest that is idle, or a new one."""
-        if len(self.idle) >= _RUNS and (run := self.idle.pop(0)).device is device:
+        """A run: the last one if nobody owns its results, else the oldest that is idle, or a new one."""
+        if self.idle and self.idle[-1].is_unowned:
+            run = self.idle.pop()
+            if run.device is device:
+                return run
+        elif len(self.idle) >= _RUNS and (run := self.idle.pop(0)).device is device:
             return run
         return self.new_run(device)
 

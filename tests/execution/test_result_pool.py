@@ -26,18 +26,27 @@ def array(elements=4):
     return Array.realized(Buffer(4 * elements), contiguous_layout((elements,)), float32)
 
 
-def test_small_results_lie_in_two_places_in_turn_as_long_as_nobody_owns_them():
+def test_small_results_lie_where_the_last_one_did_if_nobody_owns_it_else_in_two_places_in_turn():
     x = ones(8)
 
-    def where():
+    def result():
         y = x * 3.25 + 1.5
         y.tolist()
-        return address(y)
+        return y
 
+    lie_in_one_place_or_in_two(result)
+
+
+def lie_in_one_place_or_in_two(result):
     for _ in range(6):  # instructions, once they are made, have runs of their own
-        where()
-    first, second, *rest = [where() for _ in range(6)]
-    assert rest == [first, second] * 2
+        result()
+    assert len({address(result()) for _ in range(4)}) == 1
+    found = []
+    for _ in range(6):
+        y = result()  # the one before lives until here
+        found.append(address(y))
+    first, second, *rest = found
+    assert first != second and rest == [first, second] * 2
 
 
 def test_a_result_that_somebody_keeps_is_not_computed_into():
@@ -97,22 +106,19 @@ def test_a_replay_computes_into_a_pool_of_its_own_by_the_same_rule():
     double = genesis.compile(lambda x: x * 2.125)
     x = genesis.ones(8)
     double(x)
-
-    def where():
-        return address(double(x))
-
-    for _ in range(6):  # instructions, once they are made, have runs of their own
-        where()
-    first, second, *rest = [where() for _ in range(6)]
-    assert rest == [first, second] * 2
+    lie_in_one_place_or_in_two(lambda: double(x))
     kept = [double(x) for _ in range(4)]
     assert len({address(y) for y in kept}) == 4
 
 
 def test_a_recorded_call_keeps_results_that_take_little_together():
-    def has_large(*sizes):
+    def pool(*sizes):
         buffers = [ResultBuffer(n, n, size, Layout((size // 4,), (1,), 0), 0, None) for n, size in enumerate(sizes)]
-        return ResultPool(buffers, len(sizes), [], 16 << 10).for_replays(()).has_large
+        return ResultPool(buffers, len(sizes), [], 16 << 10).for_replays(())
+
+    def has_large(*sizes):
+        return pool(*sizes).has_large
 
     assert not has_large(256 << 10) and not has_large(512 << 10, 512 << 10) and not has_large(*[64 << 10] * 20)
     assert has_large(512 << 10, 768 << 10) and has_large(2 << 20)
+    assert not pool(4 << 20, 4 << 20).without_donations().has_large and pool(12 << 20).without_donations().has_large

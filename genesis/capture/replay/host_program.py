@@ -25,10 +25,11 @@ class HostProgram:
         verify: checks the program's slots before a run, if verification is on.
     """
 
-    def __init__(self, program: ReplayProgram, inputs: Sequence[InputSource]) -> None:
+    def __init__(self, program: ReplayProgram, inputs: Sequence[InputSource], overwrites: bool = False) -> None:
         plan = program.plan
         self.recorded = program
-        self.pool, self._device = program.pool, program.device
+        self.pool = program.pool if overwrites else program.pool.without_donations()
+        self._device = program.device
         self.program = cast(NativeProgram, plan.segments[0].program)
         self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs
         self.arena_bytes, self.outputs = plan.arena_bytes, plan.outputs

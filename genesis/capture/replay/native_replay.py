@@ -74,10 +74,10 @@ class NativeReplay:
         views = [results.views_in(position) for position in range(len(steps))]
         words = [[code.keep(ResultWords(step.program, shown)) for step, shown in zip(steps, views, strict=True)]
                  for _ in range(RUNS)]
+        self._choose(words)
         for k in range(RUNS):
             skip = code.emit("SKIP_HALF", _at(self._turn), 1 - k, 0)
             result = self._run(words[k], words[k - 1])
-            code.emit("STORE", _at(self._turn), 1 - k)
             code.emit("ADD", _at(self._count), 1)
             if not self._communicates:  # runs with collectives count themselves
                 code.emit("ADD", _at(replayed), 1)
@@ -103,6 +103,21 @@ class NativeReplay:
             if result is MISSED:
                 self._calls.take_back()
             return result
+
+    def _choose(self, words: Sequence[Sequence[ResultWords]]) -> None:
+        """Take the buffers of the last call, which lie in caches, if nobody owns its results any more; else the other ones."""
+        code, ends = self._code, []
+        for k, last in enumerate(words):
+            other = code.emit("SKIP_HALF", _at(self._turn), 1 - k, 0)
+            for step, one in zip(self._steps, last, strict=True):
+                alone = None if step.program.pool.has_large else code.emit("SKIP_ALONE", _at(one.owned), 0, 0)
+                code.emit("STORE", _at(self._turn), 1 - k)
+                if alone is not None:
+                    code.skip_from(alone)
+            ends.append(code.emit("SKIP_IS", code.constant(None), None, 0))
+            code.skip_from(other)
+        for end in ends:
+            code.skip_from(end)
 
     def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Register:
         """Run the programs; returns the register of the return value."""

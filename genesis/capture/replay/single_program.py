@@ -93,7 +93,7 @@ class SingleProgramReplay(HostProgram, Commit):
         self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], cleared: Sequence[Source],
         results: Results, earlier: Sequence[HostProgram] = (),
     ) -> None:
-        super().__init__(program, inputs)
+        super().__init__(program, inputs, overwrites=bool(writes or cleared or results.gradients))
         self._programs = [*earlier, self]
         self.communicates = bool(program.plan.collectives)
         # Only indices and divisors can fail on the host. The proof of `donations` puts every overwrite of an input after the
@@ -146,10 +146,10 @@ class SingleProgramReplay(HostProgram, Commit):
     def _sort_writes(self, program: ReplayProgram, writes: Sequence[Write]) -> list[Write]:
         """The writes, those of small results first."""
         plan = program.plan
-        is_large = [plan.sizes[output.number] > program.pool.kept_bytes for output in plan.outputs]
+        is_large = [plan.sizes[output.number] > self.pool.kept_bytes for output in plan.outputs]
         ordered = sorted(writes, key=lambda write: is_large[write.output])
         self._small = sum(not is_large[write.output] for write in writes)
-        program.pool.selected = [write.output for write in ordered[: self._small]]
+        self.pool.selected = [write.output for write in ordered[: self._small]]
         self._large_moved = [write.output for write in ordered[self._small :]]
         self._versions = [write.versions for write in ordered]
         self._notes = [(write.notes, write.change) for write in ordered]
@@ -172,7 +172,7 @@ class SingleProgramReplay(HostProgram, Commit):
         """Choose the large results that overwrite what they replace: the input in the array of the overwritten tensor, if
         donation allows it, or the old gradient. Returns the sources of the tensors with such gradients.
         """
-        plan, donors = program.plan, {number: k for k, number in program.pool.donations}
+        plan, donors = program.plan, {number: k for k, number in self.pool.donations}
         writers: dict[int, list[Source]] = {}
         for write in writes:
             writers.setdefault(write.output, []).append(write.source)
@@ -184,7 +184,7 @@ class SingleProgramReplay(HostProgram, Commit):
                 continue
             if number in donors and writers.get(value) == [inputs[donors[number]].source]:
                 over.append((number, donors[number]))
-            elif value in replaced and value not in writers and plan.sizes[number] > program.pool.kept_bytes:
+            elif value in replaced and value not in writers and plan.sizes[number] > self.pool.kept_bytes:
                 freed.append((number, value))
         self._donors = [k for _, k in over]
         self._donor_sources = [inputs[k].source for k in self._donors]

@@ -76,6 +76,21 @@ def test_results_are_those_of_the_function_and_stay(name):
             np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
+def test_results_stay_whichever_of_them_are_kept():
+    random = np.random.default_rng(0)
+    compiled, native = settled(lambda x: (x.exp(), x.sum(0)), X)
+    before, kept = native.replays, {}
+    for step in range(60):
+        kept[int(random.integers(4))] = step, compiled(ready(X + step / 16))
+        if random.integers(3) == 0:
+            kept.pop(int(random.integers(4)), None)
+        for at, (y, total) in kept.values():
+            x = X.numpy() + np.float32(at / 16)
+            np.testing.assert_allclose(y.numpy(), np.exp(x), rtol=1e-6)
+            np.testing.assert_allclose(total.numpy(), x.sum(0), rtol=1e-6)
+    assert native.replays == before + 60
+
+
 def test_a_detached_result_shares_the_memory_of_its_root():
     def function(x):
         y = x * 2
