@@ -39,7 +39,7 @@ _NONE: dict[int, Array] = {}
 
 
 def realize(array: Array) -> Memory:
-    """The memory of `array`, computed now if it is pending.
+    """The memory of `array`, computed now if pending.
 
     Raises RuntimeError if it was lost: it depended on an index that was out of range.
     """
@@ -47,7 +47,7 @@ def realize(array: Array) -> Memory:
     if memory is None:
         trace = array.trace
         assert trace is not None
-        if trace.closed is BUSY:  # in this thread, or in another, for which to wait
+        if trace.closed is BUSY:  # in this thread, or in another one, for which we wait
             with LOCK:
                 if is_interrupted(array):
                     return _read_apart(trace, array)
@@ -59,7 +59,7 @@ def realize(array: Array) -> Memory:
 
 
 def realize_apart(array: Array) -> Memory:
-    """As `realize`, but the trace of a pending value takes further calls, and computes it once more when it is flushed."""
+    """As `realize`, but the pending value's trace stays open, and computes it again when it is flushed."""
     with LOCK:
         trace = array.trace
         is_open = array.memory is None and trace is not None and not (trace.closed or trace.eager)
@@ -71,14 +71,14 @@ def realize_apart(array: Array) -> Memory:
 
 
 def readable(array: Array) -> Array:
-    """`array`, realized; a realized twin of it if interrupted code of this thread is still to compute it."""
+    """`array`, realized; or a realized copy, if interrupted code of this thread has yet to compute it."""
     memory = realize(array)
     return array if array.memory is not None else Array(array.trace, array.index, array.node, memory)
 
 
 def is_interrupted(array: Array) -> bool:
-    """Whether `array` is pending in a trace that this thread, who has LOCK, was working on when a signal handler or a
-    finalizer came in between."""
+    """Whether `array` is pending in a trace that this thread, which has LOCK, was working on when a signal handler or finalizer
+    interrupted it."""
     return array.memory is None and array.trace is not None and array.trace.closed is BUSY
 
 
@@ -89,16 +89,16 @@ def _lost(trace: Trace) -> RuntimeError:
 
 
 def _read_apart(trace: Trace, array: Array) -> Memory:
-    """The memory of a value whose trace is BUSY: as its run has computed it, or else computed apart, from inputs that are
-    as they were, so that the trace does not notice."""
+    """The memory of a value whose trace is BUSY: already computed by its run, or computed separately from unchanged inputs,
+    without an effect on the trace."""
     run, index = trace.run, array.index
     if has_overwritten(run):
-        go_on(run, trace)  # what it was computed from is no more: the interrupted run will find that all has been done
+        go_on(run, trace)  # its inputs are gone, so finish the run: the interrupted code will find it done
     if run is not None and run.completion and run.plan is not None:
         found = dict(zip(run.plan.values, run.memories, strict=True))
     else:
         if trace.apart is None or index not in trace.apart:
-            # What a checkpoint reads comes first: which others somebody holds differs from time to time, and so would the plan.
+            # Values that a checkpoint reads come first: the other live handles vary from time to time, and so would the plan.
             written = [new for tensor, before, _ in trace.written
                        if not isinstance(before, int) and (new := tensor._array).trace is trace]
             trace.apart = _computed_apart(trace, written if array in written else [*held_arrays(trace), array])
@@ -110,7 +110,7 @@ def _read_apart(trace: Trace, array: Array) -> Memory:
 
 
 def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
-    """The values of some positions, by a twin of the trace up to the last of these: what follows may be half recorded."""
+    """The values at some positions, by a twin of the trace up to the last of them: the rest may be incomplete."""
     wanted = sorted({array.index for array in arrays} - trace.lost)
     nodes = trace.nodes[: max(wanted, default=-1) + 1]
     inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
@@ -118,15 +118,15 @@ def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
     twin.is_apart = True
     if GROUPS and collectives_of(twin):
         raise RuntimeError("what other processes compute too cannot be read by a signal handler that came in between")
-    twin.released = frozenset(range(len(nodes)))  # nothing is to be kept for a backward
+    twin.released = frozenset(range(len(nodes)))  # save nothing for backward
     handles = twin.handles(wanted)
-    with contextlib.suppress(*LOSSES):  # who reads a lost value is told so
+    with contextlib.suppress(*LOSSES):  # readers of lost values get the error
         flush(twin)
     return {handle.index: handle.memory for handle in handles if handle.memory is not None}
 
 
 def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> None:
-    """Compute every pending value of `trace` that somebody holds, by `run` if who calls knows what that takes.
+    """Compute every live pending value of `trace`, by `run` if the caller has prepared it.
 
     Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
     the factors that it was to have: what depends on it is lost,
@@ -155,12 +155,12 @@ def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> Non
             opened = None
         else:
             opened.closed = BUSY
-        if was_running and run is None:  # a replay that has come in between runs its function instead
+        if was_running and run is None:  # an interrupting replay runs its function instead
             trace.is_apart = True
         trace.closed, critical.running = BUSY, True
         try:
             failure = _compute(trace, run)
-            for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
+            for hook in FLUSH_HOOKS:  # before the trace drops its nodes
                 try:
                     hook(trace, trace.run.plan)
                 except BaseException as raised:
@@ -196,10 +196,9 @@ def is_held_up() -> bool:
 
 
 def flush_collectives(but: Trace | None = None) -> None:
-    """Flush this thread's traces with collectives in them, other than `but`: they come before what runs now.
+    """Flush this thread's traces that have collectives, except `but`: these must run first.
 
-    Collectives of several devices are in one order that way, the same on all ranks: before one is recorded, those of other
-    devices run.
+    This gives collectives of several devices one order on all ranks: before one is recorded, those of other devices run.
     """
     for trace in unflushed():
         if trace is not but and collectives_of(trace):
@@ -207,18 +206,18 @@ def flush_collectives(but: Trace | None = None) -> None:
 
 
 def has_pending_collectives() -> bool:
-    """Whether this thread's traces have any, be they BUSY, that have not run."""
+    """Whether this thread's traces, BUSY ones included, have collectives that have not run."""
     return any([collectives_of(trace) for trace in (*thread_state.left, *thread_state.traces.values()) if not trace.done])
 
 
 def _compute(trace: Trace, run: Run | None) -> BaseException | None:
-    """Run what computes the values that somebody holds; returns why some were lost. What fails before inputs have been
-    written over has not happened; later, it waits for somebody to need its values.
+    """Run the plan for the live values; returns the error if some were lost. On a failure before inputs are overwritten, no
+    state has changed; after that, the run waits until somebody needs its values.
     """
     failure = None
     try:
         while True:
-            if trace.run is not None:  # an interrupt has left it
+            if trace.run is not None:  # left by an interrupt
                 if trace.run.completion:
                     break
                 if has_overwritten(trace.run):
@@ -237,7 +236,7 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
         if has_overwritten(trace.run):
             try:
                 leave(trace, raised)
-            finally:  # again: an interrupt may have cut the first short
+            finally:  # twice: an interrupt may have cut the first short
                 leave(trace, raised)
         elif trace.run is None or not trace.run.completion:
             trace.run = None
@@ -247,7 +246,7 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
 
 
 def _begin(trace: Trace, source: Trace) -> Run:
-    """A run of what computes the values that somebody holds from those of `source`."""
+    """A run of the plan that computes the live values from the inputs of `source`."""
     handles = held_arrays(trace)
     if handles and not trace.eager:
         plan = find_plan(source, handles)
@@ -260,10 +259,10 @@ def _begin(trace: Trace, source: Trace) -> Run:
 
 
 def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
-    """Run the plan on the inputs and scalars of `source`. Returns what to say where values of `trace` were lost.
+    """Run the plan on the inputs and scalars of `source`. Returns the error if values of `trace` were lost.
 
-    Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again, but
-    for collectives: see `ran_collectives.py`.
+    Inputs are overwritten only in the last segment, if at all. Until that one has completed, everything can be rerun, except
+    collectives: see `ran_collectives.py`.
     """
     plan = run.plan
     if not isinstance(plan, Plan):
@@ -271,9 +270,9 @@ def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
     trace.entered.clear()
     if not plan.keeps:
         source.input_at.clear()
-    elif not source.backward.custom_calls:  # these may read what no derived value does
+    elif not source.backward.custom_calls:  # these may read values that no gradient rule reads
         for index in source.input_at.keys() - plan.saved_inputs:
-            del source.input_at[index]  # backward does not read it: its memory may serve again
+            del source.input_at[index]  # backward does not read it: its memory may be reused
     assert run.pool is not None
     reused = reused_inputs(run.pool, source) if run.pool.donors else _NONE
     slots = _slots(run, plan, source, reused)
@@ -289,7 +288,7 @@ def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
             give_up(run)
         raise
     finally:
-        trace.device.memory.await_under_way()  # where the plan's own waits were not come to
+        trace.device.memory.await_under_way()  # if the plan's own waits were not reached
 
 
 def _run_segments(
@@ -310,7 +309,7 @@ def _run_segments(
                 fault = segment.program.run(slots, run.completion if is_last else Completion())
             except UnfinishedError as problem:
                 if not (is_last and overwrites):
-                    raise RuntimeError(str(problem)) from problem  # all can be run again
+                    raise RuntimeError(str(problem)) from problem  # everything can be rerun
                 return lose_all(trace, plan, problem)
             if fault is not None:
                 lowered = plan.lowered
@@ -324,18 +323,18 @@ def _run_segments(
 
 
 def _lost_at(run: Run, trace: Trace, node: int, error: Exception) -> Exception:
-    """Lose what depends on a node of the lowered graph, and keep what collectives before it have given."""
+    """Lose the values that depend on a node of the lowered graph, and keep the results of earlier collectives."""
     assert isinstance(run.plan, Plan)
     keep_results(run, trace, node)
     return lose(trace, run.plan.lowered.origins[node], error)
 
 
 def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> list[int | float]:
-    """Find memory for a run, and where all lies that the programs read and write."""
+    """Allocate memory for a run; returns its slots: the addresses and scalars for the programs."""
     assert run.pool is not None
     inputs, arena = trace.inputs, 0
     if plan.arena_bytes:
-        # The scratch memory may be a program's that was interrupted; what MPI reads and writes stays where it is.
+        # Shared scratch memory may belong to an interrupted program, and memory used by MPI must not move.
         take = Buffer if trace.is_apart or plan.collectives else scratch.buffer
         run.arena = take(plan.arena_bytes, trace.device)
         arena = run.arena.ptr
@@ -346,9 +345,9 @@ def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> l
 
 
 def _finish(trace: Trace, run: Run) -> None:
-    """Give the handles their memory, save what backward may read, and drop the rest.
+    """Give the handles their memory, save the values that backward may read, and drop the rest.
 
-    It may be interrupted and begun again until it says that all is done.
+    It can be interrupted and restarted until it marks the trace as done.
     """
     plan, keeps = run.plan, False
     if plan is not None:

@@ -1,4 +1,4 @@
-"""Plans: lowered traces, made once and found again where a trace ends."""
+"""Plans: lowered traces, made once and found again where a repeated trace ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _index = attrgetter("index")
 
 
 class Plan:
-    """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
+    """A lowered trace, ready to run: its inputs, its outputs and its program."""
 
     __slots__ = (
         "arena_bytes", "collective_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs",
@@ -57,7 +57,7 @@ class Plan:
         self.collectives = [node for node in lowered.nodes if PRIMITIVES[node.op].kind == "collective"] if GROUPS else []
         self.saved = saved
         self.collective_bytes = sum([lowered.nodes[i].nbytes for node in self.collectives for i in node.inputs])
-        self.read_collectives = expensive.intersection(collectives_of(trace)) if GROUPS else ()  # by backward; not run again
+        self.read_collectives = expensive.intersection(collectives_of(trace)) if GROUPS else ()  # read by backward; not rerun
         self.values = (*outputs, *saved)
         self.host_calls: dict[int, BoundCall] = {}
         self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
@@ -83,7 +83,7 @@ class Plan:
                       None if layout.is_contiguous else layout.strides)
 
     def _lay_out(self, kept_bytes: int) -> ResultPool:
-        """Which values are the first in a buffer, and which lie in others' or in inputs."""
+        """Lay out the outputs: those that own a buffer, and those inside another's buffer or an input."""
         first = {output.number: value for value, output in reversed([*enumerate(self.outputs)]) if not output.is_input}
         self.first = [first[k] for k in range(len(self.sizes))]
         self.views = [(value, output) for value, output in enumerate(self.outputs) if first.get(output.number) != value]
@@ -95,8 +95,8 @@ class Plan:
 
 
 def held_arrays(trace: Trace) -> list[Array]:
-    """The handles on pending values that a flush has to compute: those that somebody holds, and collectives, for which other
-    processes wait. A plan runs transient ones besides, whose results are its own.
+    """The handles on pending values that a flush must compute: live ones, and collectives, for which other processes wait. A
+    plan also runs transient collectives, whose results it keeps to itself.
     """
     handles = owned_elsewhere(trace.arrays)
     if GROUPS and (awaited := {*collectives_of(trace)}):
@@ -117,7 +117,7 @@ def collectives_of(trace: Trace) -> Sequence[int]:
 
 
 def transient_collectives(trace: Trace) -> Sequence[int]:
-    """Those of them whose results are not kept."""
+    """The positions of collectives whose results are not kept."""
     return [index for index in collectives_of(trace) if is_transient(trace.nodes[index])] if GROUPS else ()
 
 
@@ -127,13 +127,13 @@ def plan_for(trace: Trace) -> Plan:
 
 
 def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
-    """The plan that computes `handles` where the trace ends: the one that ran there last time, or a new one."""
+    """The plan that computes `handles` at the end of the trace: the one that ran there before, or a new one."""
     outputs = tuple(dict.fromkeys(map(_index, handles)))
     threads = get_num_threads()
     key = _key(trace, outputs, threads)
     plan: Plan | None = plan_cache.get(trace.step.plans, key)
     if plan is None:
-        if trace.is_apart:  # handlers that come while handlers lower the same would never come to an end
+        if trace.is_apart:  # handlers that interrupt handlers lowering the same trace would never end
             return uninterrupted(_new_plan, trace, outputs, threads, key)
         with collector_paused():
             plan = _new_plan(trace, outputs, threads, key)
@@ -143,7 +143,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
 
 
 def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = None) -> Plan:
-    """A new plan for where the trace ends, of what was lowered before if that is given: `find_plan` will find it."""
+    """A new plan at the end of the trace, from an already lowered graph if given: `find_plan` will find it."""
     threads = get_num_threads()
     return _new_plan(trace, outputs, threads, _key(trace, outputs, threads), lowered)
 

@@ -1,7 +1,7 @@
-"""Where in a model calls are made: the modules that are being called, and `named_scope`s.
+"""Scopes: the modules being called and `named_scope`s in which calls are recorded.
 
-A thread's scope is a linked list, innermost first. Each call that is recorded notes it beside the user's line. Names are found
-when they are asked for: a module's attributes say what it is called, as `named_modules` does.
+A thread's scope is a linked list, innermost first. Each recorded call stores it beside the user's line. Names are resolved
+lazily, from modules' attributes, as in `named_modules`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ innermost = _Innermost()
 class named_scope:
     """A context, or a decorator, in which calls are recorded under a name: what profiles, graphs and explanations show.
 
-    It stands behind the path of the module that is being called; a module called inside stands behind it.
+    It follows the path of the module being called; modules called inside follow it.
 
     >>> with genesis.named_scope("loss"):
     ...     x = genesis.ones(2) * genesis.arange(2)
@@ -55,7 +55,7 @@ class named_scope:
         innermost.scope = self._around.pop()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, whose calls are recorded under the name."""
+        """`function` with its calls recorded under the name."""
         @functools.wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with named_scope(self.name):
@@ -65,7 +65,7 @@ class named_scope:
 
 
 class ScopeNames:
-    """The paths of scopes as text: `GPT.blocks.3.attention`. Keeps what it has found as long as it lives."""
+    """The paths of scopes as text: `GPT.blocks.3.attention`. It caches resolved names."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Scope, str, Any]] = {}  # id -> the scope, its path, the module that names lead on from

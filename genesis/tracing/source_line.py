@@ -11,12 +11,12 @@ from types import CodeType
 from genesis.runtime.notebook import cell_name
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# Files of decorators, whose frames stand between ours and the user's: no user's call is written there.
+# Files of decorators, whose frames are between ours and the user's: they contain no user calls.
 _BETWEEN = contextlib.contextmanager.__code__.co_filename, functools.wraps.__code__.co_filename
 
 
 class _Inside(dict[str, bool]):
-    """Whether a file is one of ours, or of those between."""
+    """File -> whether it is ours, or one of these."""
 
     def __missing__(self, name: str) -> bool:
         inside = self[name] = name.startswith(_PACKAGE) or name in _BETWEEN
@@ -38,7 +38,7 @@ def user_line(depth: int = 2) -> tuple[CodeType | None, int]:
 
 
 def error_line(problem: BaseException) -> tuple[str, int] | None:
-    """File and line of the innermost frame outside genesis that an error went through below where it was caught."""
+    """File and line of the innermost frame outside genesis in an error's traceback."""
     found, trace = None, problem.__traceback__
     while trace is not None:
         if not _inside[trace.tb_frame.f_code.co_filename]:
@@ -48,7 +48,7 @@ def error_line(problem: BaseException) -> tuple[str, int] | None:
 
 
 def line_name(line: tuple[str, int], short: bool = False) -> str:
-    """A file and line as people read them: `path/model.py:7`, of which `short` leaves the path away, or `Cell In[7]:1`."""
+    """A file and line for people: `path/model.py:7`, without the path if `short`, or `Cell In[7]:1`."""
     file, number = line
     return f"{cell_name(file) or (os.path.basename(file) if short else file)}:{number}"
 

@@ -1,8 +1,8 @@
-"""The trace: calls recorded and not yet run.
+"""The trace: recorded calls that have not run yet.
 
-A repeated call is one dictionary look-up. The calls so far are a path in a trie; each `Step` holds the nodes of its call,
-found once by running the operation's definition, and leads on by the next call's key. A repeated program follows the same
-path, infers nothing anew, and finds at its end the plan that ran last time.
+A repeated call is one dictionary look-up. The calls so far are a path in a trie. Each `Step` has its call's nodes, made once by
+running the operation's definition, and the next steps by key. A repeated program follows the same path, infers nothing again,
+and finds at its end the plan that ran last time.
 
 An `Array` is an immutable value: pending at a position of a trace, or realized in memory.
 """
@@ -32,19 +32,19 @@ from genesis.tracing.source_line import line_name, resolve_line, user_line
 from genesis.tracing.trie import Key, Step, root_of, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
-ENTERED = frozenset({"input", "scalar", "variable"})  # nodes that are written before the call that reads them
-BUSY = 2  # `Trace.closed` while its holder records a call or flushes it: code that runs meanwhile has interrupted that
+ENTERED = frozenset({"input", "scalar", "variable"})  # nodes entered before the call that reads them
+BUSY = 2  # `Trace.closed` while a call is recorded or the trace is flushed: other code of this thread has interrupted that
 CallLine = tuple[int, CodeType | None, int, Scope | None, Key]  # a call: first position, code, instruction's offset, scope, key
 
 
 class Change(NamedTuple):
-    """An in-place write: in which trace, by which call."""
+    """An in-place write: its trace and call."""
 
     trace: Callable[[], Trace | None]
     call: CallLine
 
     def again(self) -> Change:
-        """The same write by a replay of the call: the trace that it was recorded in is another's."""
+        """The same write by a replay of the call, without the trace that it was recorded in."""
         return self._replace(trace=_nowhere)
 
 
@@ -53,8 +53,8 @@ def _nowhere() -> None:
 
 
 class _Critical:
-    """Whether the holder of LOCK runs a program: a signal handler or finalizer that comes in between records apart, and
-    what it records is computed at once, for what the program will write over has been decided."""
+    """Whether the holder of LOCK runs a program. An interrupting signal handler or finalizer then records in a separate trace,
+    which is computed at once, because the program's overwrites are already decided."""
 
     __slots__ = ("running",)
 
@@ -66,7 +66,7 @@ critical = _Critical()
 
 
 class Array:
-    """An immutable value: `node` says what it is, `memory` where it is once it has been computed."""
+    """An immutable value: `node` describes it, `memory` has it once it is computed."""
 
     __slots__ = ("index", "memory", "node", "trace")
 
@@ -78,12 +78,12 @@ class Array:
 
     @property
     def device(self) -> Device:
-        """Where the value is, or will be."""
+        """The device of the value."""
         return self.trace.device if self.memory is None else self.memory.buffer.device  # type: ignore[union-attr]
 
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
-        """An array over memory that holds its values already."""
+        """An array over memory with computed values."""
         return cls(None, -1, Node("input", (), {}, layout.shape, dtype), Memory(buffer, layout, dtype))
 
 
@@ -93,30 +93,30 @@ _NO_POSITIONS: frozenset[int] = frozenset()
 
 
 class Trace:
-    """A path in the trie and the data of its placeholders: what one thread does on one device."""
+    """A path in the trie and the data of its placeholders: one thread's calls on one device."""
 
     __slots__ = (
         "__dict__", "__weakref__", "arrays", "changed", "closed", "device", "eager", "entered", "input_at", "inputs", "lines",
         "nodes", "reference", "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
     )
 
-    # Defaults of what most traces never set.
-    is_apart = False  # of a signal handler or finalizer that came in between
+    # Defaults for attributes that most traces never set.
+    is_apart = False  # belongs to an interrupting signal handler or finalizer
     backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
     backward_done = False  # the next forward begins another trace
     backwards = 0
     failure: BaseException | None = None
-    lost: AbstractSet[int] = _NO_POSITIONS  # positions that cannot be computed, because of the failure
+    lost: AbstractSet[int] = _NO_POSITIONS  # positions lost by the failure
     ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure
-    number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
+    number: float = math.inf  # traces are numbered as they end: other traces read a value only after that
     apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
-    done = False  # flushed: every live handle has its memory
+    done = False  # flushed: every live handle has memory
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
-        self.closed: int = False  # it takes no more calls: True, or BUSY
+        self.closed: int = False  # True or BUSY: it takes no more calls
         self.run: Any = None  # the flush under way, if one was interrupted
         self.device = device
-        self.eager = eager  # its nodes are computed by their references
+        self.eager = eager  # compute its nodes by their references
         self.reference = weakref.ref(self)
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
@@ -127,28 +127,28 @@ class Trace:
         self.scalars: list[float] = []
         self.lines: list[CallLine] = []
         self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
-        self.changed: dict[int, Change | None] = {}  # position -> the in-place write after which it is no tensor's value
+        self.changed: dict[int, Change | None] = {}  # position -> the in-place write that replaced it
         # (tensor, its array, and changes before): restored if the flush fails; of what was pending here, a weak reference and
         # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
-        self.released: frozenset[int] = _NO_POSITIONS  # positions whose derivation an earlier backward has released
+        self.released: frozenset[int] = _NO_POSITIONS  # positions whose graph an earlier backward freed
         self.weight = weight
         self.step = root_of(get_default_dtype())
 
     def backward_state(self) -> BackwardState:
-        """`backward`, to write to."""
+        """`backward`, for writing."""
         state = self.backward
         if state is NOTHING or state is FREED:
             state = self.backward = BackwardState(state.graph_freed)
         return state
 
     def end(self) -> None:
-        """All is flushed that was to be."""
+        """Mark the trace as flushed."""
         self.number = next(_numbers)
         self.closed = self.done = True
 
     def free_graph(self) -> None:
-        """After the end: nothing was saved, so no backward can come any more. `grad_fn` still tells of custom calls."""
+        """After the end: nothing was saved, so backward is impossible. `grad_fn` still shows custom calls."""
         backward, self.backward, self.input_at = self.backward, FREED, {}
         if backward is not NOTHING and (customs := backward.custom_calls):
             for custom in customs.values():
@@ -165,7 +165,7 @@ class Trace:
             self.backward.copies = {}
 
     def without_data(self) -> Trace:
-        """The calls alone, for reports: values, tensors and modules are none of its."""
+        """A copy with only the calls, for reports, without references to values, tensors and modules."""
         bare = calls_alone(self.device, self.nodes, self.lines)
         if self.backward.copies:
             bare.backward_state().copies = {
@@ -174,7 +174,7 @@ class Trace:
         return bare
 
     def twin(self, key: Key, nodes: list[Node], inputs: dict[int, Array]) -> Trace:
-        """A trace of `nodes` in the places of the first ones here, whose plans are found under `key`."""
+        """A trace with `nodes` instead of the first ones here; its plans are found under `key`."""
         twin = Trace(self.device, self.eager)
         twin.nodes, twin.input_at, twin.inputs = nodes, inputs, [*inputs.values()]
         twin.step = self.step.children.setdefault(key, Step((), None))
@@ -183,13 +183,13 @@ class Trace:
         return twin
 
     def append(self, step: Step) -> None:
-        """Take `step`, a child of the last one."""
+        """Append `step`, a child of the last one."""
         self.step = step
         self.nodes += step.nodes
         self.weight += step.weight
 
     def advance(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
-        """Take the step `key`; where it is new, `build(graph)` adds its nodes and returns its results."""
+        """Append the step `key`; if it is new, `build(graph)` adds its nodes and returns its results."""
         step = self.step.children.get(key) or self.step.grow(key, self.nodes, build, grad)
         self.step = step
         self.nodes += step.nodes
@@ -206,7 +206,7 @@ class Trace:
             self.lines.pop()
             raise
 
-    # No call, and so no interrupt, comes between entering a step and storing the data of its placeholders.
+    # Invariant: no Python call, and so no interrupt, between appending a step and storing the data of its placeholders.
 
     def enter_array(self, array: Array, leaf: Any = None) -> int:
         """The position of `array` in this trace; a realized one becomes an input. With `leaf`, a tensor that wants a gradient
@@ -243,7 +243,7 @@ class Trace:
         return index
 
     def enter_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
-        """The position of a Python number, whose value is an argument of the program."""
+        """The position of a Python number that is an argument of the program."""
         dtype = dtype or dtype_of_scalar(value)
         if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError(f"the Python number {value} does not fit into int64")
@@ -254,7 +254,7 @@ class Trace:
         return index
 
     def handle(self, index: int) -> Array:
-        """A new handle on the value at `index`: if it lives at the flush, the value is computed."""
+        """A new handle on the value at `index`: the value is computed if the handle is alive at the flush."""
         array = Array(self, index, self.nodes[index])
         self.arrays.append(array)
         return array
@@ -278,22 +278,22 @@ class Trace:
         return line_of(self.lines, index)
 
     def place_of(self, index: int) -> str:
-        """The user's line that wrote the value at `index`, and the module, as errors name them: `file:line, in GPT.head`."""
+        """The user's line and module of the value at `index`, for errors: `file:line, in GPT.head`."""
         line, module = self.line_of(index), ScopeNames().path(self.scope_of(index))
         return "" if line is None else line_name(line) + f", in {module}" * bool(module)
 
     def scope_of(self, index: int) -> Scope | None:
-        """The scope of the call that wrote the value at `index`; of a gradient, of the call that it is derived from; of what
-        was entered for a call, of that."""
+        """The scope of the call that computed the value at `index`; a gradient has that of its forward call, an entered node
+        that of its reader."""
         trace, index = self.derived_from(index)
         following = bisect.bisect_right(trace.lines, index, key=itemgetter(0))
         number = following if trace.nodes[index].op in ENTERED else following - 1
         return trace.lines[number][3] if 0 <= number < len(trace.lines) else None
 
     def derived_from(self, index: int) -> tuple[Trace, int]:
-        """The trace and position of the value whose gradient rule wrote the node at `index`; of another node, its own.
+        """The trace and position of the value whose gradient rule added the node at `index`; other nodes return their own.
 
-        A value that was copied here for a backward, as its trace had been flushed, is looked for there while this one is open.
+        A value copied here from a flushed trace for backward is looked up there while this trace is open.
         """
         while (origin := self.nodes[index].origin) >= 0:
             index = origin
@@ -305,7 +305,7 @@ class Trace:
 
 
 def calls_alone(device: Device, nodes: list[Node], lines: Sequence[CallLine]) -> Trace:
-    """A trace of calls for reports, which outlive modules: their names are found now."""
+    """A trace of only calls for reports, which may outlive modules: names are resolved now."""
     bare, named = Trace(device), ScopeNames().named
     bare.nodes, bare.closed = nodes, True
     bare.lines = [(start, code, offset, named(scope), key) for start, code, offset, scope, key in lines]

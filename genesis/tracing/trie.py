@@ -1,4 +1,4 @@
-"""The trie of calls seen before: what a call adds to a graph, under its key, where the calls before it led.
+"""The trie of earlier calls: below the path of the calls so far, a call's key leads to the nodes that it adds to the graph.
 
 A repeated program follows the same path, and finds at its end the plans that ran there.
 """
@@ -12,15 +12,15 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Graph, Node, Value
 from genesis.runtime.system import machine_memory
 
-Key = tuple[Any, ...]  # of a call: operation, mode, positions of its tensors, static arguments
+Key = tuple[Any, ...]  # a call's operation, mode, positions of its tensors and static arguments
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, machine_memory() // 4)
-STEP_LIMIT = 250_000  # steps of the trie, of about 1 KB each
+STEP_LIMIT = 250_000  # maximal number of steps, about 1 KB each
 _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
 
 
 class Step:
-    """One call in the trie: the nodes it adds, the positions of its results, the calls seen after it."""
+    """One call in the trie: its nodes, the positions of its results, and the steps seen after it."""
 
     __slots__ = ("children", "collectives", "elements", "nodes", "plans", "result", "weight")
 
@@ -29,12 +29,13 @@ class Step:
         self.result = result
         self.children: dict[Key, Step] = {}
         self.plans: dict[Any, Any] = {}
-        self.collectives: Sequence[int] | None = None  # all on the way here: looked for when a flush asks
-        self.elements: tuple[str, ...] = ()  # arguments whose numbers are to be such as the dtype of its result holds
+        self.collectives: Sequence[int] | None = None  # positions of collectives on the path; computed lazily
+        self.elements: tuple[str, ...] = ()  # arguments whose numbers must be in range of the result's dtype
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
     def grow(self, key: Key, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> Step:
-        """A new step `key` after this one, to which `nodes` have led: `build(graph)` adds its own and returns its results."""
+        """A new step `key` after this one, whose path has `nodes`: `build(graph)` adds its own nodes and returns its
+        results."""
         start = len(nodes)
         try:
             result = build(Graph(nodes, grad))
@@ -66,12 +67,12 @@ def variable_of(graph: Graph, source: int) -> Value:
     return graph.add("variable", (source,), node.shape, node.dtype, differentiable=True)
 
 
-_roots: dict[DType, Step] = {}  # where paths begin, by the default dtype
-_known = [0]  # how many steps lead on from them
+_roots: dict[DType, Step] = {}  # default dtype -> the root of its paths
+_known = [0]  # the number of steps below them
 
 
 def root_of(dtype: DType) -> Step:
-    """Where paths begin under a default dtype. Once there are too many steps, all begin anew."""
+    """The root for a default dtype. If there are too many steps, all roots are replaced."""
     if _known[0] > STEP_LIMIT:
         fresh_roots()
     if dtype not in _roots:
@@ -80,7 +81,7 @@ def root_of(dtype: DType) -> Step:
 
 
 def fresh_roots() -> None:
-    """Forget every path: traces begin anew (their kernels stay cached)."""
+    """Drop all paths: traces start from new roots (kernels stay cached)."""
     _roots.clear()
     _known[0] = 0
 
