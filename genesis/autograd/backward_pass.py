@@ -1,4 +1,4 @@
-"""A request for gradients: `backward`, which fills `.grad`, and `grad`, which returns what it finds.
+"""Requests for gradients: `backward`, which fills `.grad`, and `grad`, which returns gradients.
 
 A derivation spans the open trace, flushed traces, and those of other devices. `BackwardPass` goes from trace to trace,
 newest first; `TraceBackward` derives each. Gradient nodes always go to the open trace, as steps of the trie, so a repeated
@@ -129,7 +129,7 @@ def _stacked(rows: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
 
 
 def _tensors(name: str, given: object) -> list[Tensor]:
-    """A tensor, or an iterable of tensors, as a list."""
+    """A tensor or an iterable of tensors, as a list."""
     if isinstance(given, Tensor):
         return [given]
     tensors: list[Any] = [*given] if isinstance(given, Iterable) else [given]
@@ -140,7 +140,7 @@ def _tensors(name: str, given: object) -> list[Tensor]:
 
 
 def _inputs(name: str, given: object) -> list[Tensor]:
-    """As `_tensors`: what to differentiate by."""
+    """As `_tensors`, for the tensors to differentiate by."""
     inputs = _tensors(name, given)
     if not inputs:
         raise ValueError(f"{name}: inputs is empty; want the tensors to differentiate by")
@@ -231,7 +231,7 @@ def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
 
 
 def zero_grad(set_to_none: bool = True) -> None:
-    """Drop the accumulated gradient of every leaf tensor there is: `.grad` becomes None, or zeros.
+    """Drop the accumulated gradient of every living leaf: `.grad` becomes None, or zeros.
 
     >>> x = genesis.tensor(2.0, requires_grad=True)
     >>> (x * x).backward()
@@ -248,7 +248,7 @@ def zero_grad(set_to_none: bool = True) -> None:
 
 
 class BackwardPass:
-    """Cotangents on their way from results to leaves.
+    """A backward pass: cotangents propagate from results to leaves.
 
     With `until`, a trace and a position, it goes no further than that: what has come there stays pending.
     """
@@ -272,7 +272,7 @@ class BackwardPass:
             self.found.append((root, ones_like(array) if cotangent is None else cotangent))
 
     def aim_at(self, wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> None:
-        """Find the gradients of `wanted`, results among them, and call no Python that does not lead there."""
+        """Compute the gradients of `wanted`, possibly results, and call only hooks and Functions on the way there."""
         for tensor in wanted:
             array = array_of(tensor)
             if array.node.differentiable and array.trace is not None:
@@ -281,7 +281,7 @@ class BackwardPass:
         self.reachable = _reachable(wanted, roots)
 
     def steps(self) -> Iterator[BackwardPass]:
-        """Go from trace to trace. Yields the passes that have to be made before this one can go on."""
+        """Go from trace to trace. Yields inner passes that must run before this one can continue."""
         left: dict[Trace, dict[int, Cotangent]] = {}
         last, above = self.until or (None, -1)
         while self.pending:
@@ -306,7 +306,7 @@ class BackwardPass:
         self.pending.update(left)
 
     def _take_over(self, inner: BackwardPass, current: TraceBackward) -> None:
-        """Take what an inner pass has found, and what is still pending of it."""
+        """Take over an inner pass's gradients and its pending cotangents."""
         self.found += inner.found
         for trace, cotangents in inner.pending.items():
             arrived = [(index, array) for index, array in cotangents.items() if array is not None]
@@ -317,7 +317,7 @@ class BackwardPass:
                 add_cotangent(self.pending.setdefault(trace, {}), index, array, array, self.create_graph)
 
     def _arrive(self, current: TraceBackward, wanted: Mapping[int, Tensor]) -> None:
-        """Sort what has come to the ends of a trace: to leaves, to values of older traces, to what was wanted."""
+        """Distribute the cotangents at a trace's ends: to leaves, values of older traces, and wanted tensors."""
         trace, onward = current.trace, []
         for index, array in current.ends.items():
             if index in trace.variables:
@@ -336,7 +336,7 @@ class BackwardPass:
 
 
 def release(trace: Trace, readers: frozenset[int]) -> None:
-    """Drop the values that the rules at `readers` read, which no backward will need again."""
+    """Drop the values that the rules at `readers` read: no backward will need them again."""
     trace.released = trace.released | readers if trace.released else readers
     state = trace.backward
     for index in state.saved.keys() & readers if state.saved else ():
@@ -349,7 +349,7 @@ def release(trace: Trace, readers: frozenset[int]) -> None:
 
 
 def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangent:
-    """The array that seeds a root."""
+    """The initial cotangent of a root."""
     if gradient is None:
         node = root._array.node
         if node.shape and node.numel != 1:

@@ -1,6 +1,6 @@
-"""The values of a trace as backward over it reads them from the open trace.
+"""The forward values that backward over a trace reads, in the open trace.
 
-A flushed trace is copied: what its flush saved is read from memory, and the rest is computed from that anew.
+A flushed trace is copied: values saved by its flush are read from memory, and the rest is recomputed from these.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
 from genesis.tracing.state import recorded, thread_state
 from genesis.tracing.trace import LOCK, Array, Change, Trace
-from genesis.tracing.trie import Step
+from genesis.tracing.trie import TrieNode
 
 _SHARING = {"custom", "detach", "variable"}  # their results share the storage of their first input
 _version_of = attrgetter("memory.buffer.version")  # of a realized array
 
 
 class ReleasedError(RuntimeError):
-    """A backward came to what an earlier one released."""
+    """A backward reached values freed by an earlier one."""
 
     def __init__(self) -> None:
         super().__init__("backward: an earlier backward released this graph; give that one retain_graph=True to run it again")
@@ -37,12 +37,12 @@ GOES_ON = "backward goes on in a program that ran before"
 
 
 class ChangedError(RuntimeError):
-    """A value that backward needs was changed in place."""
+    """A value needed by backward was changed in place."""
 
 
 def forward_values(
     source: Trace, last: int, trace: Trace, create_graph: bool
-) -> tuple[Callable[[int], int], tuple[Step, int] | None, Collection[int], Collection[int]]:
+) -> tuple[Callable[[int], int], tuple[TrieNode, int] | None, Collection[int], Collection[int]]:
     """(position in `source` -> position in the open `trace`, for values up to `last`; this map's part of a step's key;
     positions where there are shapes and no values, for a collective that ran runs no more; those where there would be values
     if transient collectives ran again).
@@ -139,13 +139,13 @@ def saved_at(source: Trace, index: int) -> Tensor:
 
 
 def position_of(trace: Trace, array: Array) -> int:
-    """The position of a cotangent in the open trace."""
+    """A cotangent's position in the open trace."""
     return trace.enter_array(array if array.trace is trace else readable(array))
 
 
 # ---- changed in place ----
-# Arrays are immutable, so the gradient could be computed; but it would be that of values which the program no longer
-# shows. As in PyTorch, the program has to say what it means: clone() before, or write through `.data`.
+# Arrays are immutable, so the gradient could be computed, but at values that the program can no longer see. As in PyTorch, the
+# program must be explicit: clone() before, or write through `.data`.
 
 
 def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
@@ -183,7 +183,7 @@ def _is_seen_through(source: Trace, view: int, reader: int) -> bool:
 
 
 def _is_by(change: Change | None, source: Trace, reader: int) -> bool:
-    """Whether `reader` belongs to the very call that made the change."""
+    """Whether `reader` belongs to the call that made the change."""
     return change is not None and change.trace() is source and reader >= change.call[0]
 
 
@@ -191,10 +191,10 @@ def _message(source: Trace, reader: int, change: Change | None) -> str:
     line = resolve_line(*change.call[1:3]) if change else None
     by = f", {change.call[-1][0].name}{_where('{}:{}'.format(*line) if line else '')}" if change else ""
     return (
-        f"backward: {node_name(source, reader)}{_where(source.place_of(reader))} needs a value that has been modified by an "
+        f"backward: {node_name(source, reader)}{_where(source.location_of(reader))} needs a value that has been modified by an "
         f"inplace operation{by}; clone() the tensor before it is changed"
     )
 
 
-def _where(place: str) -> str:
-    return f" (at {place})" if place else ""
+def _where(line: str) -> str:
+    return f" (at {line})" if line else ""

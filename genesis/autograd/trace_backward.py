@@ -1,7 +1,7 @@
-"""Backward over one trace: derive, stopping where Python is to be asked.
+"""Backward over one trace: derives gradients, stopping where Python must be called.
 
-It stops at hooks, at custom Functions, and at every call while somebody observes. What was derived up to a stop is a step
-of the open trace; Python answers, and derivation goes on with that.
+It stops at hooks, at custom Functions, and at every call while there are observers. The part up to a stop is one step of the
+open trace; then Python is called, and derivation continues with its result.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _first = itemgetter(0)
 
 
 class GraphCycleError(RuntimeError):
-    """A value was made, by hand, to hang on what is computed from it."""
+    """A cycle: a value was manually made to depend on something computed from it."""
 
 
 class Waiting(NamedTuple):
-    """A custom Function's answer that needs a pass of its own first, and what to do after that."""
+    """A custom Function's result that needs an inner pass first, and the continuation after it."""
 
     answer: Deferred
     then: Callable[[], None]
@@ -128,7 +128,7 @@ class TraceBackward:
     # ---- stops ----
 
     def at_value(self, index: int) -> None:
-        """Let the hooks of the value at `index` replace its cotangent."""
+        """Apply the hooks of the value at `index` to its cotangent."""
         hooks = self.trace.backward.hooks.get(index)
         if not hooks or index not in self.cotangents or index in self._hooked or (
             self.reachable is not None and index not in self.reachable
@@ -138,7 +138,7 @@ class TraceBackward:
         self.cotangents[index] = derivable(hooked(self._tensor(index), hooks, self.create_graph), self.create_graph)
 
     def at_custom(self, custom: CustomCall) -> Waiting | None:
-        """Let a custom Function say what the cotangents of its inputs are. It may ask for another pass first."""
+        """Call a custom Function for its inputs' cotangents. It may need an inner pass first."""
         arrived = [index for index in custom.outputs if index in self.cotangents]
         if not arrived:
             return None
@@ -173,7 +173,7 @@ class TraceBackward:
         return None
 
     def at_call(self, span: range) -> None:
-        """Derive one call by itself: its hooks, and whoever observes, see what it makes of its cotangents."""
+        """Derive one call separately, for its hooks and observers."""
         first = span[0]
         arrived = [i for i in sorted(self.cotangents) if i in span]
         if not arrived or (self.reachable is not None and self.reachable.isdisjoint(span)):
@@ -263,7 +263,7 @@ def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bo
 
 
 def add_cotangent(cotangents: dict[int, Any], index: int, new: Cotangent, like: Array, create_graph: bool) -> None:
-    """Add a cotangent to that of a position."""
+    """Add a cotangent at a position."""
     if index in cotangents:
         a, b = [ones_like(like) if c is None else c for c in (cotangents[index], new)]
         new = summed(tensor_of(a, a.node.differentiable), tensor_of(b, b.node.differentiable), create_graph)._array

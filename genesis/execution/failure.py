@@ -20,7 +20,7 @@ LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError, CollectiveError  # 
 
 def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     """Give up the values that depend on the failed one, and undo later writes."""
-    where = trace.place_of(failed)
+    where = trace.location_of(failed)
     named = not where or isinstance(found, CollectiveError)  # its message has the lines of all ranks
     trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {where})"))
     trace.lost = lost = {failed} | trace.lost
@@ -103,7 +103,7 @@ def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:
     """
     lowered = plan.lowered
     first, *_ = lowered.schedule.stages[plan.segments[-1].stages[problem.launch]]
-    where = trace.place_of(lowered.origins[first.writes[0]])
+    where = trace.location_of(lowered.origins[first.writes[0]])
     at = f" (at {where})" if where else ""
     said = f"{problem}{at}; launches before it may have written over tensors, so what was recorded with them is lost"
     trace.failure = error = UnfinishedError(said, problem.launch)

@@ -10,7 +10,7 @@ from genesis.ir.graph import Node
 from genesis.lower import Lowered
 from genesis.runtime.devices import CPU
 from genesis.tracing.trace import Array, Trace
-from genesis.tracing.trie import Step
+from genesis.tracing.trie import TrieNode
 
 
 class Variant:
@@ -20,7 +20,7 @@ class Variant:
         self.nodes = nodes
         self.numbers = numbers
         self.values = sorted({*values})
-        self._step = Step((), None)  # owns its plans
+        self._step = TrieNode((), None)  # owns its plans
 
     def _trace(self, inputs: list[Array]) -> Trace:
         trace = Trace(CPU)

@@ -20,12 +20,12 @@ from genesis.tensor.size import Size
 from genesis.tensor.traced_number import Number
 from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Trace
-from genesis.tracing.trie import BYTE_LIMIT, Key, Step
+from genesis.tracing.trie import BYTE_LIMIT, Key, TrieNode
 
 _MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations on every dtype, including storage-only ones
 
 
-def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> Step:
+def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> TrieNode:
     """The step of a call that is new at this point of the trie, and whose line is noted already."""
     arguments, attributes = _with_named_dtype(operation, arguments, attributes)
     given = [*arguments, *(attributes or {}).values()]

@@ -1,4 +1,4 @@
-"""The state of a thread: an open trace for each device, and the modes that calls are recorded in."""
+"""The state of a thread: an open trace per device, and the modes for recorded calls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The trace: recorded calls that have not run yet.
 
-A repeated call is one dictionary look-up. The calls so far are a path in a trie. Each `Step` has its call's nodes, made once by
-running the operation's definition, and the next steps by key. A repeated program follows the same path, infers nothing again,
-and finds at its end the plan that ran last time.
+A repeated call is one dictionary look-up. The calls so far are a path in a trie. Each `TrieNode` has its call's nodes, made
+once by running the operation's definition, and the next steps by key. A repeated program follows the same path, infers nothing
+again, and finds at its end the plan that ran last time.
 
 An `Array` is an immutable value: pending at a position of a trace, or realized in memory.
 """
@@ -29,7 +29,7 @@ from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import Scope, ScopeNames, innermost
 from genesis.tracing.source_line import line_name, resolve_line, user_line
-from genesis.tracing.trie import Key, Step, root_of, variable_of
+from genesis.tracing.trie import Key, TrieNode, root_of, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
 ENTERED = frozenset({"input", "scalar", "variable"})  # nodes entered before the call that reads them
@@ -177,18 +177,18 @@ class Trace:
         """A trace with `nodes` instead of the first ones here; its plans are found under `key`."""
         twin = Trace(self.device, self.eager)
         twin.nodes, twin.input_at, twin.inputs = nodes, inputs, [*inputs.values()]
-        twin.step = self.step.children.setdefault(key, Step((), None))
+        twin.step = self.step.children.setdefault(key, TrieNode((), None))
         twin.scalars = self.scalars[: sum(node.op == "scalar" for node in nodes)]
         twin.lines = [line for line in self.lines if line[0] < len(nodes)]
         return twin
 
-    def append(self, step: Step) -> None:
+    def append(self, step: TrieNode) -> None:
         """Append `step`, a child of the last one."""
         self.step = step
         self.nodes += step.nodes
         self.weight += step.weight
 
-    def advance(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+    def advance(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> TrieNode:
         """Append the step `key`; if it is new, `build(graph)` adds its nodes and returns its results."""
         step = self.step.children.get(key) or self.step.grow(key, self.nodes, build, grad)
         self.step = step
@@ -196,7 +196,7 @@ class Trace:
         self.weight += step.weight
         return step
 
-    def record(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+    def record(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> TrieNode:
         """`advance`, as a call at the user's line."""
         code, offset = user_line()
         self.lines.append((len(self.nodes), code, offset, innermost.scope, key))
@@ -277,7 +277,7 @@ class Trace:
         """The user's file and line that wrote the value at `index`."""
         return line_of(self.lines, index)
 
-    def place_of(self, index: int) -> str:
+    def location_of(self, index: int) -> str:
         """The user's line and module of the value at `index`, for errors: `file:line, in GPT.head`."""
         line, module = self.line_of(index), ScopeNames().path(self.scope_of(index))
         return "" if line is None else line_name(line) + f", in {module}" * bool(module)

@@ -19,7 +19,7 @@ STEP_LIMIT = 250_000  # maximal number of steps, about 1 KB each
 _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
 
 
-class Step:
+class TrieNode:
     """One call in the trie: its nodes, the positions of its results, and the steps seen after it."""
 
     __slots__ = ("children", "collectives", "elements", "nodes", "plans", "result", "weight")
@@ -27,26 +27,26 @@ class Step:
     def __init__(self, nodes: Sequence[Node], result: Any) -> None:
         self.nodes = tuple(nodes)
         self.result = result
-        self.children: dict[Key, Step] = {}
+        self.children: dict[Key, TrieNode] = {}
         self.plans: dict[Any, Any] = {}
         self.collectives: Sequence[int] | None = None  # positions of collectives on the path; computed lazily
         self.elements: tuple[str, ...] = ()  # arguments whose numbers must be in range of the result's dtype
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
-    def grow(self, key: Key, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> Step:
+    def grow(self, key: Key, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> TrieNode:
         """A new step `key` after this one, whose path has `nodes`: `build(graph)` adds its own nodes and returns its
         results."""
         start = len(nodes)
         try:
             result = build(Graph(nodes, grad))
-            step = Step(nodes[start:], _positions(result))
+            step = TrieNode(nodes[start:], _positions(result))
         finally:
             del nodes[start:]
         self.children[key] = step
         _known[0] += 1
         return step
 
-    def grow_input(self, key: Key, nodes: list[Node]) -> Step:
+    def grow_input(self, key: Key, nodes: list[Node]) -> TrieNode:
         """A new step ("input", shape, dtype, strides, whether differentiable, whether a leaf's), which weighs what the input
         holds.
         """
@@ -67,16 +67,16 @@ def variable_of(graph: Graph, source: int) -> Value:
     return graph.add("variable", (source,), node.shape, node.dtype, differentiable=True)
 
 
-_roots: dict[DType, Step] = {}  # default dtype -> the root of its paths
+_roots: dict[DType, TrieNode] = {}  # default dtype -> the root of its paths
 _known = [0]  # the number of steps below them
 
 
-def root_of(dtype: DType) -> Step:
+def root_of(dtype: DType) -> TrieNode:
     """The root for a default dtype. If there are too many steps, all roots are replaced."""
     if _known[0] > STEP_LIMIT:
         fresh_roots()
     if dtype not in _roots:
-        _roots[dtype] = Step((), None)
+        _roots[dtype] = TrieNode((), None)
     return _roots[dtype]
 
 

@@ -9,7 +9,7 @@ from genesis.execution.result_pool import Run
 from genesis.execution.verified_program import VERIFY, verify_inputs
 from genesis.runtime.counters import count
 from genesis.tracing.trace import Array, Change, Trace, calls_alone
-from genesis.tracing.trie import Step
+from genesis.tracing.trie import TrieNode
 
 
 class ReplayProgram:
@@ -32,7 +32,7 @@ class ReplayProgram:
         self.nodes = [*trace.nodes]  # a copy: a call whose first argument flushes a trace may enter its other arguments there
         self.outputs = list(outputs)
         self.positions = list(positions)
-        self._step: Step = trace.step
+        self._step: TrieNode = trace.step
         self.lines = trace.lines
         self._reference = trace.reference
         self._changed: Mapping[int, Change | None] = trace.changed
