@@ -17,6 +17,8 @@ from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state, unflushed
 from tests import devices
 
+collect_ignore = ["array_api/libraries.py"]  # a script, which imports SciPy's and scikit-learn's
+
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=25, derandomize=True)
 hypothesis.settings.load_profile("suite")
 
