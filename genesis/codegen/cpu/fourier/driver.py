@@ -123,7 +123,7 @@ class _Driver:
                 "to_line": b.select(is_last, word["target_column"], word["line"]),
             }
             geometry = self._geometry(words, block, column, columns, beside, from_row, to_row)
-            values = words | lines | geometry | self._ahead(is_first, geometry, lines) | {
+            values = words | lines | geometry | self._ahead(is_first, is_last, geometry, lines) | {
                 "in_at": b.select(is_first, source, b.select(odd, buffers[0], buffers[1])),
                 "out_at": b.select(is_last, target, b.select(odd, buffers[1], buffers[0])), "forward": word["forward"],
             }
@@ -149,7 +149,7 @@ class _Driver:
         }
 
     def _ahead(
-        self, is_first: ir.Value, geometry: Mapping[str, ir.Value], lines: Mapping[str, ir.Value]
+        self, is_first: ir.Value, is_last: ir.Value, geometry: Mapping[str, ir.Value], lines: Mapping[str, ir.Value]
     ) -> dict[str, ir.Value]:
         """How far ahead of what is read and written the caches fetch: a line, or where all lines are one, a transform.
 
@@ -160,10 +160,11 @@ class _Driver:
             b.select(b.icmp_signed(">", self.word[f"{end}_step"], I64(FETCHED)), I64(NEAR), self.word[f"{end}_step"])
             for end in ("source", "target"))
         following = b.select(apart, lines["to_line"], target_step)
+        written = b.select(b.icmp_signed("==", geometry["lines"], I64(1)), following, geometry["out_l"])
         return {
             "next_in": b.select(apart, b.mul(lines["apart"], lines["from_line"]), source_step),
             "next_out": following, "in_ahead": b.select(is_first, geometry["in_p"], I64(0)),
-            "out_ahead": b.select(b.icmp_signed("==", geometry["lines"], I64(1)), following, geometry["out_l"]),
+            "out_ahead": b.select(is_last, written, I64(0)),
         }
 
     def _call(self, kind: ir.Value, values: dict[str, ir.Value]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
-
+from genesis.codegen.cpu.addresses import MOST, Spacing
 from genesis.codegen.cpu.fourier.butterflies import ComplexLanes
 from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I32, I64, POINTER, constants
 from genesis.codegen.cpu.vectors import counted, transposed
@@ -47,13 +47,13 @@ class Pass:
     def load(self, pointer: ir.Value, mask: ir.Value | None = None) -> ir.Value:
         return self.complex.lanes.load(pointer, self.dtype, mask)
 
-    def loads(self, pointer: ir.Value, distance: ir.Value) -> Callable[[int], ir.Value]:
-        """What loads vector j of those that are so far apart."""
-        return lambda j: self.load(self.at(pointer, self.times(j, distance)))
+    def loads(self, addresses: Sequence[ir.Value]) -> Callable[[int], ir.Value]:
+        """What loads the vector at address j."""
+        return lambda j: self.load(addresses[j])
 
-    def spread(self, count: int, pointer: ir.Value, distance: ir.Value) -> list[ir.Value]:
-        """The addresses of so many numbers, which are so far apart."""
-        return [self.at(pointer, self.times(j, distance)) for j in range(count)]
+    def spacing(self, distance: ir.Value, count: int) -> Spacing:
+        """Distances of so many numbers."""
+        return Spacing(self.builder, distance, 8 if self.dtype == "float32" else 16, min(count, MOST))
 
     def fetch(self, pointers: Sequence[ir.Value], *, write: bool = False) -> None:
         """Have the caches fetch lines that are to be read or written soon; there need not be memory."""
@@ -87,6 +87,7 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
     b, a, lanes = f.builder, f.argument, f.complex.lanes
     scale = lanes.splat(f.number("scale"))
     final = b.sub(a["columns"], I64(width))
+    before, after = f.spacing(a["in_j"], radix), f.spacing(a["out_k"], radix)
     with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), a["m"]) as p:
         from_at, to_at = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         roots = [] if last else [_root(f, b.add(f.times(radix - 1, p), I64(k - 1))) for k in range(1, radix)]
@@ -97,18 +98,17 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
                 column = f.least(column, final)  # the last vector overlaps the one before
                 here = f.at(from_at, source, column)
                 there = f.at(to_at, target, column)
-                if last:
-                    f.fetch(f.spread(radix, f.at(there, a["out_ahead"]), a["out_k"]), write=True)
-                else:
-                    with b.if_then(b.icmp_signed("!=", a["in_ahead"], I64(0))):
-                        f.fetch(f.spread(radix, f.at(here, a["in_ahead"]), a["in_j"]))
-                for k, y in f.complex.in_turn(radix, f.loads(here, a["in_j"])):
+                ahead, near, space = ("out_ahead", there, after) if last else ("in_ahead", here, before)
+                with b.if_then(b.icmp_signed("!=", a[ahead], I64(0))):
+                    f.fetch(space.spread(f.at(near, a[ahead]), radix), write=last)
+                targets = after.spread(there, radix)
+                for k, y in f.complex.in_turn(radix, f.loads(before.spread(here, radix))):
                     if last:
                         y = b.fmul(y, scale)
                     elif k:
                         real, imaginary = roots[k - 1]
                         y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
-                    f.store(y, f.at(there, f.times(k, a["out_k"])))
+                    f.store(y, targets[k])
     b.ret_void()
     return f.function
 
@@ -161,14 +161,14 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
     f = Pass(module, name, dtype, width, TRANSPOSED)
     b, a, lanes = f.builder, f.argument, f.complex.lanes
     places = a["places"]
-    final = b.sub(places, I64(width))
+    final, spacing = b.sub(places, I64(width)), f.spacing(places, radix)
     with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), places, width) as start:
         from_at, to_at = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         at = f.least(start, final)  # the last vector overlaps the one before
         here, table = f.at(from_at, at), f.at(a["turns_at"], b.mul(start, I64(2 * (radix - 1))))
         ys = {}
-        f.fetch(f.spread(radix, f.at(here, a["next_in"]), places))
-        for k, y in f.complex.in_turn(radix, f.loads(here, places)):
+        f.fetch(spacing.spread(f.at(here, a["next_in"]), radix))
+        for k, y in f.complex.in_turn(radix, f.loads(spacing.spread(here, radix))):
             if k:
                 real, imaginary = (f.load(f.at(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
                 y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from genesis.codegen.cpu import ir
-
+from genesis.codegen.cpu.addresses import Spacing, unforeseen
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
@@ -128,7 +128,7 @@ def _sums(
     C's lines arrive meanwhile, a row with each of the first rounds: all at once they take the buffers that A and B need.
     """
     rows, vectors = shape
-    places = _rows(builder, a[1], rows, tile.itemsize)
+    rows_of_a = Spacing(builder, a[1], tile.itemsize, rows)
     nothing = ir.Constant(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
 
     def terms(state: Sequence[ir.Value], count: int, prefetching: bool) -> list[ir.Value]:
@@ -141,19 +141,19 @@ def _sums(
             strip = [lanes.element_pointer(b_now, I64(first), tile.dtype) for first in firsts]
             if source:
                 columns = _packed(lanes, tile, source_now, source[1], strip)
-                source_now = _unforeseen(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
+                source_now = unforeseen(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
             else:
                 columns = [lanes.load(place, tile.dtype) for place in strip]
                 if tile.strip_bytes > FIRST_CACHE:  # without asking, a fifth of the time of many terms is waiting
                     _prefetch(lanes, tile, lanes.element_pointer(strip[0], I64(AHEAD * tile.columns), tile.dtype), vectors)
             for row in range(rows):
-                element = lanes.splat(lanes.load_uniform(_at_row(builder, a_now, places[row]), tile.dtype))
+                element = lanes.splat(lanes.load_uniform(rows_of_a.after(a_now, row), tile.dtype))
                 for v, column in enumerate(columns):
                     sums[row * vectors + v] = lanes.fma(element, column, sums[row * vectors + v])
-            a_now = _unforeseen(builder, lanes.element_pointer(a_now, a[2], tile.dtype))
+            a_now = unforeseen(builder, lanes.element_pointer(a_now, a[2], tile.dtype))
         return [lanes.element_pointer(b_now, I64(count * tile.columns), tile.dtype), a_now, c_now, source_now, *sums]
 
-    starts = b, _unforeseen(builder, a[0]), target[0], source[0] if source else b
+    starts = b, unforeseen(builder, a[0]), target[0], source[0] if source else b
     state: Sequence[ir.Value] = (*starts, *[nothing] * (rows * vectors))
     rounds = builder.and_(k, I64(-TERMS))
     first = builder.select(builder.icmp_signed("<", rounds, I64(rows * TERMS)), rounds, I64(rows * TERMS))
@@ -196,26 +196,3 @@ def _repeated(
         for phi, next_ in zip(phis, following, strict=True):
             phi.add_incoming(next_, loop)
     return left
-
-
-def _unforeseen(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
-    """The pointer, of which LLVM knows nothing.
-
-    Otherwise it computes each row's address from the one before: eleven additions for 24 multiplications, which take all that
-    processors that issue four instructions a cycle have (Cascade Lake: 85 to 94% of its peak without them).
-    """
-    return builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [pointer])
-
-
-def _rows(builder: ir.IRBuilder, distance: ir.Value, rows: int, itemsize: int) -> list[tuple[ir.Value, int]]:
-    """The byte offset of each row as a register and the power of two that scales it.
-
-    Addressing modes scale by up to eight, so few registers give the addresses of all rows.
-    """
-    odd = {n: builder.mul(distance, I64(n * itemsize)) for n in (0, *range(1, rows, 2))}
-    powers = [max((p for p in (1, 2, 4, 8) if row % p == 0), default=1) if row else 1 for row in range(rows)]
-    return [(odd[row // power], power) for row, power in enumerate(powers)]
-
-
-def _at_row(builder: ir.IRBuilder, start: ir.Value, place: tuple[ir.Value, int]) -> ir.Value:
-    return builder.gep(start, [place[0]], inbounds=True, source_etype=ir.IntType(8 * place[1]))

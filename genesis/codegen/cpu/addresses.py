@@ -1,0 +1,35 @@
+"""Addresses that lie evenly apart, such as of rows, by few registers: addressing modes scale by up to eight."""
+
+from __future__ import annotations
+
+from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.registers import I64, POINTER
+
+MOST = 8  # addresses after a start, of four distances; those of more have a second start
+
+
+class Spacing:
+    """Distances of so many bytes, of which the odd multiples are registers."""
+
+    def __init__(self, builder: ir.IRBuilder, distance: ir.Value, itemsize: int, count: int) -> None:
+        self.builder = builder
+        self.odd = {n: builder.mul(distance, I64(n * itemsize)) for n in (0, *range(1, count, 2))}
+
+    def after(self, start: ir.Value, n: int) -> ir.Value:
+        """The address `n` distances after a start."""
+        power = max((p for p in (1, 2, 4, 8) if n % p == 0), default=1) if n else 1
+        return self.builder.gep(start, [self.odd[n // power]], inbounds=True, source_etype=ir.IntType(8 * power))
+
+    def spread(self, start: ir.Value, count: int) -> list[ir.Value]:
+        """The addresses of so many numbers, of which the first is at `start`."""
+        starts = [unforeseen(self.builder, self.after(start, n)) for n in range(0, count, MOST)]
+        return [self.after(starts[n // MOST], n % MOST) for n in range(count)]
+
+
+def unforeseen(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
+    """The pointer, of which LLVM knows nothing.
+
+    Otherwise it computes each row's address from the one before: eleven additions for 24 multiplications, which take all that
+    processors that issue four instructions a cycle have (Cascade Lake: 85 to 94% of its peak without them).
+    """
+    return builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [pointer])
