@@ -5,9 +5,10 @@ Formulas and branch cuts are those of Kahan, "Branch cuts for complex elementary
 
 from __future__ import annotations
 
-from math import inf, nan
+from math import inf, nan, pi
 from math import log as ln
 
+from genesis.ir.graph import Value
 from genesis.ops.arithmetic import copysign, hypot
 from genesis.ops.complex_parts import RULES, Parts, over, times
 from genesis.ops.elementwise import abs as modulus
@@ -18,6 +19,9 @@ from genesis.ops.elementwise import (
     cosh,
     exp,
     expm1,
+    isfinite,
+    isinf,
+    isnan,
     log,
     log1p,
     maximum,
@@ -31,6 +35,7 @@ from genesis.ops.elementwise import (
 )
 
 _FLAT = {"float32": 9.0, "float64": 19.0}  # above these tanh rounds to 1
+_FAR = {"float32": 1e9, "float64": 1e18}  # where 1 is lost beside a number, as its inverse is beside 1
 
 
 def _scaled(z: Parts, factor: float) -> Parts:
@@ -56,10 +61,20 @@ def _one(z: Parts) -> Parts:
     return Parts(zero + 1, zero)
 
 
+def _is_infinite(z: Parts) -> Value:
+    return isinf(z.x) | isinf(z.y)
+
+
+def _angle(z: Parts, certain: Value) -> Value:
+    """y as an angle, of any size where the result is certain without it."""
+    return where(certain & ~isfinite(z.y), copysign(0.0, z.y), z.y)
+
+
 # ---- exponentials, logarithms, powers ----
 def _exp(z: Parts) -> Parts:
-    size = exp(z.x)
-    return Parts(size * cos(z.y), where(z.y == 0, z.y, size * sin(z.y)))
+    size, angle = exp(z.x), _angle(z, isinf(z.x))
+    turn = where(z.x == inf, z.y, angle)
+    return Parts(size * cos(angle), where(turn == 0, turn, size * sin(turn)))
 
 
 def _expm1(z: Parts) -> Parts:
@@ -83,7 +98,8 @@ def _log1p(z: Parts) -> Parts:
 
 def _sqrt(z: Parts) -> Parts:
     root = sqrt((modulus(z.x) + hypot(z.x, z.y)) * 0.5)
-    other = where(root == 0, z.y, z.y / where(root == 0, 1, root) * 0.5)
+    own = (root == 0) | isinf(z.y)
+    other = where(own, z.y, z.y / where(own, 1, root) * 0.5)
     return Parts(where(z.x >= 0, root, modulus(other)), where(z.x >= 0, other, copysign(root, z.y)))
 
 
@@ -108,57 +124,59 @@ def _sigmoid(z: Parts) -> Parts:
 
 
 # ---- trigonometry ----
-def _sin(z: Parts) -> Parts:
-    return Parts(sin(z.x) * cosh(z.y), cos(z.x) * sinh(z.y))
-
-
-def _cos(z: Parts) -> Parts:
-    return Parts(cos(z.x) * cosh(z.y), -sin(z.x) * sinh(z.y))
-
-
 def _sinh(z: Parts) -> Parts:
-    return Parts(sinh(z.x) * cos(z.y), cosh(z.x) * sin(z.y))
+    return Parts(sinh(z.x) * cos(z.y), where(z.y == 0, z.y, cosh(z.x) * sin(z.y)))  # of a real number, real, even if infinite
 
 
 def _cosh(z: Parts) -> Parts:
-    return Parts(cosh(z.x) * cos(z.y), sinh(z.x) * sin(z.y))
+    return Parts(cosh(z.x) * cos(z.y), where(z.y == 0, copysign(1.0, z.x) * z.y, sinh(z.x) * sin(z.y)))
 
 
 def _tanh(z: Parts) -> Parts:
-    t, s = tan(z.y), sinh(z.x)
+    angle = _angle(z, isinf(z.x))
+    t, s = tan(angle), sinh(z.x)
     slope = 1 + t * t
     below = 1 + slope * s * s
     flat = modulus(z.x) > _FLAT[z.x.dtype.name]
-    y = where(flat, 4 * sin(z.y) * cos(z.y) * exp(-2 * modulus(z.x)), t / below)
+    y = where(flat, 4 * sin(angle) * cos(angle) * exp(-2 * modulus(z.x)), t / below)
     return Parts(where(flat, copysign(1.0, z.x), slope * sqrt(1 + s * s) * s / below), y)
 
 
 def _asin(z: Parts) -> Parts:
-    down, up = _sqrt(_plus(1, Parts(-z.x, -z.y))), _sqrt(_plus(1, z))
-    return Parts(atan2(z.x, down.x * up.x - down.y * up.y), asinh(down.x * up.y - down.y * up.x))
+    down, up, infinite = _sqrt(_plus(1, Parts(-z.x, -z.y))), _sqrt(_plus(1, z)), _is_infinite(z)
+    return Parts(atan2(z.x, where(infinite, modulus(z.y), down.x * up.x - down.y * up.y)),
+                 where(infinite, copysign(inf, z.y), asinh(down.x * up.y - down.y * up.x)))
 
 
 def _acos(z: Parts) -> Parts:
-    down, up = _sqrt(_plus(1, Parts(-z.x, -z.y))), _sqrt(_plus(1, z))
-    return Parts(2 * atan2(down.x, up.x), asinh(up.x * down.y - up.y * down.x))
+    down, up, infinite = _sqrt(_plus(1, Parts(-z.x, -z.y))), _sqrt(_plus(1, z)), _is_infinite(z)
+    return Parts(where(infinite, atan2(modulus(z.y), z.x), 2 * atan2(down.x, up.x)),
+                 where(infinite, copysign(inf, -z.y), asinh(up.x * down.y - up.y * down.x)))
 
 
 def _acosh(z: Parts) -> Parts:
-    down, up = _sqrt(_plus(-1, z)), _sqrt(_plus(1, z))
-    return Parts(asinh(down.x * up.x + down.y * up.y), 2 * atan2(down.y, up.x))
+    down, up, infinite = _sqrt(_plus(-1, z)), _sqrt(_plus(1, z)), _is_infinite(z)
+    return Parts(where(infinite, inf, asinh(down.x * up.x + down.y * up.y)),
+                 where(infinite, atan2(z.y, z.x), 2 * atan2(down.y, up.x)))
 
 
 def _atanh(z: Parts) -> Parts:
-    size = modulus(z.x)
+    """By the distance to the nearer of 1 and -1: close to it, that is all that counts; far away, it is |z|."""
+    size, limit = modulus(z.x), _FAR[z.x.dtype.name]
+    distance = hypot(size - 1, z.y)
+    far, near = distance > limit, distance < 1 / limit
     apart = (1 - size) * (1 - size) + z.y * z.y
-    return Parts(copysign(log1p(4 * size / apart) * 0.25, z.x), atan2(2 * z.y, (1 - z.x) * (1 + z.x) - z.y * z.y) * 0.5)
+    log_part = log1p(where(near, 2 / distance, 4 * size / apart)) * where(near, 0.5, 0.25)
+    far_part = where(isinf(distance), 0, size / distance / distance)
+    angle = atan2(2 * z.y, (1 - z.x) * (1 + z.x) - z.y * z.y) * 0.5
+    return Parts(copysign(where(far, far_part, log_part), z.x), where(far & ~isnan(z.y), copysign(pi / 2, z.y), angle))
 
 
 def _register() -> None:
     functions = {
-        "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "sqrt": _sqrt, "sigmoid": _sigmoid, "sin": _sin,
-        "cos": _cos, "sinh": _sinh, "cosh": _cosh, "tanh": _tanh, "asin": _asin, "acos": _acos, "acosh": _acosh,
-        "atanh": _atanh,
+        "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "sqrt": _sqrt, "sigmoid": _sigmoid,
+        "sinh": _sinh, "cosh": _cosh, "tanh": _tanh, "asin": _asin, "acos": _acos, "acosh": _acosh, "atanh": _atanh,
+        "sin": lambda z: _turned_back(_sinh(_turned(z))), "cos": lambda z: _cosh(_turned(z)),
         "exp2": lambda z: _exp(_scaled(z, ln(2))), "log2": lambda z: _scaled(_log(z), 1 / ln(2)),
         "log10": lambda z: _scaled(_log(z), 1 / ln(10)), "rsqrt": lambda z: over(_one(z), _sqrt(z)),
         "tan": lambda z: _turned_back(_tanh(_turned(z))), "asinh": lambda z: _turned_back(_asin(_turned(z))),

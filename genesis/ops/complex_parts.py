@@ -84,11 +84,11 @@ def over(z: Parts, w: Parts) -> Parts:
     """Division scaled by the divisor's larger part, so that squares do not overflow (Smith, 1962)."""
     turned = modulus(w.x) < modulus(w.y)
     large, small = where(turned, w.y, w.x), where(turned, w.x, w.y)
-    ratio = where(large == 0, 0, small / large)
+    none = large == 0
+    ratio = where(none, 0, small / large)
     a, b = where(turned, z.y, z.x), where(turned, z.x, z.y)
-    scale = large + small * ratio
-    difference = b - a * ratio
-    return Parts((a + b * ratio) / scale, where(turned, -difference, difference) / scale)
+    scale, less, more = large + small * ratio, where(none, 0, a * ratio), where(none, 0, b * ratio)
+    return Parts((a + more) / scale, where(turned, less - b, b - less) / scale)
 
 
 RULES["mul"] = lambda node, z, w: times(z, w)

@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis.ir.dtypes import bool_, dtype_of_scalar
 from genesis.ir.graph import Value
-from genesis.ops.complex_values import real_value
+from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import (
     OPERATIONS,
@@ -111,7 +111,8 @@ def sgn(input: Value) -> Value:
     if not input.dtype.is_complex:
         return sign(input)
     size = abs(input)
-    return where(size == 0, 0, input / where(size == 0, 1, size))
+    some = where(size == 0, 1, size)
+    return where(size == 0, 0, complex_value(real_value(input) / some, imag_value(input) / some))
 
 
 def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Value | float:

@@ -61,6 +61,38 @@ def test_functions_within_a_few_roundings(name):
         assert (np.abs(found - exact)[kept] <= bound * np.abs(exact)[kept] + 1e-30).all()
 
 
+SPECIAL = np.array([complex(x, y) for x in (0.0, -0.0, 1, -1, -0.5, 2, 1e-30, 3e30, np.inf, -np.inf) for y in (
+    0.0, -0.0, 1, -1, 0.5, -2, 1e-30, 3e30, np.inf, -np.inf)])
+
+
+def same_bits_of_zeros(found, exact):
+    """Parts are equal, signs of zeros included; what is exact as a whole is found."""
+    for a, b in ((found.real, exact.real), (found.imag, exact.imag)):
+        known = ~np.isnan(b) & ~np.isnan(a)
+        np.testing.assert_allclose(a[known], b[known], 1e-11, 1e-15)
+        zeros = (a == 0) & (b == 0)
+        np.testing.assert_array_equal(np.signbit(a)[zeros], np.signbit(b)[zeros])
+    assert not np.isnan(found[~np.isnan(exact)]).any()
+
+
+@pytest.mark.parametrize("name", [
+    "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "sgn",
+])
+def test_signs_of_zeros_and_infinities_choose_the_branch_as_in_torch(name):
+    exact = np.arccos(SPECIAL) if name == "acos" else getattr(torch, name)(torch.tensor(SPECIAL)).numpy()
+    same_bits_of_zeros(getattr(genesis, name)(genesis.tensor(SPECIAL)).numpy(), exact)
+
+
+def test_quotients_have_torchs_signs_of_zeros():
+    x, y = (a.ravel() for a in np.meshgrid(SPECIAL[::3], SPECIAL[::3]))
+    same_bits_of_zeros((genesis.tensor(x) / genesis.tensor(y)).numpy(), (torch.tensor(x) / torch.tensor(y)).numpy())
+
+
+def test_logarithms_near_a_branch_point_in_float32_are_finite():
+    z = np.array([1 + 1e-30j, -1 - 1e-25j], "complex64")
+    np.testing.assert_allclose(genesis.tensor(z).atanh().numpy(), np.arctanh(z), 1e-6)
+
+
 REDUCTIONS = {
     "sum": lambda x: x.sum(0), "mean": lambda x: x.mean(1), "prod": lambda x: x.prod(1), "all": lambda x: x.prod(),
     "var": lambda x: x.var(1), "std": lambda x: x.std(), "cumsum": lambda x: x.cumsum(1), "cumprod": lambda x: x.cumprod(0),
