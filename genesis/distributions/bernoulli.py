@@ -10,6 +10,7 @@ from genesis.distributions.declaration import Alternative, formula, formulas, pa
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.utils import Operand, clamp_probs, uniform_inside
+from genesis.functions.creation import zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange
 from genesis.functions.selection import where
@@ -106,10 +107,10 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return odds_log_prob(self.logits, self._checked(value)) + self._log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._checked(value)
+        value = self._checked(value).clamp(0, 1)
         near, p, _ = self._near()
         far = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
-        return where(near, value, far).clamp(0, 1)
+        return where(near, value, far)
 
     def icdf(self, value: Tensor) -> Tensor:
         near, p, _ = self._near()
@@ -165,7 +166,7 @@ class Geometric(ProbsOrLogits):
         return (softplus(self.logits) - self.probs * self.logits) / self.probs
 
     mean = formula(lambda d: 1 / d.probs - 1)
-    mode = formula(lambda d: d.probs * 0)
+    mode = formula(lambda d: zeros_like(d.probs))
     variance = formula(lambda d: (1 / d.probs - 1) / d.probs)
 
 

@@ -112,7 +112,8 @@ class Poisson(ExponentialFamily):
             return drawn_by_host("poisson", shape, self.rate)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return log_gamma_density(self._checked(value) + 1, self.rate)
+        value = self._checked(value)
+        return where(value < 0, -inf, log_gamma_density(value + 1, self.rate))
 
     mean = formula(lambda d: d.rate)
     mode = formula(lambda d: d.rate.floor())

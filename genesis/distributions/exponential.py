@@ -13,7 +13,7 @@ from genesis.distributions.transformed_distribution import Composed
 from genesis.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
 from genesis.distributions.uniform import Uniform
 from genesis.distributions.utils import euler_constant
-from genesis.functions.creation import full_like
+from genesis.functions.creation import full_like, zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
@@ -54,7 +54,7 @@ class Exponential(ExponentialFamily):
         return 1 - self.rate.log()
 
     mean = stddev = formula(lambda d: 1 / d.rate)
-    mode = formula(lambda d: d.rate * 0)
+    mode = formula(lambda d: zeros_like(d.rate))
     variance = formula(lambda d: d.mean.square())
     _natural_params = formulas(lambda d: (-d.rate,))
 

@@ -10,6 +10,7 @@ from genesis.distributions.declaration import Parameter, formula, parameter
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import AbsTransform
 from genesis.distributions.utils import Operand
+from genesis.functions.creation import zeros_like
 from genesis.functions.selection import where
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
@@ -22,7 +23,7 @@ class Folded(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
     whole: ClassVar[Any]
-    mode = formula(lambda d: d.scale * 0)
+    mode = formula(lambda d: zeros_like(d.scale))
 
     def __init__(self, scale: Operand, validate_args: bool | None = None) -> None:
         super().__init__(self.whole(0, scale, validate_args=False), AbsTransform(), validate_args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import nan, pi
 
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Parameter, formula, parameter
@@ -46,7 +46,7 @@ class Uniform(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._checked(value)
         inside = (self.low <= value) & (value < self.high)
-        return where(inside, -(self.high - self.low).log(), float("-inf"))
+        return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
         return ((self._checked(value) - self.low) / (self.high - self.low)).clamp(0, 1)
@@ -58,7 +58,7 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
     mean = formula(lambda d: (d.high + d.low) / 2)
-    mode = formula(lambda d: full_like(d.high, float("nan")))
+    mode = formula(lambda d: d.high * nan)
     stddev = formula(lambda d: (d.high - d.low) / 12**0.5)
     variance = formula(lambda d: (d.high - d.low).square() / 12)
 

@@ -93,22 +93,19 @@ def _density(a: Value, mean: Value, log_x: Value, log_at_peak: Value) -> Value:
     return _log_peak(a) + where(near, -deviance - log_x, (a - 1) * log_x - a * log_at_peak + a - mean)
 
 
-def _on_edge(edge: Value, a: Value, at_one: Value, density: Value) -> Value:
-    """The density, or where x is 0 that of x^(a - 1)."""
-    return where(edge, where(a == 1, at_one, where(a > 1, float("-inf"), float("inf"))), density)
-
-
 def _log_gamma_density(a: Value, x: Value) -> Value:
-    edge = x == 0
-    inside = where(edge, 1, x)
-    return _on_edge(edge, a, -x, _density(a, inside, log(inside), log(a)))
+    steep, end = (x == 0) & (a != 1), (x == 0) | (x == float("inf"))
+    inside = where(end, 1, x)
+    density = where(end, -x, _density(a, inside, log(inside), log(a)))
+    return where(steep, (a - 1) * log(where(steep, x, 1)), density)
 
 
 def _share(a: Value, total: Value, log_x: Value) -> Value:
     """What the share x of one concentration of this total adds."""
     edge, log_share = log_x == float("-inf"), log(a / total)
-    inside = where(edge, 0, log_x)
-    return _on_edge(edge, a, -log_share, _density(a, total * exp(inside), inside, log_share))
+    steep, inside = edge & (a != 1), where(edge, 0, log_x)
+    density = where(edge, -log_share, _density(a, total * exp(inside), inside, log_share))
+    return where(steep, (a - 1) * where(steep, log_x, 1), density)
 
 
 def _log_beta_density(a: Value, b: Value, log_x: Value, log_y: Value) -> Value:

@@ -130,6 +130,7 @@ def test_gradients_of_densities_are_torchs(name, number):
     ("NegativeBinomial", {"total_count": 5.0, "logits": 0.3}, 0.0),
     ("Beta", {"concentration1": 1.0, "concentration0": 3.0}, 0.0),
     ("Beta", {"concentration1": 2.0, "concentration0": 3.0}, 0.0), ("Gamma", {"concentration": 3.0, "rate": 2.0}, 0.0),
+    ("Gamma", {"concentration": 1.0, "rate": 2.0}, np.inf),
 ])
 def test_densities_at_the_edge_of_the_support_are_torchs(name, parameters, value):
     p, q = [getattr(library, name)(**{key: tensor(x) for key, x in parameters.items()})
@@ -146,3 +147,23 @@ def test_densities_at_the_edge_of_the_support_are_torchs(name, parameters, value
         p.log_prob(torch.tensor(value)).backward()
         if np.isfinite(wanted):
             assert getattr(q, key).grad.item() == pytest.approx(getattr(p, key).grad.item(), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "parameters", "values"), [
+    ("Uniform", (1.0, 3.0), [0.0, 1.0, 2.0, 3.0, 4.0]), ("Gamma", (0.5, 2.0), [0.0, 1.0]), ("Poisson", (2.0,), [-1.0, 3.0]),
+])
+def test_densities_and_gradients_at_and_beyond_the_edge_are_torchs(name, parameters, values):
+    found = []
+    for library, tensors in ((theirs, torch), (ours, genesis)):
+        x, *leaves = [tensors.tensor(v, dtype=tensors.float64, requires_grad=True) for v in (values, *parameters)]
+        density = getattr(library, name)(*leaves, validate_args=False).log_prob(x)
+        wanted = leaves if name == "Uniform" else [x] if name == "Gamma" else []
+        found.append([density, *(tensors.autograd.grad(density.sum(), wanted) if wanted else ())])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(to_numpy(b), a.detach().numpy(), 1e-10)
+
+
+def test_a_continuous_bernoullis_probabilities_beyond_its_support_are_0_and_1():
+    values = [-np.inf, -1.0, 2.0, 1e30, np.inf]
+    found = ours.ContinuousBernoulli(probs=0.3, validate_args=False).cdf(genesis.tensor(values))
+    np.testing.assert_allclose(found.numpy(), [0, 0, 1, 1, 1], atol=1e-6)
