@@ -71,7 +71,7 @@ def sparse_coo_tensor(
         raise ArgumentError(
             f"sparse_coo_tensor: size {extents} of indices {positions.shape} and values {elements.shape}; want {axes} sparse "
             f"axes and then {elements.shape[1:]}")
-    made = sparse(positions, elements, extents, bool(is_coalesced) or positions.shape[1] == 0)
+    made = sparse(positions, elements, extents, bool(is_coalesced) or positions.shape[1] < 2)
     return _leaf(checked(made, check_invariants), requires_grad)
 
 

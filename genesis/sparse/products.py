@@ -31,12 +31,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product; sparse only where both factors are."""
     if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
         return _of_sparse(input, other)
-    if isinstance(input, SparseTensor):
-        if other.ndim == 1:
-            return matmul(input, other.unsqueeze(1)).squeeze(1)
-        return _with_dense(input, other)
+    if other.ndim == 1:
+        return matmul(input, other.unsqueeze(1)).squeeze(-1)
     if input.ndim == 1:
         return matmul(input.unsqueeze(0), other).squeeze(0)
+    if isinstance(input, SparseTensor):
+        return _with_dense(input, other)
     assert isinstance(other, SparseTensor)
     lead = input.shape[:-1] if other.ndim == 2 else None
     rows = input.reshape(-1, input.shape[-1]) if lead is not None else input

@@ -86,6 +86,7 @@ OF_ONE = {
                               F.mv(x, dense(F, 3)), x.matmul(dense(F, 3, 2)), dense(F, 2, 4) @ x),
     "csr products": lambda F, x: (x.to_sparse_csr() @ dense(F, 3, 2), x.to_sparse_csr() @ dense(F, 3),
                                   dense(F, 2, 4) @ x.to_sparse_csr()),
+    "products of vectors": lambda F, x: x[1] @ dense(F, 3, 2),
     "sums of products": lambda F, x: (
         F.addmm(dense(F, 4, 2), x, dense(F, 3, 2), beta=2.0, alpha=0.5),
         F.sparse.addmm(dense(F, 4, 2), x, dense(F, 3, 2)), F.nn.functional.linear(dense(F, 2, 3), x)),
@@ -128,6 +129,7 @@ MADE = {
     "without size": lambda F: F.sparse_coo_tensor([[0, 4]], [1.0, 2.0]),
     "size alone": lambda F: F.sparse_coo_tensor((2, 3)),
     "none": lambda F: F.sparse_coo_tensor(F.zeros(2, 0, dtype=F.int64), F.zeros(0), (2, 3)),
+    "one": lambda F: F.sparse_coo_tensor([[1], [0]], [2.0], (2, 3)).values(),
     "ints": lambda F: F.sparse_coo_tensor([[0, 1]], [1, 2], (3,)),
     "dtype": lambda F: F.sparse_coo_tensor([[0, 1]], [1, 2], (3,), dtype=F.float64),
     "csr": lambda F: F.sparse_csr_tensor([0, 2, 2, 3], [0, 1, 1], [1.0, 2.0, 3.0], (3, 2)),

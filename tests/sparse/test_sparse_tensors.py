@@ -48,7 +48,7 @@ def test_errors_name_the_operation():
     (lambda: made().crow_indices(), "is of sparse_csr tensors"),
     (lambda: genesis.ones(2).indices(), "is of sparse_coo tensors, this is a dense one"),
     (lambda: genesis.ones(2).sparse_mask(genesis.ones(2)), "want a sparse one"),
-    (lambda: genesis.sparse_coo_tensor([[0], [0], [0]], [1.0], (1 << 30,) * 3).coalesce(), "more elements"),
+    (lambda: genesis.sparse_coo_tensor([[0, 1]] * 3, [1.0, 2.0], (1 << 30,) * 3).coalesce(), "more elements"),
     (lambda: made().index_select(0, genesis.tensor([2])), "for extent 2"),
 ])
 def test_wrong_arguments(wrong, message):
