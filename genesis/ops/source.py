@@ -136,8 +136,17 @@ def fill(input: Value, value: Value | float) -> Value:
     _, value = as_values(input, value)
     if value.shape:
         raise ValueError(f"fill: value must be a number or a 0-d tensor, got shape {value.shape}")
-    never = input.graph.constant(False, bool_)
-    return where(expand(never, input.shape), input, expand(cast(value, input.dtype), input.shape))
+    return _overwritten(input, expand(cast(value, input.dtype), input.shape))
+
+
+@composite("overwrite", 2, method=False, public=False, takes_complex=True)
+def overwrite(input: Value, value: Value) -> Value:
+    """`value`, of the shape and dtype of `input`, which gets zeros for a gradient."""
+    return _overwritten(input, value)
+
+
+def _overwritten(input: Value, value: Value) -> Value:
+    return where(expand(input.graph.constant(False, bool_), input.shape), input, value)
 
 
 @composite("arange", 2, method=False, public=False)

@@ -211,7 +211,7 @@ def _store(root: Tensor, value: Tensor) -> None:
     memory = root._array.memory
     storage_written(root)
     if root._array.node.differentiable and not value._array.node.differentiable:
-        root._requires_grad = False
+        value = call(OPERATIONS["overwrite"], (root, value))
     written = value._array.node.op != "with_value"
     if root._retains_grad and written and value._array.trace is not None:  # retain_grad now refers to the new value
         before = root._array.trace.backward.retained if root._array.trace is not None else {}

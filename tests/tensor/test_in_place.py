@@ -181,3 +181,23 @@ def test_a_view_of_such_a_tensor_is_not_written_in_silence():
     b.copy_(w)
     with pytest.raises(RuntimeError, match="view of a detached tensor"):
         b[0] = 1
+
+
+OVERWRITTEN = {
+    "fill": lambda lib, y: y.fill_(2), "zero": lambda lib, y: y.zero_(), "copy": lambda lib, y: y.copy_(lib.zeros(3)),
+    "all": lambda lib, y: y.__setitem__(slice(None), 5.0), "drawn": lambda lib, y: y.normal_(),
+    "a view of a part": lambda lib, y: y[:2].zero_(), "compared": lambda lib, y: y.eq_(2),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_what_is_overwritten_gets_zeros_for_a_gradient_as_in_torch(name):
+    found = []
+    for lib in (genesis, torch):
+        x = lib.ones(3, requires_grad=True)
+        y = x * 2
+        OVERWRITTEN[name](lib, y)
+        assert y.requires_grad
+        (y * y).sum().backward()
+        found.append(x.grad.tolist())
+    assert found[0] == found[1]
