@@ -1,4 +1,4 @@
-"""Modules that hold modules, or parameters, by position or by name."""
+"""Containers of modules or parameters, by position or by name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Positional(Module):
         return module
 
     def _hold(self, modules: list[Any]) -> Self:
-        """Hold these modules, named by their positions, and no others."""
+        """Replace the content by these modules, named by their positions."""
         self._modules.clear()
         return self.extend(modules)
 
@@ -114,7 +114,7 @@ class Sequential(_Positional):
                 self.append(module)
 
     def insert(self, index: int, module: Module | None) -> Self:
-        """Add `module` before the one at `index`. Raises IndexError for a position that is not there."""
+        """Add `module` before the one at `index`. Raises IndexError for a position out of range."""
         if not -len(self) <= index <= len(self):
             raise IndexError(f"insert: position {index} is out of range for {len(self)} modules")
         return super().insert(index, module)
@@ -142,7 +142,7 @@ class Sequential(_Positional):
 
 
 def _times(times: object) -> int:
-    """How often modules are to follow one another."""
+    """The number of repetitions."""
     if not isinstance(times, int):
         raise TypeError(f"Sequential: is repeated an int of times, got {type(times).__name__} {times!r:.40}")
     if times < 1:
@@ -162,7 +162,7 @@ class ModuleList(_Positional):
         lines, texts = [], [repr(module) for module in self]
         first = 0
         for index, text in enumerate(texts):
-            if index + 1 == len(texts) or texts[index + 1] != text:  # modules that are printed alike are printed once
+            if index + 1 == len(texts) or texts[index + 1] != text:  # consecutive modules with equal text are printed once
                 lines.append(f"({index}): {text}" if first == index else f"({first}-{index}): {index + 1 - first} x {text}")
                 first = index + 1
         inner = "\n".join(lines).replace("\n", "\n  ")
@@ -176,7 +176,7 @@ class ModuleList(_Positional):
 
 
 class ParameterList(Module):
-    """A list whose parameters belong to the module that holds it; tensors become parameters, other values stay as they are.
+    """A list whose parameters belong to the module that holds it; tensors become parameters, other values do not change.
 
     >>> list(genesis.nn.ParameterList([genesis.zeros(2), genesis.ones(1)]).state_dict())
     ['0', '1']
@@ -217,7 +217,7 @@ class ParameterList(Module):
 
 
 def _as_parameter(value: Any) -> Any:
-    """A tensor as a parameter; anything else as it is."""
+    """A tensor as a parameter; other values unchanged."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
@@ -230,7 +230,7 @@ def _described(value: Any, kind: str | None = None) -> str:
 
 
 def _kind(value: Any) -> str | None:
-    """A tensor's class as PyTorch had one for each dtype, which a dictionary prints."""
+    """PyTorch's old tensor class for a tensor's dtype, which a dictionary prints."""
     return value.type() if isinstance(value, Tensor) else None
 
 
@@ -306,7 +306,7 @@ class ModuleDict(_Named[Module]):
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
-        if modules is not None:  # a subclass' update may want what its constructor sets later
+        if modules is not None:  # a subclass's update may use attributes that its constructor sets later
             self.update(modules)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
@@ -322,7 +322,7 @@ class ModuleDict(_Named[Module]):
 
 class ParameterDict(_Named[Parameter]):
     """A dictionary, in the order of insertion, whose parameters belong to the module that holds it; tensors become parameters.
-    Other values, such as None, are held as they are.
+    Other values, such as None, do not change.
 
     >>> weights = genesis.nn.ParameterDict({"a": genesis.zeros(2), "b": genesis.ones(1)})
     >>> list(weights.state_dict()), weights["b"].requires_grad
@@ -330,7 +330,7 @@ class ParameterDict(_Named[Parameter]):
     """
 
     _kind, _what = Parameter, "parameter"
-    _plain: frozenset[str] = frozenset()  # the names of values that are no parameters
+    _plain: frozenset[str] = frozenset()  # the names of values that are not parameters
 
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
         super().__init__()
@@ -359,11 +359,11 @@ class ParameterDict(_Named[Parameter]):
         return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The parameter of that name; `default` if there is none."""
+        """The parameter of this name; `default` if there is none."""
         return self._held().get(key, default)
 
     def setdefault(self, key: str, default: Any = None) -> Parameter:
-        """The parameter of that name, which is made of `default` if there is none."""
+        """The parameter of this name, made from `default` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -376,7 +376,7 @@ class ParameterDict(_Named[Parameter]):
         return name, self.pop(name)
 
     def copy(self) -> ParameterDict:
-        """Another with the same parameters."""
+        """A copy with the same parameters."""
         return ParameterDict(self.items())
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:

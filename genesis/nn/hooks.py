@@ -27,12 +27,12 @@ class _HasForward(Protocol[P, R]):
 
 
 class _Hooks:
-    """The hooks of one module, of each kind in the order in which they are called."""
+    """The hooks of one module; each kind in calling order."""
 
     def __init__(self) -> None:
         self.before: OrderedDict[int, Hook] = OrderedDict()
         self.after: OrderedDict[int, Hook] = OrderedDict()
-        self.failed: dict[int, Hook] = {}  # those of `after` that run after an exception too
+        self.failed: dict[int, Hook] = {}  # hooks of `after` that also run after an exception
         self.backward_before: OrderedDict[int, Hook] = OrderedDict()
         self.backward_after: OrderedDict[int, Hook] = OrderedDict()
 
@@ -74,7 +74,7 @@ class _Hooks:
 
 
 class _Before:
-    """A hook before calls, as it is called. A plain object, so that modules with hooks can be pickled."""
+    """Adapts a hook before calls. A plain object, so that modules with hooks can be pickled."""
 
     def __init__(self, hook: Hook, with_options: bool) -> None:
         self.hook, self.with_options = hook, with_options
@@ -88,7 +88,7 @@ class _Before:
 
 
 class _After:
-    """A hook after calls, as it is called."""
+    """Adapts a hook after calls."""
 
     def __init__(self, hook: Hook, with_options: bool) -> None:
         self.hook, self.with_options = hook, with_options
@@ -100,7 +100,7 @@ class _After:
 
 
 class _Registered(MutableMapping[int, Hook]):
-    """The hooks of one kind by the ids of their handles, as the user gave them: PyTorch's `_forward_hooks` and kin."""
+    """The hooks of one kind by the ids of their handles, as given by the user: PyTorch's `_forward_hooks` and others."""
 
     def __init__(self, hooks: OrderedDict[int, Hook], wrap: AnyFunction) -> None:
         self._hooks, self._wrap = hooks, wrap
@@ -184,7 +184,7 @@ class _Positions(NamedTuple):
 
 
 class _Inputs(Function):
-    """Inputs of a module as they are."""
+    """Passes a module's inputs through."""
 
     @staticmethod
     def forward(context: Context, backward_call: _BackwardCall, *inputs: Tensor) -> tuple[Tensor, ...]:
@@ -198,7 +198,7 @@ class _Inputs(Function):
 
 
 class _Outputs(_Inputs):
-    """Results of a module as they are."""
+    """Passes a module's results through."""
 
     @staticmethod
     def backward(context: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -232,7 +232,7 @@ class Hooked:
                 thread["scope"] = around
 
     def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
-        """Call `hook(module, inputs)` before each call of the module; what it returns, unless None, replaces the inputs.
+        """Call `hook(module, inputs)` before each call of the module; its result, unless None, replaces the inputs.
 
         With `with_kwargs` it is `hook(module, inputs, options)`, which returns both or None. `prepend`: before the others.
 
@@ -248,10 +248,10 @@ class Hooked:
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, inputs, output)` after each call of the module; what it returns, unless None, replaces the output.
+        """Call `hook(module, inputs, output)` after each call of the module; its result, unless None, replaces the output.
 
-        With `with_kwargs` it is `hook(module, inputs, options, output)`; with `always_call` it is called, with None, where
-        the module raised an exception, too. `prepend`: before the others.
+        With `with_kwargs` it is `hook(module, inputs, options, output)`; with `always_call` it is also called, with
+        None, if the module raised an exception. `prepend`: before the others.
 
         >>> shapes = []
         >>> layer = genesis.nn.Linear(3, 2)
@@ -351,7 +351,7 @@ def _of_all() -> _Hooks:
 
 
 def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend: bool) -> RemovableHandle:
-    """A handle on `hook`, that stands among `hooks` as `called`."""
+    """A handle on `hook`, which is registered in `hooks` as `called`."""
     handle = RemovableHandle(hooks, hook)
     hooks[handle.id] = called
     if prepend:
@@ -364,7 +364,7 @@ def _tuple(value: Tree) -> Arguments:
 
 
 def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    """A hook's answer, if it can stand in for `gradients`; these if there is none."""
+    """A hook's result, after checking that it can replace `gradients`; these if it is None."""
     if answer is None:
         return tuple(gradients)
     if len(_tuple(answer)) != len(gradients):

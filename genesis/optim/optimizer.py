@@ -29,22 +29,22 @@ from genesis.tracing.recording_hooks import optimizer_stepped, optimizer_updates
 from genesis.tracing.scopes import innermost
 from genesis.tracing.state import recording, recording_in, thread_state, unflushed
 
-State = dict[str, Any]  # what is kept, by name
-Group = State  # "params", and their settings
-Numbers = Arguments  # what an operation is given after its tensors
-Closure = Callable[[], Any]  # it computes the loss and its gradients, and returns the loss
+State = dict[str, Any]  # a parameter's state, by name
+Group = State  # "params" and their settings
+Numbers = Arguments  # an operation's arguments after its tensors
+Closure = Callable[[], Any]  # computes the loss and its gradients, returns the loss
 Members = Tensor | Iterable[Tensor] | Iterable[Group]
-HINTS = ("foreach", "fused", "capturable", "differentiable")  # they tell PyTorch how to run a step: here it is one program
+HINTS = ("foreach", "fused", "capturable", "differentiable")  # PyTorch's ways to run a step; here a step is always one program
 
 
 class Part(Protocol):
-    """The parameters that this process moves, of those that several processes share: see `genesis.distributed.optim`."""
+    """This process's part of the parameters: see `genesis.distributed.optim`."""
 
     def has(self, parameter: Tensor) -> bool:
-        """Whether this process moves the parameter, and keeps its state."""
+        """Whether this process updates the parameter and keeps its state."""
 
     def share(self) -> None:
-        """Have all processes have what each has moved."""
+        """Send each process's updated parameters to all."""
 
 
 class Optimizer:
@@ -52,19 +52,19 @@ class Optimizer:
     `DeclaredOptimizer` derives the rest from a table of settings.
 
     Args:
-        parameters: tensors, or dicts that hold them under "params" beside settings of their own.
-        defaults: the settings of groups that name none.
+        parameters: tensors, or dicts with tensors under "params" and their own settings.
+        defaults: the settings for groups without their own.
         hints: `foreach`, `fused` and `capturable`, without effect; `differentiable` must not be true.
 
-    Raises ValueError for no parameters, a tensor that is no leaf, one that is given twice, and `differentiable`; TypeError for
+    Raises ValueError for no parameters, a tensor that is not a leaf or is given twice, and `differentiable`; TypeError for
     other hints.
     """
 
-    has_stepped = False  # schedulers ask
+    has_stepped = False  # read by schedulers
     keeps_own_state: ClassVar[bool] = False  # whether a class that is not the library's writes `step`, and keeps what it needs
     is_elementwise: ClassVar[bool] = False  # whether an element moves by its own gradient and state: ranks may then have parts
-    fixed: ClassVar[Options] = {}  # settings of groups that the constructor does not take
-    instead = ""  # what errors of sparse gradients advise
+    fixed: ClassVar[Options] = {}  # group settings that the constructor does not take
+    instead = ""  # advice in errors about sparse gradients
     keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
     hooks: OptimizerHooks | None = None
     part: Part | None = None  # all parameters are moved here
@@ -137,15 +137,15 @@ class Optimizer:
         flush_all()  # initial values are computed here, so that the first step runs the program of every step
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the parameters' gradients, or make them zeros."""
+        """Drop the parameters' gradients, or set them to zeros."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 parameter.zero_grad(set_to_none)
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Move the parameters that have a gradient; returns what `closure`, called first, returned.
+        """Update the parameters that have a gradient; returns the result of `closure`, which is called first.
 
-        Everything recorded so far runs here, as one program for each device.
+        All pending work runs here, as one program per device.
         """
         loss = None
         self.has_stepped = True
@@ -220,23 +220,23 @@ class Optimizer:
     kinds: tuple[str, ...] = ()  # all slots there may be, in the order of the operation's arguments
 
     def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
+        """Raise ValueError for invalid settings."""
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The names of the tensors kept per parameter: of `kinds`, those that these settings use."""
         return self.kinds
 
     def first_value(self, slot: str, group: Group) -> float:
-        """The initial value of a kept tensor's elements."""
+        """The initial value of a state tensor's elements."""
         return 0.0
 
     def settings(self, group: Group, age: int) -> Numbers:
-        """The numbers of step `age`: what `operation` is given after the tensors."""
+        """The numbers of step `age`: arguments of `operation` after the tensors."""
         name = type(self).__name__
         raise NotImplementedError(f"{name} has neither settings(group, age), its operation's numbers, nor a step() of its own")
 
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
-        """Move `parameters`, whose step number is `age`."""
+        """Update `parameters` in step number `age`."""
         self._update(parameters, group, age, self.slots(group))
 
     def _update(
@@ -249,7 +249,7 @@ class Optimizer:
         write_all([*parameters, *chain(*kept)], results)
 
     def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
-        """Move `parameters` by sparse gradients. Raises RuntimeError for optimizers that have no use for those."""
+        """Update `parameters` by sparse gradients. Raises RuntimeError if the optimizer does not support them."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self.instead}")
 
     # ---- state ----
@@ -284,7 +284,7 @@ class Optimizer:
         return {parameter: kept for parameter, kept in shown.items() if kept}
 
     def shown(self, group: Group, state: State) -> State:
-        """What state dicts show of a parameter's state: PyTorch's names, "step" as a 0-d tensor."""
+        """A parameter's state for state dicts: PyTorch's names, "step" as a 0-d tensor."""
         if not (state["step"] or self.keeps_before_stepping):
             return {}
         return {**state, "step": tensor(float(state["step"]), dtype=float32)}
@@ -313,11 +313,11 @@ class Optimizer:
     # ---- hooks ----
 
     def register_step_pre_hook(self, hook: AnyFunction) -> HookHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step; a pair that it returns takes the place of both."""
+        """Call `hook(optimizer, args, kwargs)` before each step; a returned pair replaces both."""
         return self._hooked("step_pre", hook, steps=True)
 
     def register_step_post_hook(self, hook: AnyFunction) -> HookHandle:
-        """Call `hook(optimizer, args, kwargs)` behind each step."""
+        """Call `hook(optimizer, args, kwargs)` after each step."""
         return self._hooked("step_post", hook, steps=True)
 
     def register_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
@@ -325,15 +325,15 @@ class Optimizer:
         return self._hooked("state_dict_pre", hook, prepend)
 
     def register_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer, state_dict)` with each state dict; one that it returns takes its place."""
+        """Call `hook(optimizer, state_dict)` with each state dict; a returned one replaces it."""
         return self._hooked("state_dict_post", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer, state_dict)` before one is loaded; one that it returns is loaded instead."""
+        """Call `hook(optimizer, state_dict)` before one is loaded; a returned one is loaded instead."""
         return self._hooked("load_pre", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer)` when a state dict has been loaded."""
+        """Call `hook(optimizer)` after a state dict has been loaded."""
         return self._hooked("load_post", hook, prepend)
 
     def _hooked(self, kind: str, hook: AnyFunction, prepend: bool = False, steps: bool = False) -> HookHandle:
@@ -348,7 +348,7 @@ class Optimizer:
         return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}
 
     def __setstate__(self, state: State) -> None:
-        """Take the attributes of a copy or a pickle; of a state dict, for classes that keep their own state."""
+        """Restore the attributes of a copy or pickle, or of a state dict for classes with their own state."""
         vars(self).update(state)
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
@@ -376,7 +376,7 @@ def in_both_parts(number: float, dtype: DType) -> float | complex:
 
 
 def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:
-    """The parameters among `members`, and their names if these are pairs. Raises ValueError where only some are."""
+    """The parameters among `members`, and their names if these are pairs. Raises ValueError if only some are."""
     pairs = [isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], str) for member in members]
     if not any(pairs):
         return list(members), []
@@ -386,7 +386,7 @@ def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:
 
 
 def _copied(value: Tree, parameter: Tensor) -> Tensor:
-    """`value` (a tensor or array of the parameter's shape) in a tensor of its own, of the parameter's dtype."""
+    """A copy of `value` (a tensor or array of the parameter's shape) in the parameter's dtype."""
     source = detach(value) if isinstance(value, Tensor) else tensor(value)
     if source.shape != parameter.shape:
         raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")

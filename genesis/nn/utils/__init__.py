@@ -1,4 +1,4 @@
-"""What training loops do to parameters and modules: `genesis.nn.utils`, under PyTorch's names."""
+"""Utilities for parameters and modules in training: `genesis.nn.utils`, under PyTorch's names."""
 
 from genesis.nn.utils import fusion, parametrizations, parametrize, prune, rnn
 from genesis.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights

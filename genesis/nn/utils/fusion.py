@@ -1,4 +1,4 @@
-"""A normalization by fixed statistics, taken into the layer before it."""
+"""Fuses a normalization with fixed statistics into the layer before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory formats of convolutions' weights, which are of no effect: kernels read any strides."""
+"""Memory formats of convolution weights, without effect: kernels read any strides."""
 
 from __future__ import annotations
 

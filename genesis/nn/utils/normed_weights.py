@@ -1,4 +1,4 @@
-"""Weights that a hook computes before each call, of others: PyTorch's older weight norm and spectral norm."""
+"""Weights computed by a hook before each call: PyTorch's older weight norm and spectral norm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["SpectralNorm", "WeightNorm", "remove_spectral_norm", "remove_weight_
 
 
 class _Normed:
-    """A hook before calls that sets the attribute `name` to a tensor computed of the module's others."""
+    """A hook before calls that computes the attribute `name` from other tensors of the module."""
 
     name: str
 
@@ -38,7 +38,7 @@ class _Normed:
 
     @classmethod
     def weight_of(cls, module: Module, name: str) -> Parameter:
-        """The parameter that is to be computed. Raises where there is none, or it is computed already."""
+        """The parameter to compute. Raises if there is none, or if it is already computed."""
         if cls._hook_id(module, name) is not None:
             raise RuntimeError(f"{cls.__name__}: {name!r} of {type(module).__name__} has it already")
         weight = module._parameters.get(name)
@@ -48,7 +48,7 @@ class _Normed:
 
     @classmethod
     def taken_off(cls, module: Module, name: str) -> Module:
-        """The module with a parameter again. Raises ValueError if it is not computed."""
+        """The module with a plain parameter again. Raises ValueError if it is not computed."""
         key = cls._hook_id(module, name)
         if key is None:
             raise ValueError(f"{cls.__name__}: {name!r} of {type(module).__name__} does not have it")
@@ -78,7 +78,7 @@ class WeightNorm(_Normed):
     compute_weight = compute
 
     def remove(self, module: Module) -> None:
-        """Have the weight be a parameter."""
+        """Make the weight a parameter again."""
         weight = self.compute(module)
         for end in ("", "_g", "_v"):
             delattr(module, self.name + end)
@@ -154,7 +154,7 @@ class SpectralNorm(_Normed):
         return result
 
     def remove(self, module: Module) -> None:
-        """Have the weight be a parameter."""
+        """Make the weight a parameter again."""
         weight = self.compute_weight(module, False)
         for end in ("", "_orig", "_u", "_v"):
             delattr(module, self.name + end)

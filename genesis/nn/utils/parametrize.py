@@ -1,7 +1,7 @@
-"""Parameters that are computed from others: `register_parametrization` puts a module between what is learned and what is read.
+"""Parametrizations: `register_parametrization` puts a module between the learned and the used tensor.
 
-A parametrized module is of a class of its own, below the one it was of, whose property computes the tensor at each reading.
-What is learned lies in `module.parametrizations`.
+A parametrized module gets its own subclass, with a property that computes the tensor at each access. The learned tensors are in
+`module.parametrizations`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Cache:
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized tensor once within the context: what is read several times in a forward pass.
+    """Compute each parametrized tensor only once within the context, for tensors read several times in a forward pass.
 
     >>> layer = register_parametrization(genesis.nn.Linear(2, 2), "weight", genesis.nn.Tanh())
     >>> with cached():
@@ -102,7 +102,7 @@ class ParametrizationList(ModuleList):
             _fits_as("the parametrization", self(), shape, dtype)
 
     def right_inverse(self, value: Tensor) -> None:
-        """Have the originals be such that the computed tensor is `value`. Raises RuntimeError without an inverse."""
+        """Set the originals so that the computed tensor is `value`. Raises RuntimeError without an inverse."""
         given: Any = value
         with recording(False) as again, again:
             for module in reversed([*self]):
@@ -147,7 +147,7 @@ def _fits_as(what: str, value: object, shape: Sequence[int] | None, dtype: objec
 
 
 def _put(original: Tensor, value: Tensor) -> None:
-    """Have `original`, which stays the same object, hold the elements of `value`."""
+    """Set the elements of `original`, which stays the same object, to those of `value`."""
     if value is original:
         return
     with recording(False) as again, again:
@@ -178,7 +178,7 @@ def _learned_as(original: Tensor, tensor: object, number: int) -> Tensor:
 
 
 class _Parametrized:
-    """What classes of parametrized modules have beside those that they are below."""
+    """The mixin of parametrized modules' classes."""
 
     def __reduce_ex__(self, protocol: Any) -> Arguments:
         names = [name for name, value in vars(type(self)).items() if isinstance(value, property)]

@@ -1,7 +1,7 @@
-"""Ways to prune a parameter, as hooks before a module's calls; `genesis.nn.utils.prune` has the functions for users.
+"""Pruning methods, as hooks before a module's calls; `genesis.nn.utils.prune` has the functions for users.
 
-The parameter `name` becomes `name_orig` with a buffer `name_mask`, and `name` their product. What is pruned again keeps
-its mask: later methods choose among what is left.
+The parameter `name` becomes `name_orig` with a buffer `name_mask`, and `name` their product. Pruning again keeps
+the mask: later methods choose among the remaining elements.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(scores, default_mask=ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Module) -> None:
-        """Have the masked tensor be the parameter."""
+        """Make the masked tensor the parameter."""
         name = self._tensor_name
         with recording(False) as again, again:
             weight = self.apply_mask(module)
@@ -143,7 +143,8 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Have `method` prune what is left. Raises TypeError for anything else, ValueError for one of another parameter."""
+        """Let `method` prune the remaining elements. Raises TypeError for anything else, ValueError for one of another
+        parameter."""
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"PruningContainer: wants a BasePruningMethod, got {type(method).__name__}")
         if method._tensor_name != self._tensor_name:
@@ -195,7 +196,7 @@ class Identity(BasePruningMethod):
 
 
 class _Amount(BasePruningMethod):
-    """What methods that prune so many, or such a share, have in common."""
+    """The base of methods that prune a number or fraction of elements."""
 
     def __init__(self, amount: int | float) -> None:
         if not isinstance(amount, int | float):
@@ -205,7 +206,7 @@ class _Amount(BasePruningMethod):
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        """How many of `size` to prune."""
+        """The number of elements of `size` to prune."""
         count = self.amount if isinstance(self.amount, int) else round(self.amount * size)
         if count > size:
             raise ValueError(f"prune: amount is {count}, of {size} alone")
