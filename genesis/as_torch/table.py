@@ -313,6 +313,8 @@ NAMES: dict[str, Any] = {
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
     **{f"torch.{name}": getattr(products, name) for name in ("smm", "hspmm", "sspaddmm")},
     **{f"torch.sparse.{name}": kind for name, kind in types.SPARSE_KINDS.items()},
+    **{f"torch.{name}": getattr(compilers, name) for name in ("fork", "wait")},
+    **{f"torch.{name}_copy": top.copied(getattr(genesis, name)) for name in ("view_as_real", "view_as_complex")},
     "torch._assert": lambda condition, message: None if condition else _failed(message),
     "torch.optim.lr_scheduler._LRScheduler": scheduler.LRScheduler,
     "torch.nn.attention.SDPBackend": SDPBackend,
@@ -332,7 +334,7 @@ NAMES: dict[str, Any] = {
     "torch.distributions.mixture_same_family.MixtureSameFamilyConstraint":
         distributions.constraints.MixtureSameFamilyConstraint,
     **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
-        "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",
+        "sparse", "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",
         "xavier_uniform")},
     **{f"torch.nn.functional.{name}_with_indices": functools.partial(getattr(functional, name), return_indices=True)
        for kind in ("max_pool", "adaptive_max_pool") for name in (f"{kind}1d", f"{kind}2d", f"{kind}3d")},

@@ -6,7 +6,7 @@ of the replicas' parameters on the parameters' device.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from genesis.autograd.custom import Context
@@ -22,7 +22,7 @@ from genesis.tensor.dispatch import call, moved
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 
-__all__ = ["DataParallel", "gather", "replicate", "scatter"]
+__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 __dir__ = __all__.copy
 
 
@@ -78,6 +78,33 @@ class DataParallel(Module):
 
     def extra_repr(self) -> str:
         return f"device_ids={[str(device) for device in self.device_ids]}, output_device={str(self.output_device)!r}"
+
+
+def data_parallel(
+    module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: DeviceLike = None, dim: int = 0,
+    module_kwargs: Mapping[str, Any] | None = None,
+) -> Any:
+    """What `DataParallel` of the module gives for `inputs`, a tensor or a tuple.
+
+    >>> data_parallel(genesis.nn.Identity(), genesis.ones(2, 1)).shape
+    (2, 1)
+    """
+    given = inputs if isinstance(inputs, tuple) else (inputs,)
+    return DataParallel(module, device_ids, output_device, dim)(*given, **module_kwargs or {})
+
+
+def parallel_apply(
+    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[Mapping[str, Any]] | None = None,
+    devices: Sequence[Any] | None = None,
+) -> list[Any]:
+    """What each module gives for its inputs, a tensor or a tuple.
+
+    >>> parallel_apply([genesis.nn.ReLU(), genesis.nn.Identity()], [genesis.tensor(-1.0)] * 2)
+    [tensor(0.), tensor(-1.)]
+    """
+    named = kwargs_tup or [{}] * len(modules)
+    return [module(*(given if isinstance(given, tuple) else (given,)), **keywords)
+            for module, given, keywords in zip(modules, inputs, named, strict=True)]
 
 
 def _named(device: DeviceLike, like: Device) -> Device:

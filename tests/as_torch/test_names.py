@@ -164,3 +164,20 @@ def test_pooling_with_indices_is_torchs():
         theirs = getattr(torch.nn.functional, name)(torch.tensor(images), size)
         for have, want in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(have.numpy(), want.numpy())
+
+
+@pytest.mark.parametrize("name", ["view_as_real_copy", "view_as_complex_copy", "sym_max", "sym_ite", "sym_not"])
+def test_copies_of_views_and_numbers_of_tracers(name):
+    def called(lib, function):
+        x = lib.tensor([[1.0, -2.0]])
+        given = {"view_as_real_copy": (lib.view_as_complex(x),), "view_as_complex_copy": (x,), "sym_max": (3, 4),
+                 "sym_ite": (True, 1, 2), "sym_not": (False,)}[name]
+        result = function(*given)
+        return result.tolist() if isinstance(result, lib.Tensor) else result
+
+    assert called(genesis, look_up("torch", name)) == called(torch, getattr(torch, name))
+
+
+def test_a_branch_is_chosen_by_a_value():
+    cond, x = look_up("torch", "cond"), genesis.ones(2)
+    assert [cond(x.sum() > least, lambda x: x * 2, lambda x: -x, (x,)).tolist() for least in (1, 3)] == [[2, 2], [-1, -1]]

@@ -73,6 +73,12 @@ def cond(pred: Any, true_fn: AnyFunction, false_fn: AnyFunction, operands: Seque
     return (true_fn if pred else false_fn)(*operands)
 
 
+# ---- copies ----
+def copied(view: AnyFunction) -> AnyFunction:
+    """The function that copies what `view` gives."""
+    return lambda input: view(input).clone()
+
+
 # ---- old spellings ----
 def range(start: float = 0, end: float = 0, step: float = 1, **kwargs: Any) -> Tensor:
     """`arange` with its end, of the default float."""
