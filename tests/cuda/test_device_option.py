@@ -27,14 +27,9 @@ def test_where_there_is_no_gpu_the_reason_is_all_that_is_printed():
 
 
 @simulator
-def test_conformance_on_the_simulated_gpu():
-    files = "tests/ops/test_operations.py", "tests/cuda/test_networks_on_device.py"
-    run = pytest_on("cuda", *files, "-k", FEW, "-v", NUMBA_ENABLE_CUDASIM="1")
+def test_conformance_on_the_simulated_gpu_and_nothing_that_is_not_marked():
+    files = "tests/ops/test_operations.py", "tests/cuda/test_networks_on_device.py", "tests/ops/test_promotion.py"
+    run = pytest_on("cuda", *files, "-k", f"{FEW} or test_promotion", "-vv", NUMBA_ENABLE_CUDASIM="1")
     assert run.returncode == 0, run.stdout[-4000:]
-    assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 7
-
-
-@simulator
-def test_only_marked_tests_run_on_a_device():
-    run = pytest_on("cuda", "tests/tensor/test_views.py", "--collect-only", "-v", NUMBA_ENABLE_CUDASIM="1")
-    assert "0 selected" in run.stdout or "no tests collected" in run.stdout
+    assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 7 and "test_operations.py::" in run.stdout
+    assert "test_promotion.py::" not in run.stdout

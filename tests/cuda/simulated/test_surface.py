@@ -89,10 +89,10 @@ def test_functions_that_look_at_the_gpu_are_compiled_to_what_they_are():
         return y * 2, genesis.cuda.memory_allocated()
 
     marks = []
-    for _ in range(3):
+    for _ in range(2):
         assert step(genesis.ones(2, device=THERE))[0].tolist() == [4, 4]
         marks.append(event._mark)
-    assert len(set(marks)) == 3
+    assert len(set(marks)) == 2
     assert any("genesis.cuda.streams" in refusal.reason for refusal in step.refusals), step.refusals
 
 
@@ -129,7 +129,7 @@ def test_properties_are_told():
 
 def test_memory_is_counted_under_pytorchs_names():
     before = genesis.cuda.memory_stats()
-    x = genesis.ones(1 << 20, device=THERE).contiguous() + 0
+    x = genesis.ones(1 << 12, device=THERE).contiguous() + 0
     genesis.cuda.synchronize()
     found = genesis.cuda.memory_stats()
     assert found["allocated_bytes.all.current"] - before["allocated_bytes.all.current"] >= x.nbytes
