@@ -107,8 +107,8 @@ class _Lazy(LazyModuleMixin, Module):
             wanted = ", ".join("3" for p in others if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
             cls.__doc__ = f"""`{becomes.__name__}` that finds `{size.name}` in its first input.
 
-    >>> genesis.nn.{cls.__name__}({wanted}).has_uninitialized_params()
-    True
+    >>> genesis.nn.{cls.__name__}({wanted}).{size.name}
+    0
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -45,8 +45,8 @@ def contiguous_layout(shape: Shape) -> Layout:
 def reshape_layout(at: Layout, *shape: Extents) -> Layout | None:
     """The same elements in another shape, in row-major order; one extent may be -1 and follows from the others.
 
-    If axes to be merged are not adjacent in memory, `reshape` copies and `view` raises ValueError. Both raise it for another
-    number of elements.
+    If axes to be merged are not adjacent in memory, `reshape` copies and `view` raises ValueError.
+    Raises ValueError for another number of elements.
 
     >>> genesis.arange(6).reshape(2, -1)
     tensor([[0, 1, 2],

@@ -14,6 +14,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
 from genesis.nn.module import Module
 from genesis.ops.layout import Layout
+from genesis.ops.registry import Operation
 from genesis.pytree import leaves_of, map_tree
 from genesis.runtime.notebook import cell_name
 from genesis.shipping.trees import Spec, described
@@ -189,7 +190,7 @@ class _Joined:
         ends = [line[0] for line in lines[1:]] + [count]
         for (start, *_, key), end in zip(lines, ends, strict=True):
             own = [index for index in range(start, end) if ops[index] not in ("input", "variable", "scalar")]
-            if not own or not hasattr(key[0], "signature"):
+            if not own or not isinstance(key[0], Operation):
                 continue
             self.calls.append(_call(key, range(at[own[0]], at[own[-1]] + 1), at))
 

@@ -50,7 +50,7 @@ SCRIPT = """
     ]:
         print(name, type(getattr(torch.ones(2, 2).as_subclass(Asked), name)(*arguments)).__name__)
     print(type(torch.t(asked)).__name__, type(torch.movedim(asked, 0, 0)).__name__)
-    for name in ("dim", "numel", "nelement", "stride", "is_contiguous", "is_floating_point", "element_size", "storage_offset"):
+    for name in ("dim", "numel", "nelement", "stride", "is_contiguous", "is_floating_point", "element_size"):
         print(name, getattr(asked, name)())
     print(asked.size(), asked.size(0), torch.Tensor.size(x, 0), torch.Tensor.dim(x))
     doubled += 1

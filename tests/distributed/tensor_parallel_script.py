@@ -117,7 +117,7 @@ def whole(tensor):
 
 def same_gradients(model, alone):
     for (name, p), q in zip(model.named_parameters(), alone.parameters(), strict=True):
-        grad = p.sharding.held(p.grad).full_tensor() if hasattr(p, "sharding") else p.grad
+        grad = p.sharding.as_dtensor(p.grad).full_tensor() if hasattr(p, "sharding") else p.grad
         close(grad, q.grad, name)
 
 

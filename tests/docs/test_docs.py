@@ -9,7 +9,7 @@ import genesis.lower
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
-MADE_UP = re.compile(r'genesis_[0-9a-f]{16}|%"\.\d+"')  # names of kernels and registers
+MADE_UP = re.compile(r'genesis_[0-9a-f]{16}|%v\d+')  # names of kernels and registers
 PROMPTS = (">>> ", "... ")
 
 

@@ -23,7 +23,7 @@ COLLECTIVES = {  # there once `genesis.distributed` is imported, and tested on r
 }
 INTERNAL = {
     *COMPLEX, *COLLECTIVES, "view_at", "reshape_copy", "put", "to_dtype", "stop_gradient",
-    "with_value", "index", "index_put", "uniform", "normal", "randint",
+    "with_value", "overwrite", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
     "unscale", "optimization_barrier",
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",

@@ -65,7 +65,8 @@ class MaskedTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
         values, mask = _plain(self).detach().cpu().numpy(), self._mask.cpu().numpy()
-        shown = np.vectorize(lambda v, m: (f"{v:8.4f}" if self.is_floating_point() else f"{v}") if m else "      --",
+        text = "{:8.4f}" if self.dtype.is_floating_point else "{}"
+        shown = np.vectorize(lambda v, m: text.format(v) if m else "      --",
                              otypes=[object])(values, mask) if values.size else np.empty(values.shape, object)
         if not values.shape:
             return f"MaskedTensor({shown.item()}, {bool(mask)})"
