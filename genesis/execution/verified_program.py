@@ -59,10 +59,10 @@ class _VerifiedProgram:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
 
-    def verify_filled(self, views: int) -> None:
-        """Check the filled slots before a run; afterwards `views` new tensors are views of results."""
+    def verify_filled(self, views: int, words: bytes) -> None:
+        """Check the slots in a copy of the program's words before a run; after it `views` new tensors are views of results."""
         program: Any = self._program
-        self._slots.check(program.filled(), known=KNOWN + views)
+        self._slots.check(program.filled(words), known=KNOWN + views)
 
     def run(self, values: Sequence[int | float], *completion: Completion, **around: Any) -> Fault | None:
         self._slots.check(values, known=KNOWN if around else 0)

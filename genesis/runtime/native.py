@@ -233,9 +233,14 @@ class NativeProgram:
         """
         return zip(itertools.count(self.address + SLOTS_OFFSET, 8), "Q" + self._slot_format)
 
-    def filled(self) -> tuple[int | float, ...]:
-        """What the slots hold."""
-        return struct.unpack_from("=" + self._slot_format, self._words, SLOTS_OFFSET + 8 * RUN_SLOTS)
+    @property
+    def copied(self) -> Callable[[], bytes]:
+        """A C function that copies the program's words: no other thread fills slots between what was filled and the copy."""
+        return self._words.tobytes
+
+    def filled(self, words: bytes) -> tuple[int | float, ...]:
+        """What the slots hold in a copy of the words."""
+        return struct.unpack_from("=" + self._slot_format, words, SLOTS_OFFSET + 8 * RUN_SLOTS)
 
     def seconds(self) -> list[float]:
         """The seconds of each launch in the latest run."""

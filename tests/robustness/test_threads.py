@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -96,3 +97,32 @@ def test_what_one_thread_wrote_down_keeps_its_value_when_another_shares_the_memo
         changed.set()
 
     assert in_threads([reader, writer])[0] == [5, 5, 5, 5]
+
+
+def test_results_of_one_compiled_function_stay_their_threads_own():
+    """Replays that find memory for results in Python, where another thread may begin one that Python runs."""
+    scaled = genesis.compile(lambda x, factor: x * factor + 1)
+    x = genesis.ones(64, 64)
+    for k in range(5):
+        scaled(x, genesis.tensor(float(k)))
+
+    def work(seed: int) -> list[tuple[float, float, float]]:
+        random, kept, wrong = Random(seed), [], []
+        for _ in range(2500):
+            factor = random.randrange(1000)
+            result = scaled(x, genesis.tensor(float(factor)))
+            if random.random() < 0.5:
+                kept.append((factor + 1, result))
+            del result
+            if len(kept) > 6:
+                value, result = kept.pop(random.randrange(7))
+                wrong += [found for found in [(value, *bounds(result))] if found != (value, value, value)]
+        return wrong
+
+    assert in_threads([lambda seed=seed: work(seed) for seed in range(4)]) == [[]] * 4
+    assert scaled.entries[0].native.replays > 0
+
+
+def bounds(x: genesis.Tensor) -> tuple[float, float]:
+    values = x.numpy()
+    return values.min(), values.max()

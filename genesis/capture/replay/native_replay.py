@@ -2,9 +2,9 @@
 
 They serve calls of short programs on the host. They do the work of `Compiled` and `Entry`, or return MISSED before anything has
 happened, and then those run. Values that the function reads between programs are compared in memory. If one differs the call is
-missed: only the last program changes tensors, so nothing is to be undone but Python's part. The GIL is held throughout, so no
-lock is needed and no interrupt arrives. Replays that call Python, as for an update, hold the lock. A program with collectives
-is run by Python, and other threads run meanwhile.
+missed: only the last program changes tensors, so nothing is to be undone but Python's part. The GIL is held from the first slot
+of a program to its end, so no lock is needed and no interrupt arrives; Python is called before, as for new memory. Replays that
+change tensors or compute numbers hold the lock. A program with collectives is run by Python, and other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.scratch import scratch
 from genesis.tensor.handle import Storage, Tensor
 from genesis.tracing.memory import Memory
-from genesis.tracing.trace import LOCK, Array, Trace
+from genesis.tracing.trace import LOCK, Array, Trace, critical
 
 RUNS = 2  # sets of result buffers, used in turns
 Set = tuple[Register, str, Register, Register]  # tensor, name, value, and the value before
@@ -146,9 +146,11 @@ class NativeReplay:
         for k, step in enumerate(steps):
             is_last = k == len(steps) - 1
             if step.program.verify is not None:  # Python, which may run the same program
+                self._require_idle()
                 self._fill(k, words, temporary, numbers)
-                code.call(partial(step.program.verify, len(self._results.views_in(k))))
-            code.emit("WORD", threads.team.under_way, 0)  # Python may have let another thread start a run
+                copied = code.call(step.program.program.copied)
+                code.call(partial(step.program.verify, len(self._results.views_in(k))), copied)
+            self._require_idle()
             if is_last:
                 self._tell_backwards(words[k], previous[k])
                 numbers = numbers if is_early else self._computed()
@@ -167,6 +169,12 @@ class NativeReplay:
         if self._is_locked:
             self._note_nothing()
         return result
+
+    def _require_idle(self) -> None:
+        """Go on if no other thread has a run under way or fills slots for one: Python may have let it come before."""
+        self._code.emit("WORD", threads.team.under_way, 0)
+        if not self._is_locked:
+            self._code.require_attribute(critical, "running", False)
 
     def _note_nothing(self) -> None:
         """Release the arrays that the last call, or this one, overwrote."""
