@@ -160,8 +160,8 @@ class ResultPool:
         """Another pool of the program. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
         return self._keeping(REPLAYED_TOGETHER, handles)
 
-    def without_donations(self) -> ResultPool:
-        """Another pool of a recorded call, which writes nothing over its inputs."""
+    def keeping_large(self) -> ResultPool:
+        """Another pool, of a recorded call that changes no tensor: its runs keep larger results."""
         return self._keeping(REPLAYED_ALONE, self._handles)
 
     def _keeping(self, together: int, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:

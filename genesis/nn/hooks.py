@@ -221,7 +221,7 @@ class Hooked:
     else:
 
         def __call__(self, *inputs, **options):
-            thread = innermost.__dict__  # asked for once: each attribute of a thread's costs as much
+            thread = innermost.__dict__  # one look-up: each attribute of a thread-local costs as much
             around = thread["scope"]
             thread["scope"] = around, weakref(self), type(self)
             try:

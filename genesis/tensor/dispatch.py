@@ -255,7 +255,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
     """
     try:
         with LOCK:
-            state = thread_state.__dict__  # asked for once: each attribute of a thread's costs as much
+            state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
             trace = state["trace"]
             if trace is None or trace.closed:
                 if state["multi_device"]:
@@ -274,7 +274,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     mode = mode, low
                 operands, static = operation.operands, operation.static_scalars
                 tokens: list[Token] = [operation, mode]
-                for place, argument in enumerate(arguments):
+                for position, argument in enumerate(arguments):
                     if isinstance(argument, Tensor):
                         array = argument._array
                         if argument._base is not None:
@@ -286,7 +286,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                         else:
                             tokens.append(enter(trace, argument, array))
                     else:
-                        tokens.append(_token(trace, argument, place in operands, static))
+                        tokens.append(_token(trace, argument, position in operands, static))
                 if attributes:
                     names = operand_names(operation)
                     given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]

@@ -92,7 +92,7 @@ def current_trace(device: Device = CPU) -> Trace:
 
 def open_trace(device: Device = CPU) -> Trace:
     """`current_trace`, for who has LOCK."""
-    state = thread_state.__dict__  # asked for once: each attribute of a thread's costs as much
+    state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
     trace: Trace | None = state["traces"].get(device.name)
     if critical.running or (trace is not None and trace.closed is BUSY):
         trace = Trace(device, state["eager"], math.inf)

@@ -121,4 +121,4 @@ def test_a_recorded_call_keeps_results_that_take_little_together():
 
     assert not has_large(256 << 10) and not has_large(512 << 10, 512 << 10) and not has_large(*[64 << 10] * 20)
     assert has_large(512 << 10, 768 << 10) and has_large(2 << 20)
-    assert not pool(4 << 20, 4 << 20).without_donations().has_large and pool(12 << 20).without_donations().has_large
+    assert not pool(4 << 20, 4 << 20).keeping_large().has_large and pool(12 << 20).keeping_large().has_large

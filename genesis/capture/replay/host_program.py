@@ -28,7 +28,7 @@ class HostProgram:
     def __init__(self, program: ReplayProgram, inputs: Sequence[InputSource], overwrites: bool = False) -> None:
         plan = program.plan
         self.recorded = program
-        self.pool = program.pool if overwrites else program.pool.without_donations()
+        self.pool = program.pool if overwrites else program.pool.keeping_large()
         self._device = program.device
         self.program = cast(NativeProgram, plan.segments[0].program)
         self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs

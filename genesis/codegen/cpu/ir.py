@@ -26,8 +26,9 @@ class Type:
     def __new__(cls, *given: Any) -> Any:
         found = cls._known.get((cls, *given))
         if found is None:
-            found = cls._known[cls, *given] = super().__new__(cls)
-            found._describe(*given)
+            made = super().__new__(cls)
+            made._describe(*given)
+            found = cls._known.setdefault((cls, *given), made)  # another thread may have made it meanwhile
         return found
 
     def _describe(self, *given: Any) -> None:
