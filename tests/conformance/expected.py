@@ -19,7 +19,8 @@ _SOME: dict[str, dict[str, str]] = {
             "shifted_chebyshev_polynomial_w", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
         )], "degrees above 2^20 are refused; PyTorch's values of degree 1e20 are noise"),
     },
-    "operators values": {"matrix_exp": ROUNDED},  # an element of 0.15 beside others of 2e4, on processors with AVX-512
+    # An element of 0.15 beside others of 2e4, on processors with AVX-512.
+    **{f"operators {kind}": {"matrix_exp": ROUNDED} for kind in ("values", "methods", "strided")},
     "operators gradients": {
         "as_strided_scatter": OVERWRITTEN, "istft": "PyTorch finds no gradient of some windows, which have one",
     },
