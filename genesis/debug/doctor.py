@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from genesis.codegen.cpu.product.tile import Tile
+from genesis.codegen.cpu.product.tile import tile_of
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.debug.cuda_probe import SAYS
 from genesis.ir.annotations import Tree
@@ -99,7 +99,7 @@ def _processor() -> Iterator[Finding]:
     yield Finding("model", " ".join([name, *(feature for feature in FEATURES if f"+{feature}" in has)]))
     yield Finding("vectors", f"{vector_bytes()} bytes")
     for dtype in ("float32", "float64"):
-        tile = Tile.of(dtype)
+        tile = tile_of(dtype)
         yield Finding(f"{dtype} products", f"{tile.rows} x {tile.columns} in registers")
     yield Finding("threads", f"{get_num_threads()} for {available_processors()} processors")
     yield _cache()

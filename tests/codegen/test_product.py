@@ -12,7 +12,8 @@ import pytest
 
 from genesis.codegen.cpu.product import launch
 from genesis.codegen.cpu.product.driver import product_ir
-from genesis.codegen.cpu.product.tile import Tile
+from genesis.codegen.cpu.product.tile import tile_of
+from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.lower.index_map import PLAIN, AxisGroups, Digits
 from genesis.lower.stages import Matrix, Product
 from genesis.ops.layout import Layout
@@ -20,10 +21,10 @@ from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import NativeLaunch, NativeProgram, Slot
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-13}
-TILES = [Tile(dtype, lanes, rows) for dtype in TOLERANCE for lanes, rows in ((4, 12), (4, 6), (8, 12), (16, 12))]
+TILES = [RegisterTile(dtype, lanes, rows, 2) for dtype in TOLERANCE for lanes, rows in ((4, 12), (4, 6), (8, 12), (16, 12))]
 
 
-def kernel(tile: Tile) -> int:
+def kernel(tile: RegisterTile) -> int:
     name = f"product_test_{tile.dtype}_{tile.lanes}_{tile.rows}"
     [address] = get_or_compile([KernelSource(name, str(tile), functools.partial(product_ir, name, tile))])
     return address
@@ -36,7 +37,7 @@ def matrix(value: int, x: np.ndarray, axis_groups: AxisGroups) -> Matrix:
 
 
 def multiply(
-    tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launch.Panels, add: bool = False, only: str = "",
+    tile: RegisterTile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launch.Panels, add: bool = False, only: str = "",
     groups: tuple[AxisGroups, AxisGroups] = (PLAIN, PLAIN),
 ) -> None:
     """c = a @ b, or + c, for operands (batch, *rows, *columns) with any strides that products can read."""
@@ -61,8 +62,8 @@ def multiply(
 
 
 @pytest.fixture
-def tile(request, monkeypatch) -> Tile:
-    monkeypatch.setattr(Tile, "of", classmethod(lambda cls, dtype: request.param))
+def tile(request, monkeypatch) -> RegisterTile:
+    monkeypatch.setattr(RegisterTile, "of", classmethod(lambda cls, dtype, vectors: request.param))
     return request.param
 
 
@@ -90,7 +91,7 @@ def test_blocks_of_k_rows_and_columns_add_up_and_a_product_can_be_added_to_what_
     a, b = a.astype(np.float32), b.astype(np.float32)
     c = np.ones((1, 230, 1100), np.float32)
     cut = launch.Panels(2, 560, True) if by_columns else launch.Panels(2, 204, False)
-    multiply(Tile.of("float32"), a, b, c, cut, add=True)
+    multiply(tile_of("float32"), a, b, c, cut, add=True)
     np.testing.assert_allclose(c, a @ b + 1, rtol=1e-4, atol=1e-3)
 
 
@@ -132,7 +133,7 @@ def test_products_that_do_not_count_are_left_out(only, by_columns):
         height = -(-n // 64) * 32 if by_columns else -(-m // 24) * 12
         cut = launch.Panels(-(-(n if by_columns else m) // height), height, by_columns)
         read = (with_numbers_beyond(x, half) for x, half in zip((a, b), halves, strict=False))
-        multiply(Tile.of("float32"), *read, c, cut, only=only)
+        multiply(tile_of("float32"), *read, c, cut, only=only)
         np.testing.assert_allclose(of_result(c), of_result(left @ right), rtol=1e-4, atol=1e-3)
         assert halves[2] is None or not (c - halves[2](c, 64 if halves[2] is BELOW else -64)).any(), "zeros where nobody reads"
 
@@ -143,7 +144,7 @@ def test_results_may_lie_apart_and_operands_may_overlap_or_repeat():
     windows = np.lib.stride_tricks.as_strided(signal, (3, 20, 30), (240, 4, 4))
     repeated = np.broadcast_to(random.standard_normal((30, 7)).astype(np.float32), (3, 30, 7))
     memory = np.zeros((20, 3, 9), np.float32)
-    multiply(Tile.of("float32"), windows, repeated, memory.transpose(1, 0, 2)[:, :, 1:8], launch.Panels(1, 24, False))
+    multiply(tile_of("float32"), windows, repeated, memory.transpose(1, 0, 2)[:, :, 1:8], launch.Panels(1, 24, False))
     np.testing.assert_allclose(memory.transpose(1, 0, 2)[:, :, 1:8], windows @ repeated, rtol=1e-4, atol=1e-4)
     assert not memory[:, :, 0].any() and not memory[:, :, 8].any()
 
@@ -196,17 +197,17 @@ def test_windows_are_read_no_further_than_they_reach():
         found = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3)).transpose(0, 1, 4, 5, 2, 3)
         weight = np.ones((1, 6, 36), np.float32)
         y = np.zeros((1, 6, 16), np.float32)
-        multiply(Tile.of("float32"), weight, found, y, launch.Panels(1, 6, False), groups=(PLAIN, (3, 2)))
+        multiply(tile_of("float32"), weight, found, y, launch.Panels(1, 6, False), groups=(PLAIN, (3, 2)))
         np.testing.assert_allclose(y, weight @ found.reshape(1, 36, 16))
         g, w = np.ones((1, 6, 16), np.float32), np.zeros((1, 6, 36), np.float32)
         terms = found.transpose(0, 4, 5, 1, 2, 3)
-        multiply(Tile.of("float32"), g, terms, w, launch.Panels(1, 6, False), groups=(PLAIN, (2, 3)))
+        multiply(tile_of("float32"), g, terms, w, launch.Panels(1, 6, False), groups=(PLAIN, (2, 3)))
         np.testing.assert_allclose(w, g @ found.reshape(1, 36, 16).swapaxes(1, 2))
     finally:
         libc.mprotect(ctypes.c_void_p(start + page), page, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-@pytest.mark.parametrize("tile", [Tile("float32", 16, 12)], indirect=True, ids=str)
+@pytest.mark.parametrize("tile", [RegisterTile("float32", 16, 12, 2)], indirect=True, ids=str)
 @pytest.mark.usefixtures("tile")
 def test_cuts_follow_what_is_dear_to_pack_again():
     assert launch.panels("float32", (2048, 96, 256), 2) == launch.Panels(2, 1032, False)

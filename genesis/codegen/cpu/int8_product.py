@@ -13,8 +13,8 @@ from functools import partial
 from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.tile import Tile
 from genesis.codegen.cpu.registers import FLOAT, I8, I16, I32, I64, POINTER, constants, zero
+from genesis.codegen.cpu.tiling import lanes_of
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -63,23 +63,19 @@ def launches(
             NativeLaunch(product, second, threads if count * rows * columns * terms > 3 * PARALLEL_COST else 1)]
 
 
-def _lanes() -> int:
-    return Tile.of("float32").lanes
-
-
 def _chunk() -> int:
     """The terms of one instruction."""
-    return 2 * _lanes()
+    return 2 * lanes_of("float32")
 
 
 def _quantize_source() -> KernelSource:
-    name = "genesis_quantized_rows"
-    return KernelSource(name, f"{name} {_lanes()}", partial(_quantize_ir, name, _lanes()))
+    name, width = "genesis_quantized_rows", lanes_of("float32")
+    return KernelSource(name, f"{name} {width}", partial(_quantize_ir, name, width))
 
 
 def _product_source(biased: bool) -> KernelSource:
-    name = "genesis_int8_product" + "_bias" * biased
-    return KernelSource(name, f"{name} {_lanes()} {ITEM} {ALONE} {TOGETHER}", partial(_product_ir, name, _lanes(), biased))
+    name, width = "genesis_int8_product" + "_bias" * biased, lanes_of("float32")
+    return KernelSource(name, f"{name} {width} {ITEM} {ALONE} {TOGETHER}", partial(_product_ir, name, width, biased))
 
 
 class _Kernel:
@@ -112,12 +108,12 @@ class _Kernel:
 # ---- rows become integers ----
 
 
-def _quantize_ir(name: str, lanes_of: int) -> str:
-    kernel = _Kernel(name, QUANTIZE, lanes_of)
+def _quantize_ir(name: str, width: int) -> str:
+    kernel = _Kernel(name, QUANTIZE, width)
     builder, lanes, given = kernel.builder, kernel.lanes, kernel.given
     terms, padded = given["terms"], given["padded"]
-    whole = builder.mul(builder.sdiv(terms, I64(lanes_of)), I64(lanes_of))
-    slot = builder.alloca(ir.VectorType(I32, lanes_of))
+    whole = builder.mul(builder.sdiv(terms, I64(width)), I64(width))
+    slot = builder.alloca(ir.VectorType(I32, width))
     with counted(builder, kernel.first, kernel.end) as row:
         begin = builder.mul(row, terms)
 
@@ -128,9 +124,9 @@ def _quantize_ir(name: str, lanes_of: int) -> str:
             builder.store(lanes.maximum(builder.load(slot), bits, "int32"), slot)
 
         builder.store(lanes.splat(I32(0)), slot)
-        with counted(builder, I64(0), whole, lanes_of) as column:
+        with counted(builder, I64(0), whole, width) as column:
             magnitudes(column, None)
-        with counted(builder, whole, terms, lanes_of) as column:
+        with counted(builder, whole, terms, width) as column:
             magnitudes(column, lanes.first_lanes(builder.sub(terms, column)))
         largest = lanes.bitcast_to_float(
             lanes.horizontal_reduce(lambda a, b: lanes.maximum(a, b, "int32"), builder.load(slot)))
@@ -144,12 +140,12 @@ def _quantize_ir(name: str, lanes_of: int) -> str:
             x = lanes.load(kernel.at("source", builder.add(begin, column), "float32"), "float32", mask)
             x = lanes.select(finite, x, lanes.splat(FLOAT(0.0)))
             rounded = lanes.intrinsic("rint", x.type, [lanes.multiply(x, step)])
-            found = builder.trunc(builder.fptosi(rounded, ir.VectorType(I32, lanes_of)), ir.VectorType(I16, lanes_of))
+            found = builder.trunc(builder.fptosi(rounded, ir.VectorType(I32, width)), ir.VectorType(I16, width))
             lanes.store(found, kernel.at("integers", builder.add(builder.mul(row, padded), column), "int16"), "int16")
 
-        with counted(builder, I64(0), whole, lanes_of) as column:
+        with counted(builder, I64(0), whole, width) as column:
             integers(column, None)
-        with counted(builder, whole, padded, lanes_of) as column:
+        with counted(builder, whole, padded, width) as column:
             integers(column, lanes.first_lanes(builder.sub(terms, column)))
     return kernel.text()
 

@@ -17,9 +17,8 @@ from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS
-from genesis.codegen.cpu.product.tile import Tile
 from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
-from genesis.codegen.cpu.tiling import blocks_of, name_of
+from genesis.codegen.cpu.tiling import blocks_of, lanes_of, name_of
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -36,25 +35,24 @@ CHUNK = 4096  # elements of an item
 
 def combine_source(dtype: str) -> KernelSource:
     """The kernel of words {target, source, elements, partial sums, bytes from one to the next}."""
-    tile = Tile.of(dtype)
+    width = lanes_of(dtype)
     name = f"genesis_combine_{dtype}"
-    return KernelSource(name, f"{name} {tile.lanes}", partial(_combine_ir, name, tile))
+    return KernelSource(name, f"{name} {width}", partial(_combine_ir, name, dtype, width))
 
 
-def _combine_ir(name: str, tile: Tile) -> str:
-    dtype = tile.dtype
+def _combine_ir(name: str, dtype: str, width: int) -> str:
     module = ir.Module(name)
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)
     first, end, words, _ = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    lanes = Lanes(builder, tile.lanes)
+    lanes = Lanes(builder, width)
     target, source, elements, partials, pitch = (
         builder.load(builder.gep(words, [I64(n)], source_etype=I64), typ=POINTER if n < 2 else I64) for n in range(5)
     )
-    total = builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], tile.lanes))
+    total = builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width))
     stop = builder.mul(end, I64(CHUNK))
     stop = builder.select(builder.icmp_signed("<", stop, elements), stop, elements)
-    with counted(builder, builder.mul(first, I64(CHUNK)), stop, tile.lanes) as at:
+    with counted(builder, builder.mul(first, I64(CHUNK)), stop, width) as at:
         mask = lanes.first_lanes(builder.sub(stop, at))
         builder.store(lanes.load(lanes.element_pointer(source, at, dtype), dtype, mask), total)
         with counted(builder, I64(1), partials) as number:

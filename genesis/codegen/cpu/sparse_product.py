@@ -11,8 +11,8 @@ from functools import partial
 from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.tile import Tile
 from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.tiling import lanes_of
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -35,9 +35,9 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
 
 def source(dtype: str) -> KernelSource:
     """The kernel of products of one of `DTYPES`."""
-    tile = Tile.of(dtype)
+    width = lanes_of(dtype)
     name = f"genesis_sparse_product_{dtype}"
-    return KernelSource(name, f"{name} {tile.lanes} {VECTORS} {AHEAD}", partial(_product_ir, name, dtype, tile.lanes))
+    return KernelSource(name, f"{name} {width} {VECTORS} {AHEAD}", partial(_product_ir, name, dtype, width))
 
 
 def launches(
@@ -60,7 +60,7 @@ def launches(
     return [NativeLaunch(addresses[source(node.dtype.name).symbol], [Block(words, rows)], workers)]
 
 
-def _product_ir(name: str, dtype: str, lanes_of: int) -> str:
+def _product_ir(name: str, dtype: str, width: int) -> str:
     module = ir.Module(name)
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)
     first, end, words, _ = function.args
@@ -69,7 +69,7 @@ def _product_ir(name: str, dtype: str, lanes_of: int) -> str:
         word: builder.load(builder.gep(words, [I64(n)], source_etype=I64), typ=POINTER if n < 5 else I64)
         for n, word in enumerate(WORDS)
     }
-    rows = _Rows(builder, dtype, lanes_of, given)
+    rows = _Rows(builder, dtype, width, given)
     with counted(builder, first, end) as row:
         rows.emit(row)
     builder.ret_void()
@@ -79,10 +79,10 @@ def _product_ir(name: str, dtype: str, lanes_of: int) -> str:
 class _Rows:
     """Emits the code for one row."""
 
-    def __init__(self, builder: ir.IRBuilder, dtype: str, lanes_of: int, given: dict[str, ir.Value]) -> None:
+    def __init__(self, builder: ir.IRBuilder, dtype: str, width: int, given: dict[str, ir.Value]) -> None:
         self.builder, self.dtype, self.given = builder, dtype, given
-        self.lanes = Lanes(builder, lanes_of)
-        self.sums = [builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], lanes_of)) for _ in range(max(VECTORS))]
+        self.lanes = Lanes(builder, width)
+        self.sums = [builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width)) for _ in range(max(VECTORS))]
 
     def emit(self, row: ir.Value) -> None:
         builder, width = self.builder, self.given["width"]

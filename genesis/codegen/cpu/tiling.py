@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import NamedTuple
 
 from genesis.lower.kernel import Kernel
 from genesis.runtime.machine_code import target
@@ -30,6 +31,33 @@ def has_many_registers() -> bool:
     return vector_bytes() == 64 or IS_ARM
 
 
+class RegisterTile(NamedTuple):
+    """A block of a matrix product whose sums stay in registers: `rows`, each of so many `vectors`."""
+
+    dtype: str
+    lanes: int  # of a vector
+    rows: int
+    vectors: int
+
+    @classmethod
+    def of(cls, dtype: str, vectors: int) -> RegisterTile:
+        """The tallest tile of "float32" or "float64" on this processor."""
+        return cls(dtype, lanes_of(dtype), sum_registers() // vectors, vectors)
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+    @property
+    def itemsize(self) -> int:
+        return 4 if self.dtype == "float32" else 8
+
+
+def sum_registers() -> int:
+    """The registers that hold sums, 24 of 32 or 12 of 16; the others hold operands."""
+    return 24 if has_many_registers() else 12
+
+
 @functools.cache
 def cache_bytes() -> int:
     """The size of the last-level cache, 32 MiB if the system does not report it."""
@@ -45,7 +73,6 @@ def cache_bytes() -> int:
 # registers from work of 12 on gain little: 7.3 to 6.6 ns in cache.
 LIGHT_WORK = 24
 MOST_STORES = 3  # of a kernel with two registers per value: more stores give parallelism enough, and need the registers
-SUMS = 24  # of 32 registers; the others hold operands
 SIZES = (1, 2, 3, 4, 6)  # few: every size is another kernel to compile
 READ = 0.8  # the cost of reading a vector, in vector multiplications
 
@@ -123,7 +150,7 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     choices = [[size for size in SIZES if size == 1 or (axis is not None and size <= extents[axis])] for axis in axes]
     kept_unrolled = [size for axis, size in kernel.unrolled.items() if not kernel.axes[axis][1]]
     shifts = prod(kept_unrolled) * (1 if shift is None else extents[shift])
-    most = max(SUMS if vector_bytes() == 64 else SUMS // 2, shifts)
+    most = max(sum_registers(), shifts)
 
     def cost(sizes: tuple[int, ...]) -> float:
         """Cost per product: padding, times a multiplication and the loads."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from genesis.codegen.cpu.lapack.kernel import LOWER
 from genesis.codegen.cpu.lapack.recipe import INT, BatchPointer, Recipe
-from genesis.codegen.cpu.lapack.tiles import Tile
+from genesis.codegen.cpu.lapack.tiles import tile_of
 from genesis.ir.dtypes import DType
 
 PANEL, WIDE_PANEL = 32, 64  # columns of a panel
@@ -34,7 +34,7 @@ class Factors:
     """L and U of a matrix of `shape`, with leading dimension `row`; the pivots; and which pivot is 0."""
 
     def __init__(self, r: Recipe, shape: tuple[int, int]) -> None:
-        self.r, self.shape, self.tile = r, shape, Tile.of(r.dtype.name)
+        self.r, self.shape, self.tile = r, shape, tile_of(r.dtype.name)
         m, n = shape
         self.shares = r.batch == 1 and r.workers > 1
         self.row = padded(n, self.tile.lanes)
@@ -158,7 +158,7 @@ def padded(n: int, lanes: int) -> int:
 
 def strip(r: Recipe, rows: int) -> BatchPointer:
     """Memory of each worker for a strip of a tile's columns."""
-    tile = Tile.of(r.dtype.name)
+    tile = tile_of(r.dtype.name)
     return r.scratch((rows + tile.rows) * tile.columns)
 
 
@@ -166,7 +166,7 @@ def solve_triangular(r: Recipe, n: int, width: int, *, upper: bool, unit: bool) 
     """Solve for a triangle, into the output; for an upper one from its last row on."""
     (a, b), room = r.operands, strip(r, n)
     shares = r.batch == 1 and r.workers > 1
-    step = Tile.of(r.dtype.name).columns if shares else width
+    step = tile_of(r.dtype.name).columns if shares else width
     sign, size = -1 if upper else 1, r.size
     for start in range(0, width, step):
         if shares:
@@ -183,7 +183,8 @@ def cholesky(r: Recipe, n: int) -> BatchPointer:
 
     It is the transpose of U in U^T U. A panel's rows of U are solved for with the triangle on its diagonal, a strip of columns
     at a time, and their products subtracted from the strip's rows below, down to the diagonal."""
-    tile, row = Tile.of(r.dtype.name), padded(n, Tile.of(r.dtype.name).lanes)
+    tile = tile_of(r.dtype.name)
+    row = padded(n, tile.lanes)
     width = WIDE_PANEL if n >= WIDE else PANEL
     data, room, info = r.scratch(n * row), strip(r, width), r.integers()
     r.zero(info, INT)

@@ -9,31 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.ordering.code import Code
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
-from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
+from genesis.codegen.cpu.tiling import RegisterTile
 
-VECTORS = 3  # of a tile
+VECTORS = 3  # of columns in a tile
 
 
-class Tile(NamedTuple):
-    """The register tile of a dtype: its sums fill 24 of 32 registers, or 12 of 16."""
-
-    dtype: str
-    lanes: int
-    rows: int
-
-    @classmethod
-    def of(cls, dtype: str) -> Tile:
-        return cls(dtype, lanes_of(dtype), 8 if has_many_registers() else 4)
-
-    @property
-    def columns(self) -> int:
-        return VECTORS * self.lanes
+def tile_of(dtype: str) -> RegisterTile:
+    """The tile of "float32" or "float64" for this processor."""
+    return RegisterTile.of(dtype, VECTORS)
 
 
 class ElementCode(Code):
@@ -52,7 +40,7 @@ class Functions:
     """The generated functions of a module; each is emitted on first use."""
 
     def __init__(self, module: ir.Module, dtype: str) -> None:
-        self.module, self.tile = module, Tile.of(dtype)
+        self.module, self.tile = module, tile_of(dtype)
 
     def code(self, name: str, parameters: Sequence[ir.Type], result: ir.Type | None = None) -> ElementCode:
         code = ElementCode(self.module, name, parameters, self.tile.lanes, result=result)

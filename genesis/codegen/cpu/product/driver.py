@@ -17,8 +17,9 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_turning, firsts, strip_elements
-from genesis.codegen.cpu.product.tile import VECTORS, Tile, emit_tile
+from genesis.codegen.cpu.product.tile import emit_tile, heights
 from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
@@ -42,18 +43,19 @@ ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may
 CHUNK = 8
 
 
-def product_ir(name: str, tile: Tile) -> str:
+def product_ir(name: str, tile: RegisterTile) -> str:
     """The module that defines the kernel `name`: C = A @ B on the panels that are its items."""
     return _Driver(name, tile).text()
 
 
 class _Driver:
-    def __init__(self, name: str, tile: Tile) -> None:
+    def __init__(self, name: str, tile: RegisterTile) -> None:
         self.tile = tile
         self.module = ir.Module(name)
         # Tiles of a third, two thirds and all of the rows, of one and two vectors, so that edges of a matrix waste little.
-        self.tiles = {(rows, v): emit_tile(self.module, tile, rows, v) for rows in tile.heights for v in range(1, VECTORS + 1)}
-        self.packing_tile = emit_tile(self.module, tile, tile.rows, VECTORS, packs=True)
+        self.tiles = {
+            (rows, v): emit_tile(self.module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
+        self.packing_tile = emit_tile(self.module, tile, tile.rows, tile.vectors, packs=True)
         self.copy = emit_copy(self.module, tile)
         self.packing = {size: emit_packing(self.module, tile, size) for size in {tile.rows, tile.columns}}
         self.turning = emit_turning(self.module, tile)
@@ -206,7 +208,7 @@ class _Driver:
         in_strips = b.icmp_signed("!=", self.word["b_strips"], I64(0))
         fresh = b.and_(fresh, b.not_(in_strips))
         strips_of_a = b.icmp_signed("!=", a_strip, b.mul(a_row, I64(tile.rows)))
-        whole = b.icmp_signed(">", b.sub(rows[1], rows[0]), I64(2 * tile.heights[1]))  # the first tile has all rows and terms
+        whole = b.icmp_signed(">", b.sub(rows[1], rows[0]), I64(2 * heights(tile)[1]))  # the first tile has all rows and terms
         for name in ("b_transposed", "b_run", "only"):
             whole = b.and_(whole, b.icmp_signed("==", self.word[name], I64(0)))
         with counted(b, columns[0], columns[1], tile.columns) as column:
@@ -246,7 +248,7 @@ class _Driver:
         A rest that fills two of the middle height is two of those, if tiles may begin `anywhere`: in the lowest one each sum
         waits for its own last product.
         """
-        b, (_, middle, high) = self.builder, self.tile.heights
+        b, (_, middle, high) = self.builder, heights(self.tile)
         before = b.block
         header, body, after = (b.append_basic_block(name) for name in ("tiles", "tile", "after"))
         b.branch(header)
@@ -297,9 +299,9 @@ class _Driver:
     def _tile(self, m: ir.Value, n: ir.Value, shorter: ir.Value, arguments: Sequence[ir.Value]) -> None:
         """Call the smallest tile that holds m rows and n columns, or the largest; the middle one if it is to be `shorter`."""
         b = self.builder
-        low, middle, high = self.tile.heights
+        low, middle, high = heights(self.tile)
         with b.if_else(b.icmp_signed(">", n, I64(self.tile.lanes))) as sides:
-            for side, vectors in zip(sides, (VECTORS, 1), strict=True):
+            for side, vectors in zip(sides, (self.tile.vectors, 1), strict=True):
                 with side, b.if_else(b.and_(b.icmp_signed(">", m, I64(middle)), b.not_(shorter))) as (tall, rest):
                     with tall:
                         b.call(self.tiles[high, vectors], arguments)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from genesis.codegen.cpu.product.driver import ONLY, WORDS, product_ir
-from genesis.codegen.cpu.product.tile import DEPTH, Tile
+from genesis.codegen.cpu.product.tile import DEPTH, heights, tile_of
+from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
 from genesis.lower.index_map import LEAST_RUN, PLAIN, Digits, digits_of, run_of
@@ -32,7 +33,7 @@ PACKING = 0.6  # the cost of packing an element, in vector multiplications
 
 def source(dtype: str) -> KernelSource:
     """The kernel of products of "float32" or "float64"."""
-    tile = Tile.of(dtype)
+    tile = tile_of(dtype)
     name = f"genesis_product_{dtype}"
     return KernelSource(name, f"{name} {tile}", functools.partial(product_ir, name, tile))
 
@@ -47,7 +48,7 @@ class Panels(NamedTuple):
 
 def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows: bool = False) -> Panels:
     """The cheapest cut into about `wanted` panels: each is padded to tiles, and packs the operand that all of them read."""
-    tile = Tile.of(dtype)
+    tile = tile_of(dtype)
     m, n, _ = extents
 
     def cut(extent: int, unit: int) -> tuple[int, int]:
@@ -73,7 +74,7 @@ def block(
     `offsets` gives a table of where each index of an axis lies. Items from `adds_from` on add to what is stored; `followers`:
     the table of the epilogues.
     """
-    tile = Tile.of(dtype)
+    tile = tile_of(dtype)
     size = 4 if dtype == "float32" else 8
     (m, n, k), lead = call.extents, 2 - len(call.batch)
     batch = (1,) * lead + call.batch
@@ -99,14 +100,14 @@ def block(
     return Block(words, items=numel(batch) * cut.panels)
 
 
-def _rows(nbytes: int, tile: Tile) -> int:
+def _rows(nbytes: int, tile: RegisterTile) -> int:
     """The rows of `nbytes` each that epilogues take at a time, in whole tiles."""
     return min(ROWS, max(1, FOLLOWED // (nbytes * tile.rows)) * tile.rows)
 
 
 def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     """The bytes that the largest packed blocks of A and B take."""
-    tile = Tile.of(dtype)
+    tile = tile_of(dtype)
     m, n, k = call.extents
     depth = _evenly(k, DEPTH, tile.lanes)
     rows = min(ROWS, m if cut.by_columns else cut.height)
@@ -121,11 +122,11 @@ def _lies(call: Product, dtype: str, cut: Panels) -> bool:
 
     A tile reads whole rows, so none may reach beyond the last.
     """
-    (m, n, _), tile, a = call.extents, Tile.of(dtype), _stored(call.a, left=True)
+    (m, n, _), tile, a = call.extents, tile_of(dtype), _stored(call.a, left=True)
     # Measured: 0.6% of a GPT step, 6% of the MLP's first product.
     few = (cut.height if cut.by_columns else n) <= NARROW * tile.columns
     close = not a.turned and a.distance * (4 if dtype == "float32" else 8) < PAGE
-    return not a.run and m % tile.heights[0] == 0 and (few or close)
+    return not a.run and m % heights(tile)[0] == 0 and (few or close)
 
 
 def _evenly(extent: int, most: int, unit: int) -> int:
@@ -166,7 +167,7 @@ def _stored(x: Matrix, left: bool) -> Stored:
     return Stored(turned, 0, run if run >= LEAST_RUN else 1, lines, terms)
 
 
-def _strips(x: Matrix, tile: Tile) -> int:
+def _strips(x: Matrix, tile: RegisterTile) -> int:
     """The elements from one strip of a right operand to the next, if it lies as it would be packed (see `share_packing.py`);
     else 0."""
     terms, columns = digits_of(x.layout, x.axis_groups)

@@ -14,8 +14,8 @@ from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.packing import firsts
-from genesis.codegen.cpu.product.tile import VECTORS, Tile
 from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted, transposed
 
 Range = Sequence[ir.Value]  # the first and the one after the last
@@ -25,10 +25,10 @@ Operand = Sequence[ir.Value]  # its first element, the offsets of its lines and 
 class Offsets:
     """The functions of a module that pack by offsets, and calls of them at the position of `builder`."""
 
-    def __init__(self, module: ir.Module, tile: Tile, copy: ir.Function) -> None:
+    def __init__(self, module: ir.Module, tile: RegisterTile, copy: ir.Function) -> None:
         self.tile = tile
         self.copy = copy
-        self.runs = {vectors: emit_run(module, tile, vectors) for vectors in range(1, VECTORS + 1)}
+        self.runs = {vectors: emit_run(module, tile, vectors) for vectors in range(1, tile.vectors + 1)}
         self.turning = emit_turned_runs(module, tile)
         self.gathering = {size: emit_gathering(module, tile, size) for size in {tile.rows, tile.columns}}
 
@@ -50,7 +50,7 @@ class Offsets:
                     packed = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
                     arguments = [start, b.sub(high, low), offsets, *terms, packed]
                     with b.if_else(b.icmp_signed(">", b.sub(high, low), I64(self.tile.lanes))) as sides:
-                        for side, vectors in zip(sides, (VECTORS, 1), strict=True):
+                        for side, vectors in zip(sides, (self.tile.vectors, 1), strict=True):
                             with side:
                                 b.call(self.runs[vectors], arguments)
 
@@ -92,7 +92,7 @@ def _function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> tu
     return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def emit_run(module: ir.Module, tile: Tile, vectors: int) -> ir.Function:
+def emit_run(module: ir.Module, tile: RegisterTile, vectors: int) -> ir.Function:
     """`void (source, lines, terms, first, last, target)`: a run of `lines` lines, no more than in so many vectors, of a strip.
 
     What the strip holds of other lines stays, for vectors are stored whole.
@@ -120,7 +120,7 @@ def emit_run(module: ir.Module, tile: Tile, vectors: int) -> ir.Function:
     return function
 
 
-def emit_turned_runs(module: ir.Module, tile: Tile) -> ir.Function:
+def emit_turned_runs(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, lines, count, first, terms, run, low, high, target)`: one vector of lines, from `first` on, of a strip
     whose `count` lines are at the offsets `lines`; the terms [low, high) make up runs.
     """
@@ -149,7 +149,7 @@ def emit_turned_runs(module: ir.Module, tile: Tile) -> ir.Function:
     return function
 
 
-def emit_gathering(module: ir.Module, tile: Tile, size: int) -> ir.Function:
+def emit_gathering(module: ir.Module, tile: RegisterTile, size: int) -> ir.Function:
     """`void (source, lines, count, terms, low, high, target)`: a strip of `size` lines, of which there are `count`, at the
     offsets `lines`, and of the terms [low, high).
     """

@@ -10,23 +10,23 @@ from __future__ import annotations
 from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.tile import Tile
 from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted, transposed
 
 
-def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) -> ir.Value:
+def strip_elements(tile: RegisterTile, size: int, k: ir.Value, builder: ir.IRBuilder) -> ir.Value:
     """The elements from one strip of length `k` to the next: the last vector is written whole."""
     rounded = builder.and_(builder.add(k, I64(tile.lanes - 1)), I64(-tile.lanes))
     return builder.add(builder.mul(rounded, I64(size)), I64(tile.lanes))
 
 
-def firsts(tile: Tile, size: int) -> tuple[int, ...]:
+def firsts(tile: RegisterTile, size: int) -> tuple[int, ...]:
     """The first lines of a strip's vectors: the last vector overlaps the one before, or is longer than the strip."""
     return (*range(0, size - tile.lanes, tile.lanes), max(size - tile.lanes, 0))
 
 
-def emit_copy(module: ir.Module, tile: Tile) -> ir.Function:
+def emit_copy(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, distance, lines, k, target, pitch)`: `k` elements of each line, at `target` `pitch` apart."""
     kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, POINTER, I64])
     function = ir.Function(module, kind, "copy_lines")
@@ -45,7 +45,7 @@ def emit_copy(module: ir.Module, tile: Tile) -> ir.Function:
     return function
 
 
-def emit_packing(module: ir.Module, tile: Tile, size: int) -> ir.Function:
+def emit_packing(module: ir.Module, tile: RegisterTile, size: int) -> ir.Function:
     """`void (source, distance, lines, k, target)`: a strip of `size` adjacent lines, of which there are `lines`; from one k to
     the next it is `distance`.
     """
@@ -67,7 +67,7 @@ def emit_packing(module: ir.Module, tile: Tile, size: int) -> ir.Function:
     return function
 
 
-def emit_turning(module: ir.Module, tile: Tile) -> ir.Function:
+def emit_turning(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, distance, lines, first, k, target, size)`: one vector of lines, from `first` on, of a strip of `size`
     lines, of which there are `lines`, `distance` apart.
     """

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.addresses import Spacing, unforeseen
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
-from genesis.codegen.cpu.tiling import has_many_registers, lanes_of
+from genesis.codegen.cpu.tiling import RegisterTile
 
 # 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
 VECTORS = 2  # of columns in a tile
@@ -24,38 +24,17 @@ AHEAD = 8  # terms: so long before a tile reads a row of B, or of a strip longer
 FIRST_CACHE, LINE = 32 << 10, 64  # bytes
 
 
-class Tile(NamedTuple):
-    """The largest register tile: its dtype, lanes of a vector, rows. Its sums fill 24 of 32 registers, or 12 of 16."""
-
-    dtype: str
-    lanes: int
-    rows: int
-
-    @classmethod
-    def of(cls, dtype: str) -> Tile:
-        """The tile of "float32" or "float64" for this processor."""
-        return cls(dtype, lanes_of(dtype), 12 if has_many_registers() else 6)
-
-    @property
-    def columns(self) -> int:
-        return VECTORS * self.lanes
-
-    @property
-    def itemsize(self) -> int:
-        return 4 if self.dtype == "float32" else 8
-
-    @property
-    def strip_bytes(self) -> int:
-        """What the longest strip of B takes."""
-        return DEPTH * self.columns * self.itemsize
-
-    @property
-    def heights(self) -> tuple[int, int, int]:
-        """The rows of the generated tiles: the rest of a matrix takes the lowest tile that covers it."""
-        return self.rows // 3, 2 * self.rows // 3, self.rows
+def tile_of(dtype: str) -> RegisterTile:
+    """The largest tile of "float32" or "float64" for this processor."""
+    return RegisterTile.of(dtype, VECTORS)
 
 
-def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int, packs: bool = False) -> ir.Function:
+def heights(tile: RegisterTile) -> tuple[int, int, int]:
+    """The rows of the generated tiles: the rest of a matrix takes the lowest tile that covers it."""
+    return tile.rows // 3, 2 * tile.rows // 3, tile.rows
+
+
+def emit_tile(module: ir.Module, tile: RegisterTile, rows: int, vectors: int, packs: bool = False) -> ir.Function:
     """`void (k, a, a_row, a_step, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or += if `add`, over k terms.
 
     `a_row` and `a_step` are the strides of a's rows and columns, in elements; b is a packed strip. If it `packs`, it has two
@@ -71,7 +50,7 @@ def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int, packs: boo
     # A whole tile is stored unmasked, `add` known to each of the two copies; edges, which are rare, share one masked copy.
     sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, a_row, a_step), b, (c, ldc), source)
     place = c, ldc
-    if (rows, vectors) != (tile.rows, VECTORS):
+    if (rows, vectors) != (tile.rows, tile.vectors):
         _store(lanes, tile, sums, place, add, (m, n))
     else:
         whole = builder.and_(builder.icmp_signed(">=", m, I64(rows)), builder.icmp_signed(">=", n, I64(tile.columns)))
@@ -86,7 +65,7 @@ def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int, packs: boo
     return function
 
 
-def _prefetch(lanes: Lanes, tile: Tile, place: ir.Value, vectors: int, writing: bool = False) -> None:
+def _prefetch(lanes: Lanes, tile: RegisterTile, place: ir.Value, vectors: int, writing: bool = False) -> None:
     """Prefetch the lines of so many vectors at `place` into the first-level cache."""
     for first in range(0, vectors * tile.lanes, LINE // tile.itemsize):
         line = lanes.element_pointer(place, I64(first), tile.dtype)
@@ -94,7 +73,7 @@ def _prefetch(lanes: Lanes, tile: Tile, place: ir.Value, vectors: int, writing: 
 
 
 def _store(
-    lanes: Lanes, tile: Tile, sums: Sequence[Sequence[ir.Value]], target: tuple[ir.Value, ir.Value], add: ir.Value,
+    lanes: Lanes, tile: RegisterTile, sums: Sequence[Sequence[ir.Value]], target: tuple[ir.Value, ir.Value], add: ir.Value,
     limits: tuple[ir.Value, ir.Value] | None,
 ) -> None:
     """Store the sums to rows of `target` (pointer, distance), or add them, up to the `limits` of rows and columns."""
@@ -120,7 +99,7 @@ def _store(
 
 
 def _sums(
-    builder: ir.IRBuilder, lanes: Lanes, tile: Tile, shape: tuple[int, int], k: ir.Value, a: Sequence[ir.Value],
+    builder: ir.IRBuilder, lanes: Lanes, tile: RegisterTile, shape: tuple[int, int], k: ir.Value, a: Sequence[ir.Value],
     b: ir.Value, target: tuple[ir.Value, ir.Value], source: Sequence[ir.Value] = (),
 ) -> Sequence[Sequence[ir.Value]]:
     """The loops over k; the builder is left behind them. Returns sums[row][vector].
@@ -128,6 +107,7 @@ def _sums(
     C's lines arrive meanwhile, a row with each of the first rounds: all at once they take the buffers that A and B need.
     """
     rows, vectors = shape
+    is_long = DEPTH * tile.columns * tile.itemsize > FIRST_CACHE
     rows_of_a = Spacing(builder, a[1], tile.itemsize, rows)
     nothing = ir.Constant(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
 
@@ -144,7 +124,7 @@ def _sums(
                 source_now = unforeseen(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
             else:
                 columns = [lanes.load(place, tile.dtype) for place in strip]
-                if tile.strip_bytes > FIRST_CACHE:  # without asking, a fifth of the time of many terms is waiting
+                if is_long:  # without asking, a fifth of the time of many terms is waiting
                     _prefetch(lanes, tile, lanes.element_pointer(strip[0], I64(AHEAD * tile.columns), tile.dtype), vectors)
             for row in range(rows):
                 element = lanes.splat(lanes.load_uniform(rows_of_a.after(a_now, row), tile.dtype))
@@ -165,7 +145,7 @@ def _sums(
 
 
 def _packed(
-    lanes: Lanes, tile: Tile, source: ir.Value, distance: ir.Value, strip: Sequence[ir.Value]
+    lanes: Lanes, tile: RegisterTile, source: ir.Value, distance: ir.Value, strip: Sequence[ir.Value]
 ) -> list[ir.Value]:
     """The vectors of a row of B, which are stored to their places in a strip; a later row is prefetched."""
     columns = []
