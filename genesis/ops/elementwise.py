@@ -80,12 +80,13 @@ atan2 = binary(
     vector="inverse_trigonometric", autocast="widest", aliases=("arctan2",),
 )
 add = formula(
-    "add", lambda input, other, alpha=1: combined(_add, input, other, alpha), "`input + alpha * other`.", 3,
-    operator="add", ref=np.add, in_place=True, takes_complex=True, elements=("alpha",),
+    "add", lambda input, other, *, alpha=1: combined(_add, input, other, alpha), "`input + alpha * other`.", 3,
+    operator="add", ref=np.add, in_place=True, takes_complex=True, elements=("alpha",), numbers_between=("alpha",),
 )
 sub = formula(
-    "sub", lambda input, other, alpha=1: combined(_sub, input, other, alpha), "`input - alpha * other`.", 3,
+    "sub", lambda input, other, *, alpha=1: combined(_sub, input, other, alpha), "`input - alpha * other`.", 3,
     operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True, takes_complex=True, elements=("alpha",),
+    numbers_between=("alpha",),
 )
 neg = unary(
     "neg", exact=True, operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",

@@ -137,8 +137,9 @@ def formula(
 
     Parameters without a default are operands; those with one are settings of its type.
     """
-    parameters = expression.__code__.co_varnames[: expression.__code__.co_argcount]
-    defaults = expression.__defaults__ or ()
+    code = expression.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = (*(expression.__defaults__ or ()), *(expression.__kwdefaults__ or {}).values())
     for position, default in enumerate(defaults, len(parameters) - len(defaults)):
         expression.__annotations__[parameters[position]] = "Value | float" if position < operands else type(default).__name__
     row = composite(name, operands, ref=ref, static_scalars=static_scalars, doc=doc, autocast=autocast, **names)

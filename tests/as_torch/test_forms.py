@@ -1,5 +1,8 @@
 """Forms of PyTorch's calls that are its own alone: under the door they print what they print there."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -40,6 +43,8 @@ CALLS = """
     x[0].addmv(2, 3, x.t(), x[:, 0]), torch.addr(2, x, 3, x[:, 0], x[0]), torch.addmv(2, x[0], x.t(), x[:, 1])
     torch.baddbmm(2, x[None], 3, x[None, :, :2], x[None])
     x.addbmm(2, x[None, :, :2], x[None]), x.addcmul(2.0, tensor1=x, tensor2=x + 1)
+    x.add(2, other=x), torch.sub(x, 2, other=x), x.clone().add_(2, x), torch.add(1, 2, other=x), x.sub(torch.tensor(2.0), x)
+    x.addmm(2, x[:, :2], mat2=x), torch.addmm(torch.tensor(2.0), x, 3, x[:, :2], mat2=x)
     torch.backends.cudnn.enabled is None, torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved()
 """
 LINES = [line.strip() for line in CALLS.strip().splitlines()]
@@ -91,3 +96,21 @@ def test_slices_walk_backwards_as_numpys():
     assert x[:, 0].tolist() == [4, 3, 2, 1]
     with pytest.raises(ValueError, match="must not be zero"):
         x[::0]
+
+
+@pytest.mark.parametrize("call", [
+    "x.add(x, 2)", "x.add(2, x, alpha=3)", "torch.add(2, x, x)", "x.add([2], x)", "x.addcmul(x, x, 2)", "x.addcmul(x, 2, x)",
+    "torch.addcmul(2, x, x, x)", "torch.addmm(2, 3, x, x, x)", "x.addmm(x, 2, x)", "x.addmm(2, x, x, alpha=3)",
+    "x.add(x.sum().requires_grad_(), x)", "torch.zeros(2, layout='strided')", "torch.rand_like(x, layout='strided')",
+])
+def test_arguments_that_pytorch_does_not_take_there(call):
+    for library in (genesis, torch):
+        with pytest.raises(TypeError):
+            eval(call, {"torch": library, "x": library.ones(2, 2)})
+
+
+def test_numbers_before_tensors_are_warned_of():
+    code = "import torch; x = torch.ones(2)\nfor _ in range(2): x.add(2, x)"
+    for door in ("", "import genesis.as_torch; genesis.as_torch.install()\n"):
+        ran = subprocess.run([sys.executable, "-c", door + code], capture_output=True, text=True)
+        assert ran.returncode == 0 and ran.stderr.count("UserWarning") == 1 and "deprecated" in ran.stderr

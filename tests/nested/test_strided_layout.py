@@ -151,6 +151,8 @@ def test_text():
     (lambda F, x: F.nested.nested_tensor([F.ones(2), F.ones(2, 3)]), "the same dimension"),
     (lambda F, x: x.to_padded_tensor(0.0, (3, 2, 3)), "output_size|less than|smaller"),
     (lambda F, x: F.nested.as_nested_tensor(x, layout=getattr(F, "jagged", None) or F.nested.jagged), "layout"),
+    (lambda F, x: F.nested.nested_tensor([F.ones(2)], layout="jagged"), "layout"),
+    (lambda F, x: F.nested.as_nested_tensor([F.ones(2)], layout=F.sparse_coo), "layout"),
     (lambda F, x: F.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=F.ones(2, 2)), "mask"),
     (lambda F, x: x.sort(-1), "nested|NestedTensor"),
 ])

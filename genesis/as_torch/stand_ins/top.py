@@ -121,9 +121,7 @@ def frombuffer(
 
 def _window(shape: AnyFunction) -> AnyFunction:
     def window(window_length: int, periodic: bool = True, **kwargs: Any) -> Tensor:
-        known = {name: kwargs.pop(name) for name in ("dtype", "device", "requires_grad") if name in kwargs}
-        shaped = {name: value for name, value in kwargs.items() if name in ("beta", "alpha")}
-        return shape(window_length, sym=not periodic, **known, **shaped)  # type: ignore[no-any-return]
+        return shape(window_length, sym=not periodic, **kwargs)  # type: ignore[no-any-return]
 
     return window
 

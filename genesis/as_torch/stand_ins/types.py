@@ -11,6 +11,7 @@ from genesis.functions.methods.inspection import TYPES
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.replayable import replayable_module
+from genesis.ir.sparse_layouts import NamedLayout
 from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
@@ -72,25 +73,19 @@ def set_default_tensor_type(t: Any) -> None:
     genesis.set_default_dtype(NAMED[TYPES[name.rpartition(".")[2]]])
 
 
-class MemoryFormat:
+class MemoryFormat(NamedLayout):
     """How the elements of a tensor lie in memory; genesis' lie in the order of their axes, whatever is asked for.
 
     `torch.strided` equals the layout of every tensor.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
     def __eq__(self, other: object) -> bool:
-        return self is other or (self._name == "strided" and isinstance(other, Layout))
+        return self is other or (self.name == "strided" and isinstance(other, Layout))
 
     __hash__ = object.__hash__
 
-    def __repr__(self) -> str:
-        return f"torch.{self._name}"
-
     def __reduce__(self) -> str:
-        return self._name
+        return self.name
 
 
 contiguous_format, preserve_format, channels_last, channels_last_3d, strided = map(

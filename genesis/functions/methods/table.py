@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.examples import documented
 from genesis.ops.registry import OPERATIONS, Operation, signature_of
@@ -67,21 +69,38 @@ def _home(operation: Operation) -> tuple[str, str]:
 
 
 def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFunction:
-    """A function that also takes numbers between its tensors, as old PyTorch did: x.addcmul_(2, y, z)."""
+    """A function that also takes numbers between its tensors, as old PyTorch did: x.add(2, y), x.addcmul_(2, y, z)."""
     names = operation.numbers_between
     if not names:
         return function
-    most = len(signature_of(operation).parameters) - len(names)
+    parameters = [*signature_of(operation).parameters]
+    tensors = parameters[: len(parameters) - len(names)]
 
     def older(*args: Any, **kwargs: Any) -> Any:
-        if len(args) + len([name for name in kwargs if name in tensors]) <= most:
+        count = len(args) + len([name for name in kwargs if name in tensors]) - len(tensors)
+        if count <= 0:
             return function(*args, **kwargs)
-        numbers = [argument for argument in args if not isinstance(argument, Tensor)]
-        given = dict(zip(names, numbers, strict=False)) if len(numbers) <= len(names) else {}
-        return function(*[argument for argument in args if isinstance(argument, Tensor)], **kwargs, **given)
+        first = 0 if len(names) > 1 and not _is_number(args[1]) else 1  # functions take beta first
+        numbers = {first: names[0]} if count == 1 else {first: names[0], 2: names[-1]}
+        if count > len(names) or not kwargs.keys().isdisjoint(names) or not all(_is_number(args[at]) for at in numbers):
+            raise ArgumentTypeError(
+                f"{operation.name}: {len(args)} positional arguments; want {', '.join(tensors)}; {', '.join(names)} by keyword")
+        _warn_of_numbers_between(operation.name, names)
+        given = {name: args[at] for at, name in numbers.items()}
+        return function(*[argument for at, argument in enumerate(args) if at not in numbers], **kwargs, **given)
 
-    tensors = [*signature_of(operation).parameters][:most]
     return older
+
+
+def _is_number(argument: Any) -> bool:
+    """Whether it is a number, or a tensor of one that requires no gradient."""
+    is_scalar = hasattr(argument, "__truediv__") and getattr(argument, "ndim", 0) == 0
+    return is_scalar and not getattr(argument, "requires_grad", False)
+
+
+@cache  # once in a process, as in PyTorch
+def _warn_of_numbers_between(name: str, names: tuple[str, ...]) -> None:
+    warnings.warn(f"{name}: numbers before tensors are deprecated; want {', '.join(names)} by keyword", stacklevel=3)
 
 
 def _argument_order(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
