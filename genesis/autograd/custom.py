@@ -17,9 +17,11 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
-from genesis.tensor.dispatch import array_of, call, enter, filled, seen_by
+from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Tensor, method, shares, tensor_of
 from genesis.tensor.in_place import write
+from genesis.tensor.trace_inputs import enter
+from genesis.tensor.view_memory import seen_by
 from genesis.tensor.views import detach
 from genesis.tracing.state import current_trace, recorded, recording
 from genesis.tracing.trace import LOCK, Array, Trace

@@ -12,8 +12,9 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.complex_numbers import in_parts
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import array_of, call, seen_by
+from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import LAZY, Tensor, shares
+from genesis.tensor.view_memory import seen_by
 from genesis.tracing.trace import LOCK
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from genesis.execution.flush import flush, readable
+from genesis.execution.flush import flush
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype
-from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation, operand_names
 from genesis.runtime.devices import CPU, Device
@@ -25,7 +24,6 @@ from genesis.tensor.handle import (
     Operand,
     Tensor,
     all_pending,
-    attribute,
     from_values,
     mark_inference,
     result_class,
@@ -34,107 +32,70 @@ from genesis.tensor.handle import (
     tensors_in,
 )
 from genesis.tensor.size import Size
+from genesis.tensor.trace_inputs import enter
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.transfer import sent
-from genesis.tracing.memory import Memory
+from genesis.tensor.view_memory import array_in_root, array_over
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import current_trace, open_trace, recording, thread_state
-from genesis.tracing.tensor_state import SHOWN
+from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.token import Token, of_complex, of_float
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
-_SNAPSHOT_BYTES = 1 << 20
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 _new = object.__new__
 _LITERALS = (0, 1, -1)  # numbers that are part of programs
 _DISTINCT = frozenset({int, str, type(None)})  # types whose equal values are interchangeable, unlike 1, 1.0 and True
 
 
-@attribute
-@replayable
-def is_leaf(self: Tensor) -> bool:
-    """True unless an operation that carries gradients made it."""
-    return not array_of(self).node.differentiable
-
-
 def array_of(tensor: Tensor) -> Array:
     """The present array of `tensor`. A view re-reads its root's memory if the root has changed."""
     base = tensor._base
-    if base is not None and base._changes == tensor._seen:
-        return laid_in_root(tensor, base)
-    if base is not None:
-        storage = tensor._storage
-        if storage is not None and storage.root is not None:  # the root has been rebound to another storage
-            base = tensor._base = storage.root
-            tensor._storage = base._storage
-        while base._base is not None:
-            base = tensor._base = base._base
-        if base._changes == tensor._seen:
-            return tensor._array
-        memory = base._array.memory
-        shown = (base._changes - tensor._seen) % SHOWN == 0  # no write, so it keeps its derivation
-        mapped = tensor._element_map
-        outside = memory is not None and memory.buffer.shared
-        laid = (shown or tensor._detached or not base._requires_grad) and (outside or mapped is None)
-        if memory is not None and laid:
-            # The memory itself, not a copy: the outside may write to it, and writes are counted.
-            there = memory.at(tensor.layout, tensor.dtype, base.dtype)
-            refreshed = _laid(tensor._array, there if mapped is None else there.mapped(mapped, tensor.dtype), shown)
-        else:
-            # It keeps its derivation even under no_grad, as it may be used outside of that later.
-            derived = tensor._array.node.differentiable or base._array.node.differentiable
-            with recording(derived or thread_state.grad_enabled) as again, again:
-                same = tensor.dtype is base.dtype
-                whole = call(OPERATIONS["view_at"], (base, tensor._layout)) if same else call(
-                    OPERATIONS["part_at"], (base, tensor._layout, tensor.dtype))
-                whole = whole if mapped is None else call(OPERATIONS[mapped], (whole,))
-                refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
-        kept = shown and memory is not None and laid
-        if tensor._detached and tensor._array.node.differentiable and not kept:  # the derivation of what was written through it
-            with recording(True) as again, again:
-                refreshed = call(OPERATIONS["with_value"], (tensor_of(tensor._array, True), tensor_of(refreshed)))._array
-        if tensor._array.node.differentiable or refreshed.node.differentiable:
-            tensor._requires_grad = refreshed.node.differentiable
-        tensor._array = refreshed
-        tensor._seen = base._changes
-        if mapped is not None and outside:  # a computed value would miss writes from outside
-            tensor._seen -= SHOWN
+    if base is None:
+        return tensor._array
+    if base._changes == tensor._seen:
+        return array_in_root(tensor, base)
+    storage = tensor._storage
+    if storage is not None and storage.root is not None:  # the root has been rebound to another storage
+        base = tensor._base = storage.root
+        tensor._storage = base._storage
+    while base._base is not None:
+        base = tensor._base = base._base
+    if base._changes != tensor._seen:
+        _refresh(tensor, base)
     return tensor._array
 
 
-def laid_in_root(view: Tensor, root: Tensor) -> Array:
-    """The array of a view that is up to date with its root.
-
-    If a flush has computed it in memory of its own, it becomes an array over the root's memory, whose writes are counted.
-    """
-    array, whole, layout = view._array, root._array.memory, view._layout
-    if (
-        whole is not None and layout is not None and array.memory is not None and array.memory.buffer is not whole.buffer
-        and not whole.buffer.shared and view._element_map is None
-    ):
-        array = view._array = Array(array.trace, array.index, array.node, whole.at(layout, array.node.dtype, root.dtype))
-    return array
-
-
-def _laid(array: Array, memory: Memory, derived: bool) -> Array:
-    """An array over `memory`, with the derivation of `array` if `derived`."""
-    if not (derived and array.node.differentiable):
-        return Array.realized(memory.buffer, memory.layout, array.node.dtype)
-    assert array.trace is not None
-    if not array.trace.closed:  # a call into the same trace would read the computed value
-        flush(array.trace)
-    return Array(array.trace, array.index, array.node, memory)
-
-
-def seen_by(view: Tensor, root: Tensor) -> int:
-    """The version of `root` for a new view: one behind if it must re-read memory that the outside may write."""
-    memory = root._array.memory
-    stale = memory is not None and memory.buffer.shared and (
-        view._array.memory is None or view._array.memory.buffer is not memory.buffer)
-    return root._changes - SHOWN if stale else root._changes
+def _refresh(view: Tensor, root: Tensor) -> None:
+    """Give a view the array of its elements in the root's present memory or value."""
+    memory, mapped = root._array.memory, view._element_map
+    unwritten = (root._changes - view._seen) % EXPOSED == 0  # so the view keeps its derivation
+    outside = memory is not None and memory.buffer.shared
+    aliases = memory is not None and (unwritten or view._detached or not root._requires_grad) and (outside or mapped is None)
+    if aliases:
+        # The memory itself, not a copy: the outside may write to it, and writes are counted.
+        there = memory.at(view.layout, view.dtype, root.dtype)  # type: ignore[union-attr]
+        refreshed = array_over(view._array, there if mapped is None else there.mapped(mapped, view.dtype), unwritten)
+    else:
+        # It keeps its derivation even under no_grad, as it may be used outside of that later.
+        derived = view._array.node.differentiable or root._array.node.differentiable
+        with recording(derived or thread_state.grad_enabled) as again, again:
+            whole = call(OPERATIONS["view_at"], (root, view._layout)) if view.dtype is root.dtype else call(
+                OPERATIONS["part_at"], (root, view._layout, view.dtype))
+            whole = whole if mapped is None else call(OPERATIONS[mapped], (whole,))
+            refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if view._detached else whole)._array
+    if view._detached and view._array.node.differentiable and not (unwritten and aliases):
+        with recording(True) as again, again:  # the derivation of what was written through the view
+            refreshed = call(OPERATIONS["with_value"], (tensor_of(view._array, True), tensor_of(refreshed)))._array
+    if view._array.node.differentiable or refreshed.node.differentiable:
+        view._requires_grad = refreshed.node.differentiable
+    view._array = refreshed
+    view._seen = root._changes
+    if mapped is not None and outside:  # a computed value would miss writes from outside
+        view._seen -= EXPOSED
 
 
 def _position(trace: Trace, tensor: Tensor) -> int:
@@ -147,7 +108,7 @@ def _position(trace: Trace, tensor: Tensor) -> int:
     if base is None:
         return enter(trace, tensor, tensor._array)
     if base._changes == tensor._seen:
-        return enter(trace, tensor, laid_in_root(tensor, base))
+        return enter(trace, tensor, array_in_root(tensor, base))
     if trace.closed is not BUSY:  # closed by an earlier argument: `call` restarts
         return -1
     trace.closed = False  # the view re-reads by a call of its own
@@ -156,24 +117,6 @@ def _position(trace: Trace, tensor: Tensor) -> int:
         return -1
     trace.closed = BUSY
     return enter(trace, tensor, array)
-
-
-def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
-    """The position in `trace` of `array`, the value of `tensor` now or before."""
-    if array.trace is not trace:
-        if array.memory is None:
-            array = readable(array)
-        buffer = array.memory.buffer  # type: ignore[union-attr]
-        if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
-            thread_state.multi_device = trace.closed = True
-        if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
-            _snapshot(trace, array)
-    state = thread_state.__dict__
-    is_leaf = tensor._requires_grad and not array.node.differentiable and state["grad_enabled"]
-    index = trace.enter_array(array, tensor if is_leaf else None)
-    if state["recorder"] is not None and array.trace is not trace:
-        state["recorder"].input_entered(trace, tensor, array)
-    return index
 
 
 def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
@@ -195,22 +138,6 @@ def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
         else:
             tokens.append(trace.enter_array(array))
     return tokens
-
-
-def _snapshot(trace: Trace, array: Array) -> None:
-    """Fix the present values of an array that the outside can write to: copy it, or flush soon if it is large."""
-    memory, dtype = array.memory, array.node.dtype
-    assert memory is not None
-    if array.node.nbytes > _SNAPSHOT_BYTES:
-        trace.weight += BYTE_LIMIT
-        return
-    device = memory.buffer.device
-    index = trace.entered.get(array)
-    if index is not None and device.memory.is_host:
-        then = trace.input_at[index].memory
-        if memory.values_as_bytes(dtype) == then.values_as_bytes(dtype):  # type: ignore[union-attr]
-            return
-    trace.entered[array] = trace.enter_array(Array(array.trace, array.index, array.node, memory.copied(dtype, device)))
 
 
 def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:

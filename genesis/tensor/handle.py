@@ -23,7 +23,7 @@ from genesis.tensor.call_modes import running
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import made_of_python, refuse, touched_gradient
 from genesis.tracing.state import thread_state
-from genesis.tracing.tensor_state import SHOWN, UNTRACKED, add_gradient_holder
+from genesis.tracing.tensor_state import EXPOSED, UNTRACKED, add_gradient_holder
 from genesis.tracing.trace import Array, Trace
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def stay_behind(tensor: Tensor) -> Tensor:
     """A root that replaces the root `tensor`, which is about to be rebound: it takes over its views so far."""
     former = tensor_of(tensor._array)
     former._changes = tensor._changes
-    tensor._changes += SHOWN  # so that views look their new root up
+    tensor._changes += EXPOSED  # so that views look their new root up
     leave_storage(tensor, former)
     return former
 

@@ -21,7 +21,7 @@ from genesis.tensor.from_python import over_buffer
 from genesis.tensor.handle import Tensor, users_attributes
 from genesis.tensor.views import memory_of
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.tensor_state import SHOWN
+from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.trace import LOCK, Array
 
 
@@ -41,7 +41,7 @@ def move_to_file(tensor: Tensor) -> None:
         buffer = Buffer.outside(file.address, file.nbytes, CPU, file)
         buffer.numpy(root.dtype.numpy, root.shape)[...] = memory.numpy(root.dtype)
         root._array = Array.realized(buffer, contiguous_layout(root.shape), root.dtype)
-        root._changes += SHOWN  # the values are the same, but views must look up the new memory
+        root._changes += EXPOSED  # the values are the same, but views must look up the new memory
     _send_files()
 
 

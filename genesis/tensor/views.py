@@ -10,13 +10,14 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of, call, seen_by
+from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import holds_number, number_in
 from genesis.tensor.handle import LAZY, Tensor, result_class, shares, tensor_of
+from genesis.tensor.view_memory import seen_by
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
-from genesis.tracing.tensor_state import SHOWN
+from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.trace import LOCK, Array
 
 _SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", "reshape": "shape"}  # `*dims`, by name
@@ -155,7 +156,7 @@ def memory_of(tensor: Tensor) -> Memory:
     memory = realize(root._array)
     if not memory.buffer.shared:
         # Views made while the root was pending have values of their own: from now on they must see writes from outside.
-        root._changes += SHOWN
+        root._changes += EXPOSED
     return memory if root is tensor else memory.at(tensor.layout, tensor.dtype, root.dtype)
 
 

@@ -9,7 +9,7 @@ from genesis.tracing.trace import LOCK
 
 # A root's change count rises by 1 for a write, and by this for a write that PyTorch does not count, or when its memory is
 # exposed to the outside without a write.
-UNTRACKED, SHOWN = 1 << 32, 1 << 64
+UNTRACKED, EXPOSED = 1 << 32, 1 << 64
 
 _holders: list[weakref.ref[Any]] = []  # weak references without callbacks: an interrupt within one would be lost
 _FEW = 64

@@ -67,6 +67,12 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return self
 
 
+@attribute
+def is_leaf(self: Tensor) -> bool:
+    """True unless an operation that carries gradients made it."""
+    return not array_of(self).node.differentiable
+
+
 @method
 def retain_grad(self: Tensor) -> None:
     """Make `backward` store this result's gradient in `.grad`, as for leaves.

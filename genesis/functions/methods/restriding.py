@@ -13,8 +13,9 @@ from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
-from genesis.tensor.dispatch import array_of, call, seen_by
+from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, leave_storage, method, shares, tensor_of
+from genesis.tensor.view_memory import seen_by
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import thread_state

@@ -1,0 +1,45 @@
+"""Values of tensors enter a trace as its inputs."""
+
+from __future__ import annotations
+
+from genesis.execution.flush import readable
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Array, Trace
+from genesis.tracing.trie import BYTE_LIMIT
+
+_SNAPSHOT_BYTES = 1 << 20
+
+
+def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
+    """The position in `trace` of `array`, the value of `tensor` now or before."""
+    if array.trace is not trace:
+        if array.memory is None:
+            array = readable(array)
+        buffer = array.memory.buffer  # type: ignore[union-attr]
+        if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
+            thread_state.multi_device = trace.closed = True
+        if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
+            _snapshot(trace, array)
+    state = thread_state.__dict__
+    is_leaf = tensor._requires_grad and not array.node.differentiable and state["grad_enabled"]
+    index = trace.enter_array(array, tensor if is_leaf else None)
+    if state["recorder"] is not None and array.trace is not trace:
+        state["recorder"].input_entered(trace, tensor, array)
+    return index
+
+
+def _snapshot(trace: Trace, array: Array) -> None:
+    """Fix the present values of an array that the outside can write to: copy it, or flush soon if it is large."""
+    memory, dtype = array.memory, array.node.dtype
+    assert memory is not None
+    if array.node.nbytes > _SNAPSHOT_BYTES:
+        trace.weight += BYTE_LIMIT
+        return
+    device = memory.buffer.device
+    index = trace.entered.get(array)
+    if index is not None and device.memory.is_host:
+        then = trace.input_at[index].memory
+        if memory.values_as_bytes(dtype) == then.values_as_bytes(dtype):  # type: ignore[union-attr]
+            return
+    trace.entered[array] = trace.enter_array(Array(array.trace, array.index, array.node, memory.copied(dtype, device)))

@@ -1,0 +1,41 @@
+"""Arrays of views over their root's memory, whose writes are counted."""
+
+from __future__ import annotations
+
+from genesis.execution.flush import flush
+from genesis.tensor.handle import Tensor
+from genesis.tracing.memory import Memory
+from genesis.tracing.tensor_state import EXPOSED
+from genesis.tracing.trace import Array
+
+
+def array_in_root(view: Tensor, root: Tensor) -> Array:
+    """The array of a view that is up to date with its root.
+
+    If a flush has computed it in memory of its own, it becomes an array over the root's memory, whose writes are counted.
+    """
+    array, whole, layout = view._array, root._array.memory, view._layout
+    if (
+        whole is not None and layout is not None and array.memory is not None and array.memory.buffer is not whole.buffer
+        and not whole.buffer.shared and view._element_map is None
+    ):
+        array = view._array = Array(array.trace, array.index, array.node, whole.at(layout, array.node.dtype, root.dtype))
+    return array
+
+
+def array_over(array: Array, memory: Memory, derived: bool) -> Array:
+    """An array over `memory`, with the derivation of `array` if `derived`."""
+    if not (derived and array.node.differentiable):
+        return Array.realized(memory.buffer, memory.layout, array.node.dtype)
+    assert array.trace is not None
+    if not array.trace.closed:  # a call into the same trace would read the computed value
+        flush(array.trace)
+    return Array(array.trace, array.index, array.node, memory)
+
+
+def seen_by(view: Tensor, root: Tensor) -> int:
+    """The version of `root` for a new view: one behind if it must re-read memory that the outside may write."""
+    memory = root._array.memory
+    stale = memory is not None and memory.buffer.shared and (
+        view._array.memory is None or view._array.memory.buffer is not memory.buffer)
+    return root._changes - EXPOSED if stale else root._changes
