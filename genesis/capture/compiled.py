@@ -13,7 +13,7 @@ from genesis.capture.record.records import Positional, Refusal, SplitError
 from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.critical_section import has_come_between, run_critical
-from genesis.capture.replay.entry import Entry
+from genesis.capture.replay.entry import OTHER_MODES, Entry
 from genesis.capture.replay.other_value import OtherValueError
 from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all, flush_collectives, realize
@@ -109,51 +109,59 @@ class Compiled:
         with LOCK:
             if has_come_between():
                 return self.function(*args, **kwargs)
-            entries, now, nearest = self.entries, modes(), -3
-            other: OtherValueError | None = None
-            began = timeline.spans is not None and timeline.start()
-            for entry in entries:
-                if entry.modes != now:
-                    if nearest < -2:
-                        nearest, self.missed = -2, "the mode: gradients, autocast, the default dtype or device, or threads"
-                    continue
-                found = entry.check(args, kwargs)
-                if found.__class__ is int:
-                    if found > nearest:
-                        nearest, self.missed = found, entry.labels[found] if found >= 0 else "an attribute or item that is gone"
-                    continue
+            result = self._replayed(args, kwargs)
+            if result is FAULT:  # the function fails at its own line
+                return self.function(*args, **kwargs)
+        return self._missed(args, kwargs) if result is MISSED else result
+
+    def _replayed(self, args: Positional, kwargs: Attributes) -> Any:
+        """The result of the first entry that can replay the call, or FAULT; MISSED if none can, and why in `missed`."""
+        entries, now, nearest = self.entries, modes(), OTHER_MODES - 1
+        other: OtherValueError | None = None
+        began = timeline.start()
+        for entry in entries:
+            found: Any = entry.check(args, kwargs) if entry.modes == now else OTHER_MODES
+            if found.__class__ is not int:
                 if other is not None and entry.contradicts(other):
                     continue
                 if seen_devices and entry.is_elsewhere(*found):
-                    nearest, self.missed = len(entry.labels), "the device of a tensor"
-                    continue
-                if began:
-                    timeline.note("guards", began)
-                    began = timeline.start()
-                if entry is not entries[0]:
-                    entries.remove(entry)
-                    entries.insert(0, entry)
-                    self._find_native()
-                if self.check and entry.replays < CHECKED:
-                    replayed, result = compared(self.function, entry, found, args, kwargs)
-                else:
-                    try:
-                        replayed, result = run_critical(entry.replay, *found)
-                    finally:
-                        if began:
-                            timeline.note("replay", began, self.__qualname__)
-                if replayed and result is FAULT:
-                    return self.function(*args, **kwargs)
-                if replayed:
-                    self._wasted = 0
-                    if not entry.is_settled and not self.check:
-                        entry.settle()
-                        self._find_native()
-                    return result
-                nearest, self.missed = len(entry.labels), str(result)
-                if isinstance(result, OtherValueError):
-                    other = result
-        return self._missed(args, kwargs)
+                    found = len(entry.labels)
+            if found.__class__ is int:
+                if found > nearest:
+                    nearest, self.missed = found, entry.label_of(found)
+                continue
+            timeline.note("guards", began)
+            if entry is not entries[0]:
+                entries.remove(entry)
+                entries.insert(0, entry)
+                self._find_native()
+            replayed, result = self._run(entry, found, args, kwargs)
+            if replayed:
+                if result is not FAULT:
+                    self._settle(entry)
+                return result
+            nearest, self.missed, began = len(entry.labels), str(result), timeline.start()
+            if isinstance(result, OtherValueError):
+                other = result
+        return MISSED
+
+    def _run(self, entry: Entry, found: Any, args: Positional, kwargs: Attributes) -> tuple[bool, Any]:
+        """See `Entry.replay`; `found` is what the entry's check found."""
+        if self.check and entry.replays < CHECKED:
+            return compared(self.function, entry, found, args, kwargs)
+        began = timeline.start()
+        try:
+            outcome: tuple[bool, Any] = run_critical(entry.replay, *found)
+        finally:
+            timeline.note("replay", began, self.__qualname__)
+        return outcome
+
+    def _settle(self, entry: Entry) -> None:
+        """Have instructions take over an entry that has replayed a call, if they can."""
+        self._wasted = 0
+        if not entry.is_settled and not self.check:
+            entry.settle()
+            self._find_native()
 
     def _missed(self, args: Positional, kwargs: Attributes) -> Any:
         """Record the call; ever more rarely after several recordings without a replay."""

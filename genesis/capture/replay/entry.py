@@ -37,8 +37,9 @@ from genesis.runtime.timeline import timeline
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
-from genesis.tracing.trace import Array
+from genesis.tracing.trace import Array, Trace
 
+OTHER_MODES = -2  # in place of a guard's number, for a call in other modes; see `Entry.label_of`
 _device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
 
 
@@ -46,7 +47,8 @@ class Entry:
     """A recorded call: `check` extracts the inputs of a call like it, `replay` does what that call would do.
 
     Attributes:
-        check: the function of (args, kwargs) that returns (arrays, leaves), or the number of the guard that failed.
+        check: the function of (args, kwargs) that returns (arrays, leaves), or the number of the guard that failed; -1 if an
+            attribute or item is gone.
         labels: the descriptions of the guards, by number.
         slots: (description, shape or value) of the tensors and numbers that each call re-reads.
         programs: the programs that run, in order.
@@ -122,6 +124,14 @@ class Entry:
     def programs(self) -> list[ReplayProgram]:
         """The programs that run, in order."""
         return [step.program for step in self._steps]
+
+    def label_of(self, number: int) -> str:
+        """What differed, for the number of a guard that failed, OTHER_MODES, or the number after the last guard's."""
+        if number == OTHER_MODES:
+            return "the mode: gradients, autocast, the default dtype or device, or threads"
+        if number < 0:
+            return "an attribute or item that is gone"
+        return self.labels[number] if number < len(self.labels) else "the device of a tensor"
 
     def is_elsewhere(self, arrays: Sequence[Array], leaves: Leaves) -> bool:
         """Whether a tensor that a replay would read or write is on another device than the programs."""
@@ -216,16 +226,9 @@ class Entry:
             inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
             if position == last and inputs is not arrays:
                 arrays.clear()  # only the trace may own inputs that die: the pool takes over arrays without another owner
-            trace, handles = step.program.put_down(inputs, step.scalars(taken, leaves))
+            trace, handles, roots = _recreated(step, inputs, step.scalars(taken, leaves), leaves)
             for array in handles:
                 values[position, array.index] = array
-            for index, source in step.variables:
-                trace.variables[index] = find(source, leaves)
-            roots = step.roots or [find(write.source, leaves) for write in step.writes]
-            for root, write in zip(roots, step.writes, strict=True):
-                for _ in range(write.notes):
-                    note(root._array, write.change)
-                trace.written.append((root, root._array, root._changes))
             if position < self._pure:
                 flush(trace, step.program.begin(handles))
                 self._require(position, arrays, values)
@@ -242,8 +245,7 @@ class Entry:
                         taken.undo[index]()
                 else:
                     commit.done = False  # nothing has happened
-                    for root, write in zip(roots, step.writes, strict=True):
-                        take_back_notes(root._array, None, 0 if step.program.plan.keeps else write.notes, write.change)
+                    _take_back(step, roots)
                 raise
         if self._pure > last:  # nothing to compute: gradients are views of former values, or None
             self._clear(leaves)
@@ -287,6 +289,27 @@ class Entry:
             output = values[given.derived]
             array = Array(output.trace, output.index, output.node, array.memory)
         return copied(array) if given.copied else array
+
+
+def _recreated(
+    step: ReplayStep, inputs: list[Array], scalars: list[float], leaves: Leaves
+) -> tuple[Trace, Sequence[Array], Sequence[Tensor]]:
+    """The trace of a program with its leaves and writes, the arrays of its results, and the roots that it writes to."""
+    trace, handles = step.program.put_down(inputs, scalars)
+    for index, source in step.variables:
+        trace.variables[index] = find(source, leaves)
+    roots = step.roots or [find(write.source, leaves) for write in step.writes]
+    for root, write in zip(roots, step.writes, strict=True):
+        for _ in range(write.notes):
+            note(root._array, write.change)
+        trace.written.append((root, root._array, root._changes))
+    return trace, handles, roots
+
+
+def _take_back(step: ReplayStep, roots: Sequence[Tensor]) -> None:
+    """Undo the notes of a program that has not run."""
+    for root, write in zip(roots, step.writes, strict=True):
+        take_back_notes(root._array, None, 0 if step.program.plan.keeps else write.notes, write.change)
 
 
 def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
