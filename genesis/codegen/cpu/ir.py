@@ -136,7 +136,7 @@ def _bits(number: float, type_: Type) -> str:
 
 
 class Slot(Value):
-    """A place on the stack."""
+    """Memory on the stack."""
 
     __slots__ = ("holds",)
 
@@ -203,7 +203,7 @@ class Function(Value):
         self.module, self.function_type, self.name = module, function_type, name
         self.args = [Value(kind, f"%a{n}") for n, kind in enumerate(function_type.args)]
         self.blocks: list[Block] = []
-        self.slots: list[str] = []  # places on the stack
+        self.slots: list[str] = []  # stack allocations
         self.linkage = ""
         self.attributes: set[str] = set()
         self.names = 0  # of values and blocks, so far
@@ -350,7 +350,7 @@ class IRBuilder:
     # ---- memory ----
 
     def alloca(self, type_: Type, count: int = 1) -> Slot:
-        """A place on the stack, made where the function begins: in a loop it would grow the stack at every iteration."""
+        """Memory on the stack, allocated where the function begins: in a loop it would grow the stack at every iteration."""
         name = self._name()
         self.function.slots.append(f"{name} = alloca {type_.text}, i32 {count}")
         return Slot(type_, name)

@@ -23,8 +23,8 @@ from genesis.codegen.cpu.vectors import counted
 WORDS = ("source_at", "target_at", "workspace_at", "passes_at", "passes", "blocks", "columns", "inner", "source_step",
          "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward", "line",
          "apart")
-PASS = ("kind", "radix", "m", "l", "turns_at", "places_at", "scale")  # a pass; see `plan.Pass`
-FETCHED, NEAR = 1 << 12, 64  # numbers: a longer transform would push out the one at work, whose next places are fetched instead
+PASS = ("kind", "radix", "m", "l", "twiddles_at", "second_at", "scale")  # a pass; see `plan.Pass`
+FETCHED, NEAR = 1 << 12, 64  # numbers: a longer transform would evict the one at work, whose next numbers are fetched instead
 LINE_ROOM = 16  # numbers more than half of a spectrum has, where several lie one after the other
 PRIMES = 13, 11, 7, 5, 3  # that an extent may be divided by, and 2
 WIDE_RADICES = 2, 4, 8, 16, *PRIMES
@@ -33,14 +33,14 @@ TRANSPOSED_RADICES = 4, 8, 16  # of them those that the width divides
 FAMILIES: dict[str, tuple[Callable[..., ir.Function], Sequence[str]]] = {  # of passes: the emitter, and the arguments
     "last": (partial(passes.emit_wide, last=True), passes.WIDE), "wide": (partial(passes.emit_wide, last=False), passes.WIDE),
     "narrow": (passes.emit_narrow, passes.NARROW), "transposed": (passes.emit_transposed, passes.TRANSPOSED),
-    "turn": (passes.emit_turn, passes.TURN),
-    **dict.fromkeys(("gather", "part"), (partial(passes.emit_turn, plain=True), passes.TURN)),
+    "twiddle": (passes.emit_matrix, passes.MATRIX),
+    **dict.fromkeys(("gather", "part"), (partial(passes.emit_matrix, plain=True), passes.MATRIX)),
     "to half": (passes.emit_to_half, passes.HALF), "from half": (passes.emit_from_half, passes.HALF),
 }
 KINDS = (  # family, and radix, if it has several
     *(("last", r) for r in (1, *WIDE_RADICES)), *(("wide", r) for r in WIDE_RADICES), *(("narrow", r) for r in NARROW_RADICES),
     *(("transposed", r) for r in TRANSPOSED_RADICES),
-    ("turn", 0), ("gather", 0), ("part", 0), ("to half", 0), ("from half", 0),
+    ("twiddle", 0), ("gather", 0), ("part", 0), ("to half", 0), ("from half", 0),
 )
 
 
@@ -71,29 +71,29 @@ class _Driver:
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.word = self._words(words, WORDS)
         # Divided once: of 64 bits it takes up to 90 cycles, as long as a pass over a short transform.
-        self.turns_row = self.builder.add(self.word["columns"], self.builder.urem(self.word["inner"], self.word["columns"]))
+        self.twiddles_row = self.builder.add(self.word["columns"], self.builder.urem(self.word["inner"], self.word["columns"]))
 
     def _words(self, at: ir.Value, names: Sequence[str]) -> dict[str, ir.Value]:
         b = self.builder
         return {name: b.load(b.gep(at, [I64(n)], source_etype=I64), typ=passes.type_of(name)) for n, name in enumerate(names)}
 
-    def _at(self, pointer: ir.Value, place: ir.Value) -> ir.Value:
+    def _at(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
         """The address of a complex number."""
         pair = ir.ArrayType(ir.FloatType() if self.dtype == "float32" else DOUBLE, 2)
-        return self.builder.gep(pointer, [place], inbounds=True, source_etype=pair)
+        return self.builder.gep(pointer, [index], inbounds=True, source_etype=pair)
 
     def text(self) -> str:
         b, blocks = self.builder, self.word["blocks"]
-        places = [b.alloca(I64) for _ in range(2)]  # the transform of a batch, and the block
-        for place, value in zip(places, (b.udiv(self.first, blocks), b.urem(self.first, blocks)), strict=True):
-            b.store(value, place)
+        slots = [b.alloca(I64) for _ in range(2)]  # the transform of a batch, and the block
+        for slot, value in zip(slots, (b.udiv(self.first, blocks), b.urem(self.first, blocks)), strict=True):
+            b.store(value, slot)
         with counted(b, self.first, self.end):
-            number, block = (b.load(place, typ=I64) for place in places)
+            number, block = (b.load(slot, typ=I64) for slot in slots)
             self._item(number, block)
             following = b.add(block, I64(1))
             is_next = b.icmp_signed("==", following, blocks)
-            b.store(b.add(number, b.zext(is_next, I64)), places[0])
-            b.store(b.select(is_next, I64(0), following), places[1])
+            b.store(b.add(number, b.zext(is_next, I64)), slots[0])
+            b.store(b.select(is_next, I64(0), following), slots[1])
         b.ret_void()
         return str(self.module)
 
@@ -142,10 +142,10 @@ class _Driver:
         return {
             "in_j": b.mul(m, in_p), "in_p": in_p, "in_l": from_row, "out_p": b.mul(radix, out_k), "out_k": out_k,
             "out_l": to_row, "lines": b.select(adjacent, I64(1), l), "columns": b.select(adjacent, side_by_side, beside),
-            "places": b.mul(m, side_by_side), "half": l, "first": b.select(whole, I64(0), column),
-            "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "turned_columns": columns,
-            "turns_row": self.turns_row,
-            "starts_at": self._at(words["places_at"], b.mul(l, block)),
+            "extent": b.mul(m, side_by_side), "half": l, "first": b.select(whole, I64(0), column),
+            "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "block_columns": columns,
+            "twiddles_row": self.twiddles_row,
+            "starts_at": self._at(words["second_at"], b.mul(l, block)),
         }
 
     def _ahead(
@@ -178,10 +178,10 @@ class _Driver:
             choice.add_case(I64(number), block)
             b.position_at_end(block)
             given = values | {"in_row": values["from_line"], "out_row": values["to_line"]}
-            if family in ("turn", "part"):
-                given |= {"columns": values["turned_columns"], "in_row": values["in_row"], "out_column": values["to_line"]}
+            if family in ("twiddle", "part"):
+                given |= {"columns": values["block_columns"], "in_row": values["in_row"], "out_column": values["to_line"]}
             elif family == "gather":
-                given |= {"rows": values["turned_columns"], "columns": values["l"], "out_column": values["turned_columns"]}
+                given |= {"rows": values["block_columns"], "columns": values["l"], "out_column": values["block_columns"]}
             b.call(function, [given[argument] for argument in FAMILIES[family][1]])
             b.branch(done)
         b.position_at_end(done)

@@ -129,13 +129,13 @@ class _Writer:
         *others, last = self.axes
         half = source.shape[-1]
         self._check_half(last, half)
-        turns, scale = plan.half(2 * half, self.dtype, self.forward, "to half"), self.scale / 2
+        spectrum_pass, scale = plan.half(2 * half, self.dtype, self.forward, "to half"), self.scale / 2
         if not self._is_long(half, source):
-            self._lines(half, source, target, last, scale, after=(turns,))
+            self._lines(half, source, target, last, scale, after=(spectrum_pass,))
         else:
             between = self._scratch((*source.shape[:-1], half), half + LINE_ROOM)
             self._long(source, between, last, scale)
-            self._chunks(turns, between, target)
+            self._chunks(spectrum_pass, between, target)
         if others:
             self.whole(target, target, others, 1.0)
 
@@ -144,7 +144,7 @@ class _Writer:
         *others, last = self.axes
         half = target.shape[-1]
         self._check_half(last, half)
-        turns = plan.half(2 * half, self.dtype, self.forward, "from half")
+        spectrum_pass = plan.half(2 * half, self.dtype, self.forward, "from half")
         if others:
             between = self._scratch(source.shape, source.shape[-1])
             self.whole(source, between, others, 1.0)
@@ -152,10 +152,10 @@ class _Writer:
         if source.strides[-1] != 1:
             raise Refused
         if not self._is_long(half, target):
-            self._lines(half, source, target, last, self.scale, before=(turns,))
+            self._lines(half, source, target, last, self.scale, before=(spectrum_pass,))
         else:
             between = self._scratch(target.shape, half + LINE_ROOM)
-            self._chunks(turns, source, between)
+            self._chunks(spectrum_pass, source, between)
             self._long(between, target, last, self.scale)
 
     def _check_half(self, last: int, half: int) -> None:
@@ -231,8 +231,8 @@ class _Writer:
         rows, between = plan.rows_of(n, self.width), self._scratch(source.shape, n)
         columns = n // rows
         block = min(COLUMNS, columns)
-        turn = plan.Pass("turn", 0, 0, rows, *plan.matrix(rows, columns, block, self.dtype))
-        self._launch((*self._passes(rows, COLUMNS), turn), source, between, _batch(source, between, axis), inner=columns,
+        twiddle = plan.Pass("twiddle", 0, 0, rows, *plan.matrix(rows, columns, block, self.dtype))
+        self._launch((*self._passes(rows, COLUMNS), twiddle), source, between, _batch(source, between, axis), inner=columns,
                      columns=block, rows=(columns, 1), steps=(1, rows))
         self._launch(self._passes(columns, COLUMNS), between, target, _batch(between, target, axis), inner=rows,
                      columns=min(COLUMNS, rows), rows=(rows, rows), scale=scale)
@@ -286,7 +286,7 @@ class _Writer:
             yield (_moved(source.address, first * self.size), _moved(target.address, second * self.size)), longest
 
     def _words(self, p: plan.Pass, scale: float) -> tuple[BlockWord, ...]:
-        at = [0 if array is None else self.slots.table(array) for array in (p.turns, p.places)]
+        at = [0 if array is None else self.slots.table(array) for array in (p.twiddles, p.second)]
         words = (plan.number_of(p), p.radix, p.m, p.l, *at, _bits(scale))
         assert len(words) == len(PASS)
         return words

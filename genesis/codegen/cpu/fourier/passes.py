@@ -1,11 +1,12 @@
 """The passes of a transform, each a function of the module; numbers are complex, and distances are in numbers.
 
-A transform of n = n1 n2 .. places makes one pass for each factor (the radix): a pass after factors of the product `l` reads
-lines [radix][m][l], and writes [m][radix][l], turned by roots of unity. Columns are transformed side by side.
+A transform of n = n1 n2 .. points makes one pass for each factor (the radix): a pass after factors of the product `l` reads
+lines [radix][m][l], and writes [m][radix][l], times twiddle factors. Columns are transformed side by side.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
@@ -37,11 +38,9 @@ class Pass:
         value = self.argument[name]
         return self.builder.fptrunc(value, FLOAT) if self.dtype == "float32" else value
 
-    def at(self, pointer: ir.Value, *places: ir.Value) -> ir.Value:
-        """The address of the number at a sum of places."""
-        total = places[0]
-        for place in places[1:]:
-            total = self.builder.add(total, place)
+    def at(self, pointer: ir.Value, *offsets: ir.Value) -> ir.Value:
+        """The address of the number at a sum of offsets."""
+        total = functools.reduce(self.builder.add, offsets)
         return self.complex.lanes.element_pointer(pointer, self.builder.shl(total, I64(1)), self.dtype)
 
     def load(self, pointer: ir.Value, mask: ir.Value | None = None) -> ir.Value:
@@ -74,14 +73,14 @@ class Pass:
         return self.builder.mul(distance, I64(k))
 
 
-WIDE = ("in_at", "out_at", "turns_at", "m", "in_j", "in_p", "in_l", "out_p", "out_k", "out_l", "lines", "columns", "forward",
+WIDE = ("in_at", "out_at", "twiddles_at", "m", "in_j", "in_p", "in_l", "out_p", "out_k", "out_l", "lines", "columns", "forward",
         "scale", "apart", "in_row", "out_row", "in_ahead", "out_ahead")
 
 
 def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, *, last: bool) -> ir.Function:
-    """A pass over lines of `width` columns at least. The last one scales, the others turn.
+    """A pass over lines of `width` columns at least. The last one scales, the others apply twiddle factors.
 
-    Of line p, number k is turned by a root whose table has its real part twice, and its imaginary part negative and positive.
+    The table has for each line p and number k a twiddle factor: its real part twice, its imaginary part negative and positive.
     """
     f = Pass(module, name, dtype, width, WIDE)
     b, a, lanes = f.builder, f.argument, f.complex.lanes
@@ -116,56 +115,56 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
 def _root(f: Pass, number: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Root `number` of a table, for all lanes: its real part, and its imaginary part with both signs."""
     b, lanes = f.builder, f.complex.lanes
-    at = f.at(f.argument["turns_at"], b.shl(number, I64(1)))
+    at = f.at(f.argument["twiddles_at"], b.shl(number, I64(1)))
     four = b.load(at, align=4 if f.dtype == "float32" else 8, typ=ir.VectorType(lanes.constant(f.dtype, 0.0).type, 4))
     nothing = ir.Constant(four.type, "poison")
     real, imaginary = (b.shuffle_vector(four, nothing, constants(I32, [first, first + 1] * f.width)) for first in (0, 2))
     return real, imaginary
 
 
-NARROW = ("in_at", "out_at", "turns_at", "places_at", "out_k", "places", "forward", "scale")
+NARROW = ("in_at", "out_at", "twiddles_at", "second_at", "out_k", "extent", "forward", "scale")
 
 
 def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int) -> ir.Function:
-    """A pass over lines that are shorter than a vector, all side by side in `places` numbers of each radix.
+    """A pass over lines that are shorter than a vector, all side by side: each of the radix inputs has `extent` numbers.
 
-    Tables have a root and a place in the result for each place.
+    Tables have for each number its twiddle factors and its index in the result.
     """
     f = Pass(module, name, dtype, width, NARROW)
     b, a, lanes = f.builder, f.argument, f.complex.lanes
-    scale, places = lanes.splat(f.number("scale")), a["places"]
-    rounded = b.and_(b.add(places, I64(width - 1)), I64(-width))
-    with counted(b, I64(0), places, width) as at:
-        left = b.sub(places, at)
+    scale, extent = lanes.splat(f.number("scale")), a["extent"]
+    rounded = b.and_(b.add(extent, I64(width - 1)), I64(-width))
+    with counted(b, I64(0), extent, width) as at:
+        left = b.sub(extent, at)
         mask = lanes.first_lanes(b.shl(left, I64(1)))
-        xs = [b.fmul(f.load(f.at(a["in_at"], at, f.times(j, places)), mask), scale) for j in range(radix)]
+        xs = [b.fmul(f.load(f.at(a["in_at"], at, f.times(j, extent)), mask), scale) for j in range(radix)]
         ys = f.complex.transform(xs)
         for k in range(1, radix):
-            ys[k] = f.complex.times(ys[k], f.load(f.at(a["turns_at"], at, f.times(k - 1, rounded))))
-        index = b.load(b.gep(a["places_at"], [at], source_etype=I64), align=8, typ=ir.VectorType(I64, width))
+            ys[k] = f.complex.times(ys[k], f.load(f.at(a["twiddles_at"], at, f.times(k - 1, rounded))))
+        index = b.load(b.gep(a["second_at"], [at], source_etype=I64), align=8, typ=ir.VectorType(I64, width))
         for k, y in enumerate(ys):
             _scatter(f, y, f.at(a["out_at"], f.times(k, a["out_k"])), index, left)
     b.ret_void()
     return f.function
 
 
-TRANSPOSED = ("in_at", "out_at", "turns_at", "places", "forward", "apart", "in_row", "out_row", "next_in")
+TRANSPOSED = ("in_at", "out_at", "twiddles_at", "extent", "forward", "apart", "in_row", "out_row", "next_in")
 
 
 def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix: int) -> ir.Function:
-    """A first pass over one transform, of `width` places of each radix at least: results are transposed in registers.
+    """A first pass over one transform, of at least `width` numbers of each radix: results are transposed in registers.
 
-    The table has two vectors for each vector of places and each k from 1 on: roots' real parts twice, and their imaginary
-    parts negative and positive. The radix is a multiple of the width.
+    The table has two vectors for each vector of numbers and each k from 1 on: the real parts of twiddle factors twice, and
+    their imaginary parts negative and positive. The radix is a multiple of the width.
     """
     f = Pass(module, name, dtype, width, TRANSPOSED)
     b, a, lanes = f.builder, f.argument, f.complex.lanes
-    places = a["places"]
-    final, spacing = b.sub(places, I64(width)), f.spacing(places, radix)
-    with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), places, width) as start:
+    extent = a["extent"]
+    final, spacing = b.sub(extent, I64(width)), f.spacing(extent, radix)
+    with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), extent, width) as start:
         from_at, to_at = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         at = f.least(start, final)  # the last vector overlaps the one before
-        here, table = f.at(from_at, at), f.at(a["turns_at"], b.mul(start, I64(2 * (radix - 1))))
+        here, table = f.at(from_at, at), f.at(a["twiddles_at"], b.mul(start, I64(2 * (radix - 1))))
         ys = {}
         f.fetch(spacing.spread(f.at(here, a["next_in"]), radix))
         for k, y in f.complex.in_turn(radix, f.loads(spacing.spread(here, radix))):
@@ -182,7 +181,7 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
 
 
 def _scatter(f: Pass, y: ir.Value, target: ir.Value, index: ir.Value, count: ir.Value) -> None:
-    """The first `count` numbers of a vector, each to a place of its own."""
+    """The first `count` numbers of a vector, each to an index of its own."""
     b, lanes = f.builder, f.complex.lanes
     if f.dtype == "float32":  # a number is 64 bits
         with lanes.narrowed(f.width):
@@ -193,14 +192,14 @@ def _scatter(f: Pass, y: ir.Value, target: ir.Value, index: ir.Value, count: ir.
     lanes.scatter_store(y, target, parts, f.dtype, lanes.first_lanes(b.shl(count, I64(1))))
 
 
-TURN = ("in_at", "out_at", "turns_at", "starts_at", "rows", "columns", "in_row", "turns_row", "out_column", "forward")
+MATRIX = ("in_at", "out_at", "twiddles_at", "starts_at", "rows", "columns", "in_row", "twiddles_row", "out_column", "forward")
 
 
-def emit_turn(module: ir.Module, name: str, dtype: str, width: int, *, plain: bool = False) -> ir.Function:
-    """A matrix of `width` rows and columns at least, transposed; unless `plain`, each row is turned first by the root where it
-    starts, and by those of its columns.
+def emit_matrix(module: ir.Module, name: str, dtype: str, width: int, *, plain: bool = False) -> ir.Function:
+    """A matrix of `width` rows and columns at least, transposed; unless `plain`, each row is first multiplied by the twiddle
+    factor of the block's first column, and by those of its columns relative to it.
     """
-    f = Pass(module, name, dtype, width, TURN)
+    f = Pass(module, name, dtype, width, MATRIX)
     b, a = f.builder, f.argument
     final_row, final_column = (b.sub(a[extent], I64(width)) for extent in ("rows", "columns"))
     with counted(b, I64(0), a["rows"], width) as row, counted(b, I64(0), a["columns"], width) as column:
@@ -208,21 +207,21 @@ def emit_turn(module: ir.Module, name: str, dtype: str, width: int, *, plain: bo
         lines = [b.add(row, I64(n)) for n in range(width)]
         vectors = [f.load(f.at(a["in_at"], b.mul(line, a["in_row"]), column)) for line in lines]
         if not plain:
-            vectors = [_turned(f, vector, line, column) for vector, line in zip(vectors, lines, strict=True)]
+            vectors = [_twiddled(f, vector, line, column) for vector, line in zip(vectors, lines, strict=True)]
         for n, vector in enumerate(transposed(b, vectors, 2)):
             f.store(vector, f.at(a["out_at"], b.mul(b.add(column, I64(n)), a["out_column"]), row))
     b.ret_void()
     return f.function
 
 
-def _turned(f: Pass, vector: ir.Value, line: ir.Value, column: ir.Value) -> ir.Value:
-    """A vector of a block's row, turned by the roots of its places."""
-    turns_at, turns_row, starts_at = (f.argument[name] for name in ("turns_at", "turns_row", "starts_at"))
-    root = f.load(f.at(turns_at, f.builder.mul(line, turns_row), column))
-    return f.complex.times(f.complex.times(vector, f.complex.repeated(f.at(starts_at, line))), root)
+def _twiddled(f: Pass, vector: ir.Value, line: ir.Value, column: ir.Value) -> ir.Value:
+    """A vector of a block's row, times its twiddle factors."""
+    table, starts, distance = (f.argument[name] for name in ("twiddles_at", "starts_at", "twiddles_row"))
+    root = f.load(f.at(table, f.builder.mul(line, distance), column))
+    return f.complex.times(f.complex.times(vector, f.complex.repeated(f.at(starts, line))), root)
 
 
-HALF = ("in_at", "out_at", "turns_at", "half", "first", "count", "forward", "transforms", "in_row", "out_row", "next_in",
+HALF = ("in_at", "out_at", "twiddles_at", "half", "first", "count", "forward", "transforms", "in_row", "out_row", "next_in",
         "next_out")
 
 
@@ -279,6 +278,6 @@ def _mirrored(f: Pass, source: ir.Value, target: ir.Value, ahead: str) -> None:
         f.fetch([f.at(side, at, a[f"next_{ahead}"]) for at in (k, opposite)], write=ahead == "out")
         x, mirrored = f.load(f.at(source, k)), numbers.reversed(f.load(f.at(source, opposite)))
         added, subtracted = (numbers.lanes.fma(mirrored, signs, x) for signs in (one, opposed))
-        turned = numbers.product(subtracted, f.load(f.at(a["turns_at"], k)))
+        turned = numbers.product(subtracted, f.load(f.at(a["twiddles_at"], k)))
         f.store(b.fadd(added, turned), f.at(target, k))
         f.store(numbers.reversed(numbers.subtract_add(added, one, turned)), f.at(target, opposite))

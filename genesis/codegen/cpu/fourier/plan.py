@@ -1,4 +1,4 @@
-"""Plans of transforms by length: their passes, with tables of roots of unity."""
+"""Plans of transforms by length: their passes, with tables of twiddle factors."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ COMPLEX = {"float32": "complex64", "float64": "complex128"}
 class Pass(NamedTuple):
     """A pass over [radix][m][l] numbers, after passes whose radices have the product l.
 
-    For half a spectrum, l is the half and m the count of numbers, 0 for those of a block; for a matrix of roots, l is the
-    number of rows, and `places` has the roots of the blocks' first columns.
+    For half a spectrum, l is the half and m the count of numbers, 0 for those of a block. For a matrix of twiddle factors, l
+    is the number of rows. The `second` table has a narrow pass's indices in the result, or a matrix's factors of the first
+    column of each block.
     """
 
     kind: str
     radix: int
     m: int
     l: int
-    turns: np.ndarray | None = None
-    places: np.ndarray | None = None
+    twiddles: np.ndarray | None = None
+    second: np.ndarray | None = None
 
 
 def number_of(a_pass: Pass) -> int:
@@ -84,7 +85,7 @@ def passes(n: int, columns: int, dtype: str, forward: bool, in_place: bool = Fal
         if kind == "last":
             found.append(Pass("last", radix, 1, l))
         elif kind == "wide":
-            found.append(Pass("wide", radix, m, l, _turns(m, radix, forward, dtype)))
+            found.append(Pass("wide", radix, m, l, _twiddles(m, radix, forward, dtype)))
         elif kind == "transposed":
             found.append(_transposed(radix, m, forward, dtype))
         else:
@@ -95,40 +96,40 @@ def passes(n: int, columns: int, dtype: str, forward: bool, in_place: bool = Fal
     return tuple(found)
 
 
-def _turns(m: int, radix: int, forward: bool, dtype: str) -> np.ndarray:
+def _twiddles(m: int, radix: int, forward: bool, dtype: str) -> np.ndarray:
     """[m, radix - 1, 4]: exp(-2 pi i p k / (m radix)), or its conjugate, for line p and k from 1 on.
 
-    Each root is four numbers: its real part twice, its imaginary part negative and positive.
+    Each factor is four numbers: its real part twice, its imaginary part negative and positive.
     """
-    turns = roots(np.outer(np.arange(m), np.arange(1, radix)), m * radix)
-    turns = turns if forward else turns.conj()
-    return np.stack([turns.real, turns.real, -turns.imag, turns.imag], -1).astype(dtype)
+    twiddles = roots(np.outer(np.arange(m), np.arange(1, radix)), m * radix)
+    twiddles = twiddles if forward else twiddles.conj()
+    return np.stack([twiddles.real, twiddles.real, -twiddles.imag, twiddles.imag], -1).astype(dtype)
 
 
 def _transposed(radix: int, m: int, forward: bool, dtype: str) -> Pass:
-    """Roots for vectors of lines; the last vector overlaps the one before."""
+    """Twiddle factors for vectors of lines; the last vector overlaps the one before."""
     width = width_of(dtype)
-    places = np.minimum(np.arange(0, m, width), m - width)[:, None] + np.arange(width)
-    turns = roots(places[:, None] * np.arange(1, radix)[:, None], m * radix)
-    turns = turns if forward else turns.conj()
-    real, imaginary = np.stack([turns.real, turns.real], -1), np.stack([-turns.imag, turns.imag], -1)
+    indices = np.minimum(np.arange(0, m, width), m - width)[:, None] + np.arange(width)
+    twiddles = roots(indices[:, None] * np.arange(1, radix)[:, None], m * radix)
+    twiddles = twiddles if forward else twiddles.conj()
+    real, imaginary = np.stack([twiddles.real, twiddles.real], -1), np.stack([-twiddles.imag, twiddles.imag], -1)
     return Pass("transposed", radix, m, 1, np.stack([real, imaginary], 2).astype(dtype))
 
 
 def _narrow(kind: str, radix: int, m: int, l: int, columns: int, dtype: str) -> Pass:
     width, side = width_of(dtype), l * columns
-    places = np.arange(-(-m * side // width) * width)  # padded to whole vectors
-    line = places // side
-    turns = roots(np.outer(np.arange(1, radix), line), m * radix).astype(COMPLEX[dtype])
-    return Pass(kind, radix, m, l, turns, line * (radix * side) + places % side)
+    indices = np.arange(-(-m * side // width) * width)  # padded to whole vectors
+    line = indices // side
+    twiddles = roots(np.outer(np.arange(1, radix), line), m * radix).astype(COMPLEX[dtype])
+    return Pass(kind, radix, m, l, twiddles, line * (radix * side) + indices % side)
 
 
 @lru_cache(8)
 def half(n: int, dtype: str, forward: bool, kind: str) -> Pass:
     """The pass "to half" of the spectrum of `n` real numbers, or "from half"."""
-    turns = roots(np.arange(max(n // 4 + 1, width_of(dtype))), n)
-    turns = (-1j if kind == "to half" else 1j) * (turns if forward else turns.conj())
-    return Pass(kind, 0, n // 4 + 1, n // 2, turns.astype(COMPLEX[dtype]))
+    twiddles = roots(np.arange(max(n // 4 + 1, width_of(dtype))), n)
+    twiddles = (-1j if kind == "to half" else 1j) * (twiddles if forward else twiddles.conj())
+    return Pass(kind, 0, n // 4 + 1, n // 2, twiddles.astype(COMPLEX[dtype]))
 
 
 # ---- long transforms (D. Bailey, "FFTs in external or hierarchical memory", 1990) ----
@@ -150,5 +151,5 @@ def matrix(rows: int, columns: int, block: int, dtype: str) -> tuple[np.ndarray,
     row, widest = np.arange(rows), block + columns % block
     blocks = np.arange(columns // block) * block
     tables = (roots(np.outer(*at), rows * columns).astype(COMPLEX[dtype]) for at in ((row, np.arange(widest)), (blocks, row)))
-    turns, starts = tables
-    return turns, starts
+    twiddles, starts = tables
+    return twiddles, starts

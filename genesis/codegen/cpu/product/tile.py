@@ -49,27 +49,25 @@ def emit_tile(module: ir.Module, tile: RegisterTile, rows: int, vectors: int, pa
     lanes = Lanes(builder, tile.lanes)
     # A whole tile is stored unmasked, `add` known to each of the two copies; edges, which are rare, share one masked copy.
     sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, a_row, a_step), b, (c, ldc), source)
-    place = c, ldc
     if (rows, vectors) != (tile.rows, tile.vectors):
-        _store(lanes, tile, sums, place, add, (m, n))
+        _store(lanes, tile, sums, (c, ldc), add, (m, n))
     else:
         whole = builder.and_(builder.icmp_signed(">=", m, I64(rows)), builder.icmp_signed(">=", n, I64(tile.columns)))
         with builder.if_else(whole) as (inside, edge):
             with inside, builder.if_else(add) as (adding, writing):
                 for way, adds in ((adding, True), (writing, False)):
                     with way:
-                        _store(lanes, tile, sums, place, ir.Constant(I1, adds), None)
+                        _store(lanes, tile, sums, (c, ldc), ir.Constant(I1, adds), None)
             with edge:
-                _store(lanes, tile, sums, place, add, (m, n))
+                _store(lanes, tile, sums, (c, ldc), add, (m, n))
     builder.ret_void()
     return function
 
 
-def _prefetch(lanes: Lanes, tile: RegisterTile, place: ir.Value, vectors: int, writing: bool = False) -> None:
-    """Prefetch the lines of so many vectors at `place` into the first-level cache."""
+def _prefetch(lanes: Lanes, tile: RegisterTile, pointer: ir.Value, vectors: int, writing: bool = False) -> None:
+    """Prefetch the lines of so many vectors at `pointer` into the first-level cache."""
     for first in range(0, vectors * tile.lanes, LINE // tile.itemsize):
-        line = lanes.element_pointer(place, I64(first), tile.dtype)
-        lanes.prefetch(line, to_write=writing)
+        lanes.prefetch(lanes.element_pointer(pointer, I64(first), tile.dtype), to_write=writing)
 
 
 def _store(
@@ -83,13 +81,13 @@ def _store(
     done = builder.append_basic_block("done")
     for row, vectors in enumerate(sums):
         for first, value, mask in zip(firsts, vectors, masks, strict=True):
-            place = lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(first)), tile.dtype)
+            pointer = lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(first)), tile.dtype)
             if mask is not None:
-                there = lanes.load(place, tile.dtype, builder.and_(mask, lanes.splat(add)))
+                there = lanes.load(pointer, tile.dtype, builder.and_(mask, lanes.splat(add)))
                 value = lanes.select(add, lanes.add(value, there), value)
             elif add.constant:  # type: ignore[attr-defined]
-                value = lanes.add(value, lanes.load(place, tile.dtype))
-            lanes.store(value, place, tile.dtype, mask)
+                value = lanes.add(value, lanes.load(pointer, tile.dtype))
+            lanes.store(value, pointer, tile.dtype, mask)
         if limits is not None and row < len(sums) - 1:
             following = builder.append_basic_block("row")
             builder.cbranch(builder.icmp_signed(">", limits[0], I64(row + 1)), following, done)
@@ -123,7 +121,7 @@ def _sums(
                 columns = _packed(lanes, tile, source_now, source[1], strip)
                 source_now = unforeseen(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
             else:
-                columns = [lanes.load(place, tile.dtype) for place in strip]
+                columns = [lanes.load(pointer, tile.dtype) for pointer in strip]
                 if is_long:  # without asking, a fifth of the time of many terms is waiting
                     _prefetch(lanes, tile, lanes.element_pointer(strip[0], I64(AHEAD * tile.columns), tile.dtype), vectors)
             for row in range(rows):
@@ -147,12 +145,12 @@ def _sums(
 def _packed(
     lanes: Lanes, tile: RegisterTile, source: ir.Value, distance: ir.Value, strip: Sequence[ir.Value]
 ) -> list[ir.Value]:
-    """The vectors of a row of B, which are stored to their places in a strip; a later row is prefetched."""
+    """The vectors of a row of B, which are stored to a strip; a later row is prefetched."""
     columns = []
-    for v, place in enumerate(strip):
+    for v, pointer in enumerate(strip):
         here = lanes.element_pointer(source, I64(v * tile.lanes), tile.dtype)
         columns.append(lanes.load(here, tile.dtype))
-        lanes.store(columns[-1], place, tile.dtype)
+        lanes.store(columns[-1], pointer, tile.dtype)
     coming = lanes.element_pointer(source, lanes.builder.mul(distance, I64(AHEAD)), tile.dtype)
     _prefetch(lanes, tile, coming, len(strip))
     return columns
