@@ -105,22 +105,31 @@ def grad(
             grad(roots, given, row, True, create_graph, only_inputs, allow_unused, materialize_grads) for row in rows])
     wanted = [tensor.derived_part if isinstance(tensor, CompositeTensor) else tensor for tensor in given]
     keep = create_graph if retain_graph is None else retain_graph
-    chosen = {id(t) for t in wanted}
-    totals = {
-        id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's; those of a result were called on the way
-        for tensor, gradient in _gradients(roots, grad_outputs, keep, create_graph, wanted) if id(tensor) in chosen
-    }
+    found: list[Any] = gradients_of(roots, wanted, grad_outputs, keep, create_graph)
     for i, tensor in enumerate(wanted):
-        if id(tensor) not in totals and materialize_grads:
-            totals[id(tensor)] = tensor.detach() * 0
-        if id(tensor) not in totals and not allow_unused:
+        if found[i] is None and materialize_grads:
+            found[i] = tensor.detach() * 0
+        if found[i] is None and not allow_unused:
             raise RuntimeError(
                 f"grad: the outputs do not depend on input {i} (shape {tensor.shape}); allow_unused=True gives None for it"
             )
-    found: list[Any] = [totals.get(id(tensor)) for tensor in wanted]  # None where `allow_unused` asks for it
     return tuple([
         tensor.gradient_of(gradient) if gradient is not None and isinstance(tensor, CompositeTensor) else gradient
         for tensor, gradient in zip(given, found, strict=True)])
+
+
+def gradients_of(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], grad_outputs: Tensor | Gradients | None, retain_graph: bool,
+    create_graph: bool, adjoint: bool = False,
+) -> list[Tensor | None]:
+    """What `grad` returns, None for inputs that the outputs do not depend on; with `adjoint` as in `BackwardPass`."""
+    chosen = {id(t) for t in inputs}
+    totals = {
+        id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's; those of a result were called on the way
+        for tensor, gradient in _gradients(outputs, grad_outputs, retain_graph, create_graph, inputs, adjoint)
+        if id(tensor) in chosen
+    }
+    return [totals.get(id(tensor)) for tensor in inputs]
 
 
 def _stacked(rows: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
@@ -152,7 +161,7 @@ def _inputs(name: str, given: object) -> list[Tensor]:
 
 def _gradients(
     roots: Sequence[Tensor], gradients: Tensor | Gradients | None, retain_graph: bool | None,
-    create_graph: bool, wanted: Sequence[Tensor],
+    create_graph: bool, wanted: Sequence[Tensor], adjoint: bool = False,
 ) -> list[tuple[Tensor, Tensor]]:
     """(tensor, gradient) for every leaf, and every wanted or retaining tensor, that the roots depend on; each once."""
     seeds: Sequence[Any] = (
@@ -161,7 +170,7 @@ def _gradients(
     if len(seeds) != len(roots):
         raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
     drop_callbacks()
-    outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
+    outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph, adjoint=adjoint)
     for root, seed in zip(roots, seeds, strict=True):
         outermost.start(root, seed)
     if not outermost.pending and not outermost.found and not _warned:
@@ -250,13 +259,17 @@ def zero_grad(set_to_none: bool = True) -> None:
 class BackwardPass:
     """A backward pass: cotangents propagate from results to leaves.
 
-    With `until`, a trace and a position, it goes no further than that: what has come there stays pending.
+    With `until`, a trace and a position, it goes no further than that: what has come there stays pending. With `adjoint`, it
+    takes the rows' rules of that name.
     """
 
-    def __init__(self, create_graph: bool, retain_graph: bool, until: tuple[Trace, int] | None = None) -> None:
+    def __init__(
+        self, create_graph: bool, retain_graph: bool, until: tuple[Trace, int] | None = None, adjoint: bool = False
+    ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.until = until
+        self.adjoint = adjoint
         self.pending: dict[Trace, dict[int, Cotangent]] = {}
         self.found: list[tuple[Tensor, Array]] = []
         self.wanted: dict[Trace, dict[int, Tensor]] = {}
@@ -292,9 +305,11 @@ class BackwardPass:
             if retained := trace.backward.retained:
                 wanted = {**{index: tensor for index, to in retained.items() if (tensor := to()) is not None}, **wanted}
             reachable = None if self.reachable is None else self.reachable.get(trace)
-            current = TraceBackward(trace, self.pending.pop(trace), frozenset(wanted), self.create_graph, reachable)
+            current = TraceBackward(
+                trace, self.pending.pop(trace), frozenset(wanted), self.create_graph, reachable, self.adjoint)
             for waiting in current.steps(above if trace is last else -1):
                 inner = waiting.answer.backward_pass
+                inner.adjoint = self.adjoint
                 yield inner
                 waiting.then()
                 self._take_over(inner, current)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.autograd.backward_pass import grad
+from genesis.autograd.backward_pass import gradients_of
 from genesis.autograd.derivation import derivation
 from genesis.autograd.hooks import Gradients
 from genesis.execution.eager import together
@@ -66,15 +66,15 @@ def full(number: float, shape: Shape, like: Tensor) -> Tensor:
 
 
 def pull(
-    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool
+    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool, adjoint: bool = False
 ) -> list[Tensor | None]:
-    """The cotangents of the points; None for points on which no output depends."""
+    """The cotangents of the points; None for points on which no output depends. `adjoint`: see `BackwardPass`."""
     pairs = [(y, _recorded(c)) for y, c in zip(outputs, cotangents, strict=True) if y.requires_grad]
     if not pairs or not points:
         return [None] * len(points)
     ys, seeds = zip(*pairs, strict=True)
     with recording(True) as again, again:
-        return [*grad(ys, points, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)]
+        return gradients_of(ys, points, seeds, True, create_graph, adjoint)
 
 
 def _recorded(cotangent: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[li
     The derivative of v -> v J is J, so two pullbacks push tangents forward.
     """
     seeds = [enter(full(0, y.shape, y), False) for y in outputs]
-    return seeds, pull(outputs, seeds, points, True)
+    return seeds, pull(outputs, seeds, points, True, adjoint=True)
 
 
 def jacobian_of(

@@ -50,12 +50,13 @@ class TraceBackward:
 
     def __init__(
         self, trace: Trace, cotangents: dict[int, Cotangent], wanted: frozenset[int], create_graph: bool,
-        reachable: AbstractSet[int] | None = None,
+        reachable: AbstractSet[int] | None = None, adjoint: bool = False,
     ) -> None:
         self.trace = trace
         self.cotangents = cotangents
         self.wanted = wanted
         self.create_graph = create_graph
+        self.adjoint = adjoint
         self.reachable = reachable  # positions where Python is to be asked; None is everywhere
         self.ends: dict[int, Array] = {}
         self.origins: dict[int, Array] = {}  # inputs among the ends: once all is derived, a flush may drop the trace's
@@ -93,14 +94,14 @@ class TraceBackward:
         position, token, unknown, again = forward_values(source, max(self.cotangents), trace, self.create_graph)
         seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
         wanted = self.wanted
-        key = ("derive", token, seeds, wanted, above, self.create_graph)
+        key = ("derive", token, seeds, wanted, above, self.create_graph, self.adjoint)
 
         def derived(graph: Graph, place: Callable[[int], Value]) -> Any:
             given = {}
             for index, seed in seeds:
                 node = source.nodes[index]
                 given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
-            return derive(source.nodes, given, graph, place, wanted, above)
+            return derive(source.nodes, given, graph, place, wanted, above, adjoint=self.adjoint)
 
         def build(graph: Graph) -> Any:
             needed = read_again(again, derived, graph, position) if again else ()

@@ -93,9 +93,9 @@ def linear(input: NestedTensor, weight: Tensor, bias: Tensor | None = None) -> N
 
 
 @rule("embedding")
-def embedding(input: NestedTensor, weight: Tensor) -> NestedTensor:
+def embedding(input: NestedTensor, weight: Tensor, *of_rows: Any) -> NestedTensor:
     """Rows of a table for each element."""
-    return input.with_whole(call(OPERATIONS["embedding"], (input._whole, weight)))
+    return input.with_whole(call(OPERATIONS["embedding"], (input._whole, weight, *of_rows)))
 
 
 @rule("transpose")

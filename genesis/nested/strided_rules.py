@@ -183,9 +183,9 @@ def linear(input: Nested, weight: Tensor, bias: Tensor | None = None) -> Nested:
 
 
 @rule("embedding")
-def embedding(input: Nested, weight: Tensor) -> Nested:
+def embedding(input: Nested, weight: Tensor, *of_rows: Any) -> Nested:
     """Rows of a table for each element."""
-    found = call(OPERATIONS["embedding"], (input._buffer, weight))
+    found = call(OPERATIONS["embedding"], (input._buffer, weight, *of_rows))
     return strided_nested(found.reshape(-1), [(*size, weight.shape[1]) for size in input._sizes])
 
 

@@ -48,14 +48,7 @@ def embedding(
         if scale_grad_by_freq:
             raise ValueError("embedding: scale_grad_by_freq is not for sparse gradients")
         return _rows(input, weight, padding).reshape(*input.shape, weight.shape[1])
-    rows = call(OPERATIONS["embedding"], (input, weight))
-    if scale_grad_by_freq:
-        often = rows.new_zeros(weight.shape[0]).index_add(0, input.reshape(-1), rows.new_ones(input.numel()))
-        share = (1 / often[input]).unsqueeze(-1)
-        rows = rows * share + (rows * (1 - share)).detach()
-    if padding is None:
-        return rows
-    return call(OPERATIONS["where"], ((input == padding).unsqueeze(-1), rows.detach(), rows))
+    return call(OPERATIONS["embedding"], (input, weight, padding, scale_grad_by_freq))
 
 
 def _padding_index(name: str, padding_idx: int, entries: int) -> int:

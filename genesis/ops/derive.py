@@ -33,7 +33,7 @@ class _Result(Value):
 
 def derive(
     nodes: Sequence[Node], cotangents: Mapping[int, Value], graph: Graph, value_of: Callable[[int], Value],
-    wanted: Collection[int] = (), above: int = -1, released: Collection[int] = (),
+    wanted: Collection[int] = (), above: int = -1, released: Collection[int] = (), adjoint: bool = False,
 ) -> tuple[dict[int, Value], dict[int, Value], dict[int, tuple[int, ...]]]:
     """Reverse-mode differentiation: from cotangents of some values, those of all values they depend on, as Values of `graph`.
 
@@ -45,6 +45,7 @@ def derive(
         wanted: further positions to report, besides the ends of the walk: variables and inputs.
         above: the walk stops here, at a hook or custom Function, and takes only positions above.
         released: positions whose saved values are gone; the walk stops at the first whose rule reads one.
+        adjoint: whether to take the rows' `adjoint`, where they have one.
 
     Returns:
         (position -> cotangent of the ends, position -> partial cotangent of the positions not walked,
@@ -62,7 +63,8 @@ def derive(
             ends[index] = g
         if node.op in ("variable", "input"):
             continue
-        rule = PRIMITIVES[node.op].grad
+        row = PRIMITIVES[node.op]
+        rule = (row.adjoint if adjoint else None) or row.grad
         if rule is None:
             raise NotDifferentiableError(f"{node.op} has no gradient; detach its input, or take another operation")
         read = [_Result(value_of(index), node), *[value_of(i) for i in node.inputs]]

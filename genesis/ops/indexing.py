@@ -15,8 +15,9 @@ from genesis.ir.dtypes import int64
 from genesis.ir.errors import FormOfAxesError, IndexTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, normalize_axis, numel
-from genesis.ops.elementwise import zeros_like
+from genesis.ops.elementwise import where, zeros_like
 from genesis.ops.registry import cast, composite, expand, primitive, widened
+from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
 
@@ -54,9 +55,24 @@ def along(node: Node, index: np.ndarray) -> tuple[Any, ...]:
     return tuple(indices)
 
 
+def _gather_adjoint(g: Value, y: Value, x: Value, index: Value) -> tuple[Value | None, ...]:
+    return scatter_value(zeros_like(x), index, g, y.node.attrs["dim"], "add"), None
+
+
+def _gather_grad(g: Value, y: Value, x: Value, index: Value) -> tuple[Value | None, ...]:
+    """Rows at the position `muted` send no gradient; with `shared`, rows at one position send their mean."""
+    if y.node.attrs.get("shared"):
+        dim = y.node.attrs["dim"]
+        at = slice_value(index, dim + 1, 0, 1)
+        zeros = expand(g.graph.constant(0, int64), (*x.shape[: dim + 1], at.shape[-1]))
+        often = scatter_value(zeros, at, expand(g.graph.constant(1, int64), at.shape), dim, "add")
+        g = g / cast(gather_value(often, at, dim), g.dtype)
+    muted = y.node.attrs.get("muted")
+    return _gather_adjoint(g if muted is None else where(index == muted, 0, g), y, x, index)
+
+
 primitive(
-    "gather", "gather",
-    grad=lambda g, y, x, index: (scatter_value(zeros_like(x), index, g, y.node.attrs["dim"], "add"), None),
+    "gather", "gather", grad=_gather_grad, adjoint=_gather_adjoint,
     reference=lambda node, x, index: x[along(node, index)],
 )
 
@@ -87,12 +103,23 @@ def _scatter_grad(g: Value, y: Value, base: Value, index: Value, source: Value) 
     return scatter_value(g, index, zeros_like(to_source), dim, "set"), None, to_source
 
 
-primitive("scatter", "scatter", grad=_scatter_grad, reference=_scatter_reference)
+def _scatter_adjoint(g: Value, y: Value, base: Value, index: Value, source: Value) -> tuple[Value | None, ...]:
+    """Of several elements written to one, the last alone gets a cotangent."""
+    to_base, _, to_source = _scatter_grad(g, y, base, index, source)
+    if to_source is not None and y.node.attrs["mode"] == "set":
+        dim = y.node.attrs["dim"]
+        number = reshape_value(iota(g.graph, numel(index.shape)), index.shape)
+        last = scatter_value(expand(g.graph.constant(0, int64), base.shape), index, number, dim, "set")
+        to_source = where(gather_value(last, index, dim) == number, to_source, 0)
+    return to_base, None, to_source
 
 
-def gather_value(x: Value, index: Value, dim: int) -> Value:
-    """The gather node; index is in range already."""
-    return x.graph.add("gather", (x, index), index.shape, x.dtype, {"dim": dim})
+primitive("scatter", "scatter", grad=_scatter_grad, adjoint=_scatter_adjoint, reference=_scatter_reference)
+
+
+def gather_value(x: Value, index: Value, dim: int, **of_rows: Any) -> Value:
+    """The gather node; index is in range already. `of_rows`: what the gradient heeds."""
+    return x.graph.add("gather", (x, index), index.shape, x.dtype, {"dim": dim, **of_rows})
 
 
 # ---- gather and scatter along one axis ----
@@ -212,10 +239,11 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
 
 
 @composite("embedding", 2, method=False, takes_complex=True)
-def embedding(input: Value, weight: Value) -> Value:
+def embedding(input: Value, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False) -> Value:
     """The rows of `weight` (entries, width) at the positions `input` (any shape).
 
-    Raises ValueError for a `weight` of another rank and, when evaluated, IndexError for a position out of range.
+    The row `padding_idx` gets no gradient; with `scale_grad_by_freq`, a row's is divided by its number of occurrences. Raises
+    ValueError for a `weight` of another rank and, when evaluated, IndexError for a position out of range.
 
     >>> genesis.nn.functional.embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.],
@@ -224,7 +252,8 @@ def embedding(input: Value, weight: Value) -> Value:
     if weight.ndim != 2:
         raise ValueError(f"embedding: weight must be (entries, width), got shape {weight.shape}")
     flat = check_index("embedding", reshape_value(input, (numel(input.shape), 1)), weight.shape[0], wrap=False)
-    rows = gather_value(weight, expand(flat, (flat.shape[0], weight.shape[1])), 0)
+    at = expand(flat, (flat.shape[0], weight.shape[1]))
+    rows = gather_value(weight, at, 0, muted=padding_idx, shared=scale_grad_by_freq)
     return reshape_value(rows, (*input.shape, weight.shape[1]))
 
 

@@ -37,7 +37,8 @@ class Primitive:
     """A node kind.
 
     `grad(g, y, *inputs)` returns the inputs' cotangents (one, or a tuple with None where none flows), written with
-    Values; shapes may still be broadcast, derive sums them back. `reference(node, *arrays)` computes it in NumPy. A host
+    Values; shapes may still be broadcast, derive sums them back. Where it is PyTorch's convention and not the transposed
+    derivative, `adjoint` is that, for forward mode. `reference(node, *arrays)` computes it in NumPy. A host
     operation may also have `into(node, out, *arrays)`, which writes to an `out` that does not overlap the operands, and may
     require `contiguous` operands; a `native` one has a CPU kernel that handles every call and never fails. One that is
     `part_of` another, with the same inputs and attributes, is a function of that one's value. The last fields give code
@@ -50,6 +51,7 @@ class Primitive:
     name: str
     kind: str
     grad: Gradient | None = None
+    adjoint: Gradient | None = None
     reference: Reference | None = None
     into: Callable[..., None] | None = None
     contiguous: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import clamp, where
 from genesis.ops.indexing import check_index, gather_value, scatter_value
 from genesis.ops.ordering import cumsum
@@ -61,23 +60,13 @@ def embedding_bag(
     if offsets is not None and include_last_offset:
         offsets = slice_value(offsets, 0, 0, offsets.shape[0] - 1)
     flat = check_index("embedding_bag", reshape_value(input, (numel(input.shape), 1)), entries, wrap=False)
-    rows = widened(gather_value(weight, expand(flat, (flat.shape[0], width)), 0))
-    if scale_grad_by_freq:
-        rows = _shared_gradient(rows, flat, entries)
+    rows = widened(gather_value(weight, expand(flat, (flat.shape[0], width)), 0, shared=scale_grad_by_freq))
     counted = None if padding_idx is None else flat != padding_idx % entries
     if per_sample_weights is not None:
         rows = rows * reshape_value(per_sample_weights, flat.shape)
     if offsets is None:
         return cast(_rows_reduced(rows, input.shape, mode, counted), weight.dtype)
     return cast(_reduced(rows, _bags(input.shape[0], offsets), offsets.shape[0], mode, counted), weight.dtype)
-
-
-def _shared_gradient(rows: Value, at: Value, entries: int) -> Value:
-    """`rows` with each one's gradient divided by the number of occurrences of its index in `at` (n, 1)."""
-    one = rows.graph.constant(1, rows.dtype)
-    often = scatter_value(expand(rows.graph.constant(0, rows.dtype), (entries, 1)), at, expand(one, at.shape), 0, "add")
-    share = 1 / gather_value(often, at, 0)
-    return rows * share + stop_gradient(rows * (1 - share))
 
 
 def _rows_reduced(rows: Value, bags: Shape, mode: str, counted: Value | None) -> Value:

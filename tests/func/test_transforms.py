@@ -82,6 +82,20 @@ def test_vjp_takes_and_gives_trees():
     agree(lambda f, t: f.vjp(function, t(A), {"y": t(B)})[0])
 
 
+@pytest.mark.parametrize("function", [
+    lambda nn, t, x: nn.functional.max_unpool1d(x[:, :2].flatten().view(1, 1, 6), t([[[5, 1, 0, 5, 5, 1]]]), 1),
+    lambda nn, t, x: nn.functional.embedding(t([2, 0, 2, 1]), x, padding_idx=2),
+    lambda nn, t, x: nn.functional.embedding(t([[2, 0], [2, 1]]), x, padding_idx=0, scale_grad_by_freq=True),
+])
+def test_tangents_are_those_of_the_values_where_gradients_are_not(function):
+    x = np.arange(12.0).reshape(3, 4)
+    for derivative in (
+        lambda f, of, x: f.jvp(of, (x,), (x * x,)), lambda f, of, x: f.jacfwd(of)(x), lambda f, of, x: f.jacrev(of)(x),
+    ):
+        same(*[derivative(lib.func, lambda v, lib=lib: function(lib.nn, lib.tensor, v), lib.tensor(x))
+               for lib in (genesis, torch)])
+
+
 def test_jvp_takes_and_gives_trees():
     agree(lambda f, t: f.jvp(lambda x, y: (x * y["y"], [y["y"].exp()]), (t(A), {"y": t(B)}), (t(A + 1), {"y": t(B - 1)})))
     agree(lambda f, t: f.jvp(lambda x, y: (x * 2, y.detach()), (t(A), t(B)), (t(A + 1), t(B - 1))))
