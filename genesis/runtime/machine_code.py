@@ -134,52 +134,65 @@ def compile_modules(
 
     Raises RuntimeError if a text is not valid LLVM IR.
     """
-    # Texts are emitted one by one: Python emits the next one while LLVM, which releases the GIL, compiles the previous ones.
-    objects = [b""] * len(modules)
-    waiting = deque(range(len(modules)))
-    starting = _workers_for(len(modules)) if modules else []
-    delegates: list[threading.Thread] = []
+    batch = _Batch(modules, begin, finish)
+    workers = _workers_for(len(modules)) if modules else []
+    try:
+        batch.compile(workers)
+    except BaseException:
+        batch.waiting.clear()
+        raise
+    finally:
+        for thread in batch.threads:
+            thread.join()
+    batch.compile([])  # what failing workers handed back
+    return batch.objects
 
-    def take(compile_module: Callable[[str, str], bytes]) -> None:
-        try:
-            index = waiting.popleft()
-        except IndexError:  # another thread took it
-            return
-        try:
-            if begin(index):
-                symbol, llvm_ir = modules[index]
-                objects[index] = compile_module(symbol, llvm_ir())
-                finish(index, objects[index])
-        except BaseException:
-            waiting.append(index)
-            raise
 
-    def delegate(worker: CompileWorker) -> None:
+class _Batch:
+    """Modules to compile: this process and its workers each take the next one.
+
+    Python emits the next text while LLVM, which releases the GIL, compiles the previous ones.
+    """
+
+    def __init__(
+        self, modules: Sequence[tuple[str, Callable[[], str]]], begin: Callable[[int], bool],
+        finish: Callable[[int, bytes], None],
+    ) -> None:
+        self.modules, self.begin, self.finish = modules, begin, finish
+        self.objects = [b""] * len(modules)
+        self.waiting = deque(range(len(modules)))
+        self.threads: list[threading.Thread] = []  # one for each worker
+
+    def compile(self, workers: list[CompileWorker]) -> None:
+        """Compile modules here, and by each of the workers once it is ready."""
+        while self.waiting:
+            for worker in [w for w in workers if w.is_ready][: len(self.waiting) - 1]:
+                workers.remove(worker)
+                self.threads.append(threading.Thread(target=self._delegate, args=(worker,)))
+                self.threads[-1].start()
+            self._take(_compile_here)
+
+    def _delegate(self, worker: CompileWorker) -> None:
         try:
-            while waiting:
-                take(worker.compile)
+            while self.waiting:
+                self._take(worker.compile)
         except Exception:  # the worker is gone, or the text invalid: the module is compiled here, where the error is raised
             _workers.remove(worker)
             worker.close()
 
-    def take_all() -> None:
-        while waiting:
-            for worker in [w for w in starting if w.is_ready][: len(waiting) - 1]:
-                starting.remove(worker)
-                delegates.append(threading.Thread(target=delegate, args=(worker,)))
-                delegates[-1].start()
-            take(_compile_here)
-
-    try:
-        take_all()
-    except BaseException:
-        waiting.clear()
-        raise
-    finally:
-        for thread in delegates:
-            thread.join()
-    take_all()  # what failing workers handed back
-    return objects
+    def _take(self, compile_module: Callable[[str, str], bytes]) -> None:
+        try:
+            index = self.waiting.popleft()
+        except IndexError:  # another thread took it
+            return
+        try:
+            if self.begin(index):
+                symbol, llvm_ir = self.modules[index]
+                self.objects[index] = compile_module(symbol, llvm_ir())
+                self.finish(index, self.objects[index])
+        except BaseException:
+            self.waiting.append(index)
+            raise
 
 
 class _Linker:

@@ -115,19 +115,8 @@ class Results:
     def _describe(self, value: Any) -> tuple[str, Any]:
         """The return value, as (how to build it, from what)."""
         recorder = self._recorder
-        if isinstance(value, CompositeTensor):
-            if id(value) in self._containers or recorder.guards.has_entered(value):
-                recorder.refuse("a tensor is returned that was given, and is made of several")
-            parts = dict(value.part_tensors())
-            return "object", (type(value), {
-                name: self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(value).items()})
         if isinstance(value, Tensor):
-            if value in recorder.states:
-                source = recorder.source_of(value)
-                if source is None:
-                    recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
-                return "found", source and self._lasting(source)
-            return "made", self._recipe(value)
+            return self._describe_tensor(value)
         # `type`, as `isinstance` takes a Number for the number that it stands for.
         if type(value) is Number and value.source[0] == "item":
             self._looks = True
@@ -149,6 +138,21 @@ class Results:
             return "object", (type(value), {name: self._describe(item) for name, item in vars(value).items()})
         recorder.refuse(f"it returns a {type(value).__name__}")
         return "same", None
+
+    def _describe_tensor(self, tensor: Tensor) -> tuple[str, Any]:
+        recorder = self._recorder
+        if isinstance(tensor, CompositeTensor):
+            if id(tensor) in self._containers or recorder.guards.has_entered(tensor):
+                recorder.refuse("a tensor is returned that was given, and is made of several")
+            parts = dict(tensor.part_tensors())
+            return "object", (type(tensor), {
+                name: self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(tensor).items()})
+        if tensor not in recorder.states:
+            return "made", self._recipe(tensor)
+        source = recorder.source_of(tensor)
+        if source is None:
+            recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
+        return "found", source and self._lasting(source)
 
     def _recipe(self, tensor: Tensor) -> Recipe:
         known = self._recipes.get(id(tensor))

@@ -6,11 +6,9 @@ from typing import Any
 
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
-from genesis.nn.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter, is_lazy
-from genesis.nn.utils.parametrizations import norm_except_dim
-from genesis.random import randn
+from genesis.nn.utils.parametrizations import as_matrix, norm_except_dim, output_axis, unit_vectors
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
@@ -130,9 +128,7 @@ class SpectralNorm(_Normed):
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
         """The weight as a matrix whose rows are the indices of its axis."""
-        if self.dim:
-            weight = weight.permute(self.dim, *[axis for axis in range(weight.ndim) if axis != self.dim])
-        return weight.reshape(weight.shape[0], -1)
+        return as_matrix(weight, self.dim)
 
     def compute(self, module: Module) -> Tensor:
         """The weight divided by its largest singular value; in training mode after further steps of the power method."""
@@ -173,12 +169,9 @@ def spectral_norm(
     >>> list(layer.state_dict())
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
-    if dim is None:
-        dim = 1 if isinstance(module, ConvTranspose1d | ConvTranspose2d | ConvTranspose3d) else 0
-    hook, weight = SpectralNorm(name, n_power_iterations, dim, eps), SpectralNorm.weight_of(module, name)
-    with recording(False) as again, again:
-        u, v = (functional.normalize(randn(n, dtype=weight.dtype, device=weight.device), dim=0, eps=eps)
-                for n in hook.reshape_weight_to_matrix(weight).shape)
+    hook = SpectralNorm(name, n_power_iterations, output_axis(module) if dim is None else dim, eps)
+    weight = SpectralNorm.weight_of(module, name)
+    u, v = unit_vectors(as_matrix(weight, hook.dim), eps)
     delattr(module, name)
     module.register_parameter(f"{name}_orig", weight)
     setattr(module, name, detach(weight))

@@ -96,19 +96,11 @@ class _SpectralNorm(Module):
         self.eps = eps
         if weight.ndim > 1:
             self.n_power_iterations = n_power_iterations
-            matrix = self._matrix(weight)
-            with recording(False) as again, again:
-                u, v = (functional.normalize(randn(n, dtype=weight.dtype, device=weight.device), dim=0, eps=eps)
-                        for n in matrix.shape)
+            matrix = as_matrix(weight, self.dim)
+            u, v = unit_vectors(matrix, eps)
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
             self._iterate(detach(matrix), 15)
-
-    def _matrix(self, weight: Tensor) -> Tensor:
-        """The weight as a matrix whose rows are the indices of its axis."""
-        if self.dim:
-            weight = weight.permute(self.dim, *[axis for axis in range(weight.ndim) if axis != self.dim])
-        return weight.flatten(1)
 
     def _iterate(self, matrix: Tensor, steps: int) -> None:
         with recording(False) as again, again:
@@ -123,7 +115,7 @@ class _SpectralNorm(Module):
         """The weight, divided; in training mode after further steps."""
         if weight.ndim == 1:
             return functional.normalize(weight, dim=0, eps=self.eps)
-        matrix = self._matrix(weight)
+        matrix = as_matrix(weight, self.dim)
         if self.training:
             self._iterate(detach(matrix), self.n_power_iterations)
         return weight / (self._u.clone() * (matrix @ self._v.clone())).sum()
@@ -131,6 +123,24 @@ class _SpectralNorm(Module):
     def right_inverse(self, value: Tensor) -> Tensor:
         """The value itself."""
         return value
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """The weight as a matrix whose rows are the indices of axis `dim`."""
+    if dim:
+        weight = weight.permute(dim, *[axis for axis in range(weight.ndim) if axis != dim])
+    return weight.reshape(weight.shape[0], -1)
+
+
+def unit_vectors(matrix: Tensor, eps: float) -> list[Tensor]:
+    """Random vectors of length 1, from which the power method starts: one of a matrix's columns, one of its rows."""
+    with recording(False) as again, again:
+        return [functional.normalize(randn(n, dtype=matrix.dtype, device=matrix.device), dim=0, eps=eps) for n in matrix.shape]
+
+
+def output_axis(module: Module) -> int:
+    """The axis of a layer's weight that counts its outputs."""
+    return 1 if isinstance(module, ConvTranspose1d | ConvTranspose2d | ConvTranspose3d) else 0
 
 
 def spectral_norm(
@@ -151,8 +161,7 @@ def spectral_norm(
     True
     """
     weight = _tensor_of(module, name)
-    if dim is None:
-        dim = 1 if isinstance(module, ConvTranspose1d | ConvTranspose2d | ConvTranspose3d) else 0
+    dim = output_axis(module) if dim is None else dim
     return parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
 
 
