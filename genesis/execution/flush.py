@@ -128,16 +128,15 @@ def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
 def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> None:
     """Compute every live pending value of `trace`, by `run` if the caller has prepared it.
 
-    Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
-    the factors that it was to have: what depends on it is lost,
-    tensors that were written to after it hold what they held before, and all else is computed. Raises UnfinishedError where
-    a GPU refuses a launch after others may have written over inputs: all is lost then, see `lose_all`. Where memory does
-    not suffice, a kernel does not compile or an interrupt comes, tensors hold what they held before they were written to in
-    this trace: a model is what it was before the step. The trace takes no more calls, and whoever needs one of its values
-    takes the flush up again. What a hook raises comes after the flush.
+    Raises IndexError for an index out of range and LinAlgError for a matrix without the inverse or factors asked for, naming
+    the user's line. Values that depend on it are lost, tensors written to after it keep their previous values, and all other
+    values are computed. Raises UnfinishedError if a GPU refuses a launch after others may have written over inputs: then all
+    values are lost, see `lose_all`. If memory does not suffice, a kernel does not compile or an interrupt comes, tensors keep
+    the values from before this trace: a model is what it was before the step. The trace then takes no more calls, and a reader
+    of one of its values resumes the flush. Errors of hooks are raised after the flush.
 
-    A signal handler or finalizer that comes in between reads such values by `realize`, which computes them apart; for it,
-    `flush` itself raises RuntimeError. Collectives of other traces come first, unless it `is_in_turn`.
+    An interrupting signal handler or finalizer reads pending values by `realize`, which computes them separately; `flush`
+    itself raises RuntimeError there. Collectives of other traces run first, unless it `is_in_turn`.
     """
     with LOCK:
         if trace.done:
@@ -187,7 +186,7 @@ def flush_all() -> None:
 
 
 def is_held_up() -> bool:
-    """Whether a program of the CPU's has to wait for this thread's traces: for those of other devices, for collectives, and for
+    """Whether a program on the CPU has to wait for this thread's traces: for those of other devices, for collectives, and for
     one that is BUSY.
     """
     found = thread_state.traces.values()

@@ -1,9 +1,8 @@
 """The memory that programs compute into: one mechanism for flushes and replays, on every device, for results of any size.
 
-A pool keeps the last runs of one program: a small result lies where the last one did, if nobody owns that any more, for
-this memory is in caches; else where nobody owns what was there two runs ago. A large one is written over an array that dies
-with the run, if the program can do so and nobody else owns it (`reusable`); otherwise it gets fresh memory, which the run
-does not keep.
+A pool keeps the last two runs of one program. A small result reuses the memory of the last run's result if nobody owns that
+any more, because it is in caches; otherwise that of the run before. A large result is written over an array that dies with the
+run, if the program can do so and nobody else owns it (`reusable`); otherwise it gets fresh memory, which the run does not keep.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
-# Bytes: the host's results up to SMALL stay with their pool. A recorded call will run again: if none of its results is larger
-# than REPLAYED_SMALL all stay, for a result of its own memory is 1 us cheaper than one that is written over an input. So do
-# they if all together take up to REPLAYED_TOGETHER: fresh memory for one costs 10 us, as much as copying 256 x 256 numbers; or
-# up to REPLAYED_ALONE, if nothing is written over: after a kernel that has emptied the caches it costs 25 us.
+# Bytes. The pool keeps the host's results up to SMALL. A recorded call will run again, so its pool keeps all results if each
+# takes up to REPLAYED_SMALL: kept memory is 1 us cheaper than writing over an input. It also keeps them if together they take
+# up to REPLAYED_TOGETHER: fresh memory costs 10 us, as much as copying 256 x 256 numbers; or up to REPLAYED_ALONE, if the
+# program overwrites nothing: after a kernel that has emptied the caches, fresh memory costs 25 us.
 SMALL, REPLAYED_SMALL, REPLAYED_TOGETHER, REPLAYED_ALONE = 16 << 10, 64 << 10, 1 << 20, 8 << 20
-_RUNS = 2  # that a pool keeps: a result usually lives until the next one of its kind is there
+_RUNS = 2  # that a pool keeps: a result usually lives until the next run has made its successor
 
 _memory, _buffer = attrgetter("memory"), attrgetter("buffer")
 
 
 class Output(NamedTuple):
-    """Where a value of a program lies: in which of its inputs, or in which of its buffers, from byte `start` on."""
+    """The location of a program's value: in one of its inputs or buffers, from byte `start` on."""
 
     is_input: bool
     number: int
     layout: Layout
     dtype: DType
     start: int
-    strides: Shape | None  # what a kernel has to know of the layout
+    strides: Shape | None  # those that a kernel reads
 
 
 class ResultBuffer(NamedTuple):
@@ -56,7 +55,7 @@ class ResultBuffer(NamedTuple):
 
 
 class Computation(Protocol):
-    """What gives a flush its values: a plan, or the references of a trace."""
+    """Computes a flush's values: a plan, or the NumPy references of a trace."""
 
     @property
     def keeps(self) -> bool: ...
@@ -72,19 +71,19 @@ class Computation(Protocol):
 
 
 class Run:
-    """A program under way, or one that came to its end: where it computes.
+    """The memory of one run of a program, running or completed.
 
     Attributes:
-        memories: of the program's values; None where there is none yet.
-        arrays: the same as arrays, if the pool has handles for these.
-        selected: the arrays of the values that the pool has selected, small ones.
-        addresses: of the program's buffers.
-        kept: small results as arrays, if the pool has handles, as memories and as buffers.
-        unowned: the reference counts of these while nobody else owns them.
-        completion: true once the program has come to its end.
-        pool, plan, handles, arena: only while a flush is under way: whose run it is, what it computes for whom, and the
+        memories: the memory of each value; None where there is none yet.
+        arrays: the same as arrays, if the pool has handles for them.
+        selected: the arrays of the small values that the pool has selected.
+        addresses: those of the program's buffers.
+        kept: small results as arrays (if the pool has handles), as memories and as buffers.
+        unowned: the reference counts of `kept` while nobody else owns them.
+        completion: true once the program has completed.
+        pool, plan, handles, arena: during a flush: the run's pool, the computation, the handles that it computes, and the
             memory of temporaries.
-        overwriting: then, if buffers lie over inputs: the slots of its programs, and the numbers of these buffers.
+        overwriting: during a flush that writes over inputs: the slots of its programs, and the numbers of the buffers there.
     """
 
     __slots__ = (
@@ -113,7 +112,7 @@ class Run:
         return self.unowned == [*map(reference_count, self.kept)]
 
     def place_views(self, views: Iterable[tuple[int, Output]], owners: Sequence[int], inputs: Sequence[Array]) -> None:
-        """Find memory for values that lie in others' buffers, whose first values are `owners`, or in inputs."""
+        """Set the memory of values inside inputs, or inside others' buffers, whose first values are `owners`."""
         memories = self.memories
         for value, (is_input, number, layout, dtype, start, strides) in views:
             if is_input:
@@ -126,11 +125,11 @@ class ResultPool:
     """The runs of one program.
 
     Attributes:
-        donations: (input, buffer): which large result the program may write over which input.
-        donors, sizes: these inputs, and the sizes that are wanted.
-        kept_bytes: results up to this size stay with a run. None does on a GPU: its own pool gives the same memory again at
-            once, and graphs of launches want it where it was the last time.
-        selected: values whose arrays a run is to have at hand.
+        donations: (input, buffer) pairs: the program may write this large result over this input.
+        donors, sizes: these inputs, and the sizes of the results.
+        kept_bytes: a run keeps results up to this size. On a GPU it keeps none: the GPU's own pool returns the same memory
+            again, where graphs of launches expect it.
+        selected: the values whose arrays a run keeps in `selected`.
     """
 
     __slots__ = (
@@ -165,7 +164,7 @@ class ResultPool:
         return self._keeping(REPLAYED_ALONE, self._handles)
 
     def _keeping(self, together: int, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
-        """Another pool, which keeps all results if they are small, or take up to so many bytes."""
+        """Another pool, which keeps all results if they are small, or `together` take up to so many bytes."""
         sizes = [buffer.size for buffer in self._buffers]
         largest = max(sizes, default=0)
         keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= together)
@@ -188,7 +187,7 @@ class ResultPool:
 
     @property
     def kept_count(self) -> int:
-        """How many objects a run keeps: see `Run.kept`."""
+        """The number of objects that a run keeps: see `Run.kept`."""
         return len(self._small) * (3 if self._handles else 2)
 
     @property
@@ -204,7 +203,7 @@ class ResultPool:
         return run
 
     def provide(self, run: Run, reused: Mapping[int, Array]) -> None:
-        """Find memory for all buffers, that of `reused`, by the buffer's number, among it."""
+        """Set the memory of all buffers; `reused`: buffer number -> the memory that it is written over."""
         kept = run.kept
         counts = [*map(reference_count, kept)]
         if counts != run.unowned:
@@ -216,8 +215,7 @@ class ResultPool:
                 buffer.origin = buffer._owner = None  # type: ignore[union-attr]
 
     def _replace(self, run: Run, counts: Sequence[int], reused: Mapping[int, Array]) -> None:
-        """Make memory in place of what somebody owns; all of it in the run's first time, and where an interrupt has cut this
-        short."""
+        """Replace kept memory that somebody owns; all of it at the first run, and after an interrupt within this function."""
         kept, small, memories = run.kept, self._small, run.memories
         unowned, run.unowned = run.unowned, None
         if unowned is None:
@@ -237,7 +235,7 @@ class ResultPool:
         run.unowned = [*map(reference_count, kept)]  # right here nobody else can know of them
 
     def _make(self, run: Run, buffers: Sequence[ResultBuffer], reused: Mapping[int, Array]) -> None:
-        """Make memory for values that have none."""
+        """Allocate memory for values that have none."""
         memories, addresses, handles, device, laid = run.memories, run.addresses, self._handles, run.device, Memory.laid
         for number, value, size, layout, start, strides in buffers:
             if memories[value] is not None:
@@ -255,24 +253,23 @@ class ResultPool:
                 run.arrays[value] = array or Array(*handles[value], memory)
 
     def give_back(self, run: Run) -> None:
-        """Keep a run whose program came to its end, with small results alone."""
+        """Keep a run whose program has completed, with its small results only."""
         if self._passing:
             self.drop_passing(run)
         self.idle.append(run)
 
     def drop_passing(self, run: Run) -> None:
-        """Have a run let go of what it does not keep."""
+        """Drop what a run does not keep."""
         memories, arrays = run.memories, run.arrays
         for value in self._passing:
             memories[value] = arrays[value] = None  # type: ignore[call-overload]
 
 
 def reusable(arrays: Sequence[Array], owners: Sequence[int], sizes: Sequence[int]) -> list[bool]:
-    """Which realized arrays may be written over: those that nobody owns besides `arrays` and as many others as `owners`
-    says, in whole buffers of these sizes, which nobody shares.
+    """Which realized arrays may be overwritten: those without owners besides `arrays` and as many others as `owners` says, in
+    whole unshared buffers of these sizes.
 
-    Which outputs a program may write over which inputs is for `lower.donations` to say; whether it does is decided
-    here, for each run.
+    `lower.donations` proves which outputs a program may write over which inputs; this decides for each run whether it does.
     """
     memories = [*map(_memory, arrays)]
     buffers = [*map(_buffer, memories)]

@@ -72,11 +72,11 @@ class ScopeNames:
         self._below: dict[int, dict[int, str]] = {}  # id of a module -> id of one below it -> its path
 
     def path(self, scope: Scope | None) -> str:
-        """The classes of the outermost module and of those that no module holds, attributes' names and scopes' between."""
+        """The names from the outermost scope inwards: classes of modules without an owner, attributes' names, named scopes."""
         return self._resolved(scope)[0]
 
     def named(self, scope: Scope | None) -> Scope | None:
-        """A scope of that path, whatever becomes of the modules."""
+        """A scope of that path that does not refer to the modules."""
         return None if scope is None else (None, self.path(scope), None)
 
     def _resolved(self, scope: Scope | None) -> tuple[str, Any]:

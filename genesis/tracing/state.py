@@ -44,7 +44,7 @@ _FEW = 16
 class recording:
     """A context in which this thread records gradients, or does not: `with recording(False) as again, again: ...`.
 
-    It is entered and left twice, for an interrupt may come as `__exit__` begins, and cut it short.
+    It is entered and left twice, because an interrupt may come as `__exit__` begins, and skip it.
     """
 
     __slots__ = ("before", "enabled")
@@ -79,8 +79,10 @@ class recording_in:
 
 
 def current_trace(device: Device = CPU) -> Trace:
-    """This thread's open trace for `device`; for a signal handler or finalizer that has come in between while that trace is
-    BUSY or a program runs, one of its own, whose calls are flushed at once.
+    """This thread's open trace for `device`.
+
+    A signal handler or finalizer that interrupts a BUSY trace or a running program gets a separate trace, whose calls are
+    flushed at once.
     """
     trace: Trace | None = thread_state.trace
     if trace is not None and not trace.closed and trace.device is device:
@@ -91,7 +93,7 @@ def current_trace(device: Device = CPU) -> Trace:
 
 
 def open_trace(device: Device = CPU) -> Trace:
-    """`current_trace`, for who has LOCK."""
+    """`current_trace`, for a caller that holds LOCK."""
     state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
     trace: Trace | None = state["traces"].get(device.name)
     if critical.running or (trace is not None and trace.closed is BUSY):
@@ -114,7 +116,7 @@ def open_trace(device: Device = CPU) -> Trace:
 
 
 def leave(trace: Trace) -> None:
-    """`trace` has been flushed: the next call in its thread, which this mostly is, begins another. The caller has LOCK."""
+    """After the flush of `trace`: the next call in its thread, usually this one, begins another. The caller holds LOCK."""
     state, name = thread_state.__dict__, trace.device.name
     if state["traces"].get(name) is trace:
         del state["traces"][name]
@@ -126,7 +128,7 @@ def leave(trace: Trace) -> None:
 
 
 def recorded(device: Device, record: Callable[[Trace], T]) -> T:
-    """`record(trace)`, with the open trace of `device`, which is BUSY meanwhile: positions in it stay right."""
+    """`record(trace)`, with the open trace of `device`, which is BUSY meanwhile, so that positions in it stay valid."""
     trace = current_trace(device)  # no handler comes between this and the next line
     trace.closed = BUSY
     try:
@@ -149,8 +151,7 @@ def set_default_dtype(dtype: DType) -> None:
 
 
 def unflushed() -> list[Trace]:
-    """This thread's traces that have not been flushed, but for those that are BUSY: what interrupts have left, and one for each
-    device.
+    """This thread's traces that have not been flushed, except BUSY ones: one for each device, and those that interrupts left.
     """
     state = thread_state.__dict__
     found: Iterable[Trace] = [*state["traces"].values()]

@@ -4,10 +4,10 @@ A key is an operation, the mode it was called in, a token per argument and, if t
 (name, token). A token is
 
 - the position of a tensor in the trace, or of a number that is an argument of the program: an int;
-- a number that is part of the program, with its type, which tells 1, 1.0 and True apart; one that is equal to another, as
-  -0.0 to 0.0, or to nothing, as NaN, as the text that reads it back;
+- a number that is part of the program, with its type, which distinguishes 1, 1.0 and True; -0.0, which equals 0.0, and NaN,
+  which equals nothing, as text;
 - "tensors" and the tokens of the members, for a list with tensors;
-- the members of another list, as a tuple: numbers as above, but ints alone among words as they are;
+- the members of another list, as a tuple: numbers as above, but unchanged if all members are ints, strings and None;
 - anything else as it is.
 """
 

@@ -209,8 +209,8 @@ class Trace:
     # Invariant: no Python call, and so no interrupt, between appending a step and storing the data of its placeholders.
 
     def enter_array(self, array: Array, leaf: Any = None) -> int:
-        """The position of `array` in this trace; a realized one becomes an input. With `leaf`, a tensor that wants a gradient
-        and now holds `array`: the position of its variable.
+        """The position of `array` in this trace; a realized one becomes an input. With `leaf`, a tensor that requires
+        a gradient and has this array: the position of its variable.
         """
         index: Any = array.index if array.trace is self else self.entered.get(array)
         if index is None:

@@ -62,7 +62,7 @@ class TrieNode:
 
 
 def variable_of(graph: Graph, source: int) -> Value:
-    """Where the gradient ends of a leaf whose value is at `source`."""
+    """A leaf's variable, at which its gradient ends; its value is at `source`."""
     node = graph.nodes[source]
     return graph.add("variable", (source,), node.shape, node.dtype, differentiable=True)
 
