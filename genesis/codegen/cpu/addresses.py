@@ -1,15 +1,15 @@
-"""Addresses that lie evenly apart, such as of rows, by few registers: addressing modes scale by up to eight."""
+"""Addresses at equal distances, such as of rows, from few registers: addressing modes scale an index by up to eight."""
 
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.registers import I64, POINTER
 
-MOST = 8  # addresses after a start, of four distances; those of more have a second start
+MOST = 8  # addresses from one start, by four registers of distances; more addresses have a second start
 
 
 class Spacing:
-    """Distances of so many bytes, of which the odd multiples are registers."""
+    """Multiples of a distance: the odd ones are in registers."""
 
     def __init__(self, builder: ir.IRBuilder, distance: ir.Value, itemsize: int, count: int) -> None:
         self.builder = builder
@@ -21,15 +21,15 @@ class Spacing:
         return self.builder.gep(start, [self.odd[n // power]], inbounds=True, source_etype=ir.IntType(8 * power))
 
     def spread(self, start: ir.Value, count: int) -> list[ir.Value]:
-        """The addresses of so many numbers, of which the first is at `start`."""
-        starts = [unforeseen(self.builder, self.after(start, n)) for n in range(0, count, MOST)]
+        """`count` addresses from `start` on."""
+        starts = [opaque(self.builder, self.after(start, n)) for n in range(0, count, MOST)]
         return [self.after(starts[n // MOST], n % MOST) for n in range(count)]
 
 
-def unforeseen(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
-    """The pointer, of which LLVM knows nothing.
+def opaque(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
+    """The pointer, hidden from LLVM's optimizer.
 
-    Otherwise it computes each row's address from the one before: eleven additions for 24 multiplications, which take all that
-    processors that issue four instructions a cycle have (Cascade Lake: 85 to 94% of its peak without them).
+    Otherwise LLVM computes each row's address from the previous one: eleven additions for 24 multiplications, too many for
+    processors that issue four instructions a cycle (Cascade Lake: 85 to 94% of its peak without them).
     """
     return builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [pointer])

@@ -1,7 +1,7 @@
-"""Products of quantised rows with int8 weights: rows become integers first, then columns go to whichever worker is free.
+"""Products of quantised rows with int8 weights: the first launch quantises rows, the second divides columns among workers.
 
-Rows are kept as 16 bits, so that one instruction multiplies pairs with weights that are widened on the way from memory, and
-adds them up in 32 bits (`vpmaddwd`; LLVM makes it `vpdpwssd` where there is VNNI). Weights are read as bytes.
+Rows are stored as int16, so that one instruction multiplies pairs with weights that are widened as they are loaded, and
+adds the products in 32 bits (`vpmaddwd`; LLVM makes it `vpdpwssd` where there is VNNI). Weights are read as bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""LLVM IR, written line by line as it is built: types, values, blocks, and a builder with the instructions that kernels need.
+"""LLVM IR as text: types, values, blocks, and a builder with the instructions that kernels need.
 
-Names are those of `llvmlite.ir`, which makes an object of each instruction and prints them all at the end: two thirds of the
-time in which a kernel was written. Here an instruction is text at once. LLVM checks it when it reads the module.
+Names are those of `llvmlite.ir`, which makes an object of each instruction and prints all of them at the end. That took two
+thirds of the time of emitting a kernel. Here an instruction becomes text at once. LLVM checks it when it parses the module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 
 class Type:
-    """A type of LLVM's, of which there is one object each: types are compared by identity."""
+    """An LLVM type. There is one object for each, so types are compared by identity."""
 
     text: str
     width: int  # of an integer, in bits
@@ -32,7 +32,7 @@ class Type:
         return found
 
     def _describe(self, *given: Any) -> None:
-        """What an object of these arguments has; most types are a word."""
+        """The fields of a type with these arguments; by default its text is a word."""
 
     def __str__(self) -> str:
         return self.text
@@ -84,7 +84,7 @@ class FunctionType:
 
 
 class FunctionPointer(PointerType):
-    """The type of a pointer to a function that may be called: others do not tell its type."""
+    """The type of a pointer to a function of known type, which can be called."""
 
     def __new__(cls, function_type: FunctionType) -> Any:
         return object.__new__(cls)
@@ -99,7 +99,7 @@ VOID, POINTER, I1, FLOAT, DOUBLE = VoidType(), PointerType(), IntType(1), FloatT
 
 
 class Value:
-    """What an instruction takes: its type, and how the text calls it."""
+    """An operand of an instruction: its type, and its name in the text."""
 
     __slots__ = ("text", "type")
 
@@ -108,7 +108,7 @@ class Value:
 
 
 class Constant(Value):
-    """A number, a vector of integers, or what LLVM spells as the string `constant`."""
+    """A number, a vector of integers, or a constant as LLVM spells it, such as "zeroinitializer"."""
 
     __slots__ = ("constant",)
 
@@ -126,7 +126,7 @@ class Constant(Value):
 
 
 def _bits(number: float, type_: Type) -> str:
-    """A float by the bits of the double that it is: so NaN and infinities print, and nothing is rounded in between."""
+    """A float as the bits of a double, the only exact spelling, and one that NaN and infinities have too."""
     if type_ is FLOAT:
         try:
             number = struct.unpack("f", struct.pack("f", number))[0]
@@ -146,7 +146,7 @@ class Slot(Value):
 
 
 class Phi(Value):
-    """A value by where it comes from; what comes from later blocks is added when it is there."""
+    """A value by predecessor block; those of later blocks are added once they exist."""
 
     __slots__ = ("incoming",)
 
@@ -163,7 +163,7 @@ class Phi(Value):
 
 
 class Switch:
-    """The end of a block that goes on by a number."""
+    """The end of a block that branches by an integer."""
 
     def __init__(self, value: Value, default: Block) -> None:
         self.value, self.default = value, default
@@ -194,7 +194,7 @@ class Module:
 
 
 class Function(Value):
-    """A function; one without blocks is another module's."""
+    """A function. One without blocks is a declaration of another module's."""
 
     __slots__ = ("args", "attributes", "blocks", "function_type", "linkage", "module", "name", "names", "slots")
 
@@ -225,7 +225,7 @@ class Function(Value):
 
 
 class Block:
-    """Lines that run one after the other, and the one that ends it."""
+    """A basic block: its lines, and the terminator."""
 
     __slots__ = ("end", "function", "lines", "name")
 
@@ -272,7 +272,7 @@ def _comparison(operation: str, kind: str) -> Callable[[IRBuilder, str, Value, V
 
 
 class IRBuilder:
-    """Writes instructions at the end of a block, before what ends it."""
+    """Appends instructions to a block, before its terminator."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -329,7 +329,7 @@ class IRBuilder:
         return phi
 
     def call(self, function: Value, arguments: Sequence[Value], aligned: tuple[int, int] | None = None) -> Value:
-        """The result of a function; `aligned`: the number of an argument, a pointer, and of how many bytes it is a multiple."""
+        """Call a function; `aligned`: the number of a pointer argument, and its alignment in bytes."""
         kind: FunctionType = function.function_type if isinstance(function, Function) else function.type.function_type
         given = [f"{a.type.text} {a.text}" for a in arguments]
         if aligned is not None:
@@ -350,7 +350,7 @@ class IRBuilder:
     # ---- memory ----
 
     def alloca(self, type_: Type, count: int = 1) -> Slot:
-        """Memory on the stack, allocated where the function begins: in a loop it would grow the stack at every iteration."""
+        """Memory on the stack, allocated at the function's entry: within a loop each iteration would grow the stack."""
         name = self._name()
         self.function.slots.append(f"{name} = alloca {type_.text}, i32 {count}")
         return Slot(type_, name)
@@ -362,7 +362,7 @@ class IRBuilder:
             f"getelementptr {'inbounds ' * inbounds}{source_etype.text}, {pointer.type.text} {pointer.text}, {given}")
 
     def load(self, pointer: Value, align: int | None = None, typ: Type | None = None) -> Value:
-        """A value of a type; of what is on the stack it is known."""
+        """Load a value of type `typ`, which is known for memory on the stack."""
         if typ is None:
             assert isinstance(pointer, Slot)
             typ = pointer.holds
@@ -402,7 +402,7 @@ class IRBuilder:
 
     @contextmanager
     def goto_block(self, block: Block) -> Iterator[None]:
-        """Write into another block for a while."""
+        """A context in which instructions go to another block."""
         here, self.block = self.block, block
         yield
         self.block = here
@@ -429,7 +429,7 @@ class IRBuilder:
 
     @contextmanager
     def if_then(self, condition: Value, likely: bool | None = None) -> Iterator[None]:
-        """Code that runs where a condition holds, and goes on behind."""
+        """A context for code that runs if a condition holds."""
         then, after = self.append_basic_block("if"), self.append_basic_block("endif")
         self.cbranch(condition, then, after, likely)
         with self._side(then, after):
@@ -438,7 +438,7 @@ class IRBuilder:
 
     @contextmanager
     def if_else(self, condition: Value) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
-        """The two sides of a condition, each to be entered in turn."""
+        """Contexts for the code of either side of a condition."""
         then, otherwise, after = (self.append_basic_block(name) for name in ("if", "else", "endif"))
         self.cbranch(condition, then, otherwise)
         yield self._side(then, after), self._side(otherwise, after)

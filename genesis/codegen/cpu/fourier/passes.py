@@ -34,7 +34,7 @@ class Pass:
         self.complex = ComplexLanes(b, dtype, width, self.number("forward"))
 
     def number(self, name: str) -> ir.Value:
-        """A factor of all parts."""
+        """The argument of this name, in the dtype of the parts."""
         value = self.argument[name]
         return self.builder.fptrunc(value, FLOAT) if self.dtype == "float32" else value
 
@@ -47,15 +47,15 @@ class Pass:
         return self.complex.lanes.load(pointer, self.dtype, mask)
 
     def loads(self, addresses: Sequence[ir.Value]) -> Callable[[int], ir.Value]:
-        """What loads the vector at address j."""
+        """The function that loads the vector at address j."""
         return lambda j: self.load(addresses[j])
 
     def spacing(self, distance: ir.Value, count: int) -> Spacing:
-        """Distances of so many numbers."""
+        """Multiples of a distance, given in numbers."""
         return Spacing(self.builder, distance, 8 if self.dtype == "float32" else 16, min(count, MOST))
 
     def fetch(self, pointers: Sequence[ir.Value], *, write: bool = False) -> None:
-        """Have the caches fetch lines that are to be read or written soon; there need not be memory."""
+        """Prefetch lines that are to be read or written soon; any address is allowed."""
         for pointer in pointers:
             self.complex.lanes.intrinsic(
                 "prefetch", ir.VoidType(), [pointer, I32(int(write)), I32(3), I32(1)], overloads=(POINTER,))

@@ -21,7 +21,7 @@ THREADS = 1  # a thread of the caller's runs all
 
 
 class HostCallError(ValueError):
-    """A stage of a program is Python's: `node` says which."""
+    """A stage of a program needs Python: `node` is its operation."""
 
     def __init__(self, node: int) -> None:
         super().__init__(node)
@@ -29,7 +29,7 @@ class HostCallError(ValueError):
 
 
 class _StaticSlots(SlotMap):
-    """Memory of the program's own as data of the object file."""
+    """A program's own memory as data of the object file."""
 
     is_portable = True
 

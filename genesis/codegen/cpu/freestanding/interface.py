@@ -1,4 +1,4 @@
-"""What an object file takes and gives: where the slots of its program come from."""
+"""The interface of an object file: how arguments, weights and working memory fill the slots of its program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Copy(NamedTuple):
-    """A result that lies elsewhere, or in other strides, than the caller wants it: its slot, and the layout, in elements."""
+    """A result that is copied to the caller's memory, as its location or strides differ: its slot, and layout in elements."""
 
     slot: int
     offset: int
@@ -16,13 +16,13 @@ class Copy(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """Where the slots of a program come from.
+    """The sources of a program's slots.
 
     Attributes:
-        inputs: for each slot of an input: which of the caller's inputs, or None.
-        weights: for each slot of an input that the caller does not give: the byte in the weights where it begins.
-        outputs: for each slot of an output: which of the caller's results, or None.
-        buffers: for each slot of an output that the caller does not give: the byte of the working memory where it begins.
+        inputs: for each input slot: the number of the caller's argument, or None for a weight.
+        weights: for each input slot that is a weight: its offset in the weights, in bytes.
+        outputs: for each output slot: the number of the caller's result, or None for working memory.
+        buffers: for each output slot in working memory: its offset there, in bytes.
         copies: for each of the caller's results, how it is copied, or None if the program writes it.
         scalars: numbers, as words.
         weights_bytes: the size of the weights.

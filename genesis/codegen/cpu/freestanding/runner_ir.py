@@ -1,4 +1,4 @@
-"""What runs an object file's launches, as LLVM IR: it fills in addresses, and calls the kernels in order, on one thread."""
+"""The runner of an object file, as LLVM IR: it fills in addresses and calls the kernels in order, on one thread."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _slots(interface: Interface, weights: int, working: int) -> str:
 
 
 def _copies(copies: Sequence[Copy | None]) -> str:
-    """The lines that copy results to where the caller wants them, element by element."""
+    """The lines that copy results to the caller's memory, element by element."""
     lines: list[str] = []
     before = "finished"
     for k, copy in enumerate(copies):

@@ -1,7 +1,7 @@
-"""The positions of rows in order. A worker sorts whole rows; rows that are fewer than workers are sorted by all of them.
+"""Argsort by radix. A worker sorts whole rows; where rows are fewer than workers, all workers sort each row.
 
-The latter takes a launch for each step of a digit: blocks of a row count its values, the counts add up to where each block's
-pairs go, and the blocks move theirs.
+Sorting a row together takes a launch for each step of a digit: blocks count the digit's values, prefix sums of the counts say
+where each block's pairs go, and the blocks move them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Argsort(Entry):
 
     @classmethod
     def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
-        """Whole rows; or a row's pairs, their way by each digit, and its positions."""
+        """One launch for whole rows; or for a shared row, launches that encode it, sort by each digit, and write positions."""
         digits, every = rows.keys.size, rows.total * rows.blocks
         state = aligned(WORD * (cls.state_words(rows.keys) + 2 * rows.blocks))
         scratch = Scratch.of(rows.keys, rows.n, rows.blocks, state)
@@ -46,7 +46,7 @@ class Argsort(Entry):
 
     @staticmethod
     def state_words(keys: Keys) -> int:
-        """The words of a shared row's state without its blocks' ends: two for each digit, and the greatest key."""
+        """The words of a shared row's state, without the key ranges of blocks: two for each digit, and the greatest key."""
         return 2 * (keys.size + 1) + 1
 
     def functions(self) -> None:
@@ -64,7 +64,7 @@ class Argsort(Entry):
     # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay; then ends of keys
 
     def _counts(self, a: ir.Value, block: ir.Value | int) -> ir.Value:
-        """A block's counts: they lie before the pairs, the first block's last."""
+        """The address of a block's counts: before the pairs, in reverse order of blocks."""
         block = I64(block) if isinstance(block, int) else block
         return self.at(a, self.builder.mul(self.builder.sub(block, self.given["blocks"]), I64(COUNTS)))
 
@@ -81,11 +81,11 @@ class Argsort(Entry):
         return self.at(state, self.builder.add(self.given["digit"], I64(self.keys.size + 1)), WORD)
 
     def _block_ends(self, state: ir.Value, block: ir.Value) -> ir.Value:
-        """Where a block's least and greatest key stand: behind the row's state."""
+        """The address of a block's least and greatest key: behind the row's state."""
         return self.at(state, self.builder.add(self.builder.mul(block, I64(2)), I64(self.state_words(self.keys))), WORD)
 
     def _greatest(self, state: ir.Value) -> ir.Value:
-        """Where the greatest key of a row stands, counted from the least."""
+        """The address of a row's greatest key, relative to the least one."""
         return self.at(state, I64(2 * (self.keys.size + 1)), WORD)
 
     def _ends(self, state: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -98,7 +98,7 @@ class Argsort(Entry):
         return low.get(), high.get()
 
     def _has_digit(self, state: ir.Value) -> ir.Value:
-        """Whether any key of a row has a digit other than 0 there, or beyond."""
+        """Whether any key of a row is nonzero from this digit on."""
         beyond = self.builder.lshr(self.get(self._greatest(state)), self.builder.mul(self.given["digit"], I64(8)))
         return self.builder.icmp_unsigned("!=", beyond, I64(0))
 

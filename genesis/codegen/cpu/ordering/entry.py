@@ -1,4 +1,4 @@
-"""Kernels of rows, which take several steps: their entry, their sources and their launches."""
+"""Kernels that process rows in several steps: their entry, their sources and their launches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def aligned(nbytes: int) -> int:
 
 
 class Rows(NamedTuple):
-    """The rows of a call's first operand, and how they are shared out: whole, or in `blocks` of `stretch` elements."""
+    """The rows of a call's first operand, and their division among workers: whole, or in `blocks` of `stretch` elements."""
 
     node: Node
     keys: Keys
@@ -55,12 +55,12 @@ class Rows(NamedTuple):
 
     @property
     def at_once(self) -> int:
-        """The most rows that are worked on at a time, if each is one worker's."""
+        """The most rows that are in work at a time, one for each worker."""
         return min(self.workers, self.total)
 
 
 class Plan(NamedTuple):
-    """What a kernel is launched for: (step, items, its own words) one after the other, with memory and words of all."""
+    """The launches of a kernel: (step, items, words of the launch) in order, with the memory and words common to all."""
 
     launches: Sequence[tuple[str, int, dict[str, int]]]
     scratch: Scratch
@@ -70,7 +70,7 @@ class Plan(NamedTuple):
 
 
 class Entry(Code):
-    """Emits a kernel: the step that a word names, for each of its items. A method `_NAME(item)` emits the step NAME."""
+    """Emits a kernel that runs the step given by a word for each item. A method `_NAME(item)` emits the step NAME."""
 
     steps: ClassVar[Sequence[str]] = ("row",)
     more: ClassVar[Sequence[str]] = ()  # words beside those of all kernels
@@ -186,7 +186,7 @@ class Entry(Code):
         return row, block, first, self.least(builder.add(first, given["stretch"]), given["n"])
 
     def row(self, row: ir.Value) -> ir.Value:
-        """Where a row's elements lie."""
+        """The address of a row's elements."""
         return self.at(self.given["source"], self.builder.mul(row, self.given["n"]), self.keys.size)
 
     def buffers(self, number: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:

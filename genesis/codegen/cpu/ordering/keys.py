@@ -1,8 +1,7 @@
 """Elements as keys: unsigned integers in the order in which elements are sorted.
 
 Floats are mapped monotonically; NaN is the greatest and -0.0 is 0.0. Keys of a descending order are complements, so equal
-elements keep their order either way. What an element is, is said by words of the launch: there is one kernel for all
-dtypes of a size.
+elements keep their order either way. Words of the launch describe the elements, so all dtypes of a size share one kernel.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Keys(NamedTuple):
 
     @property
     def short(self) -> int:
-        """The longest row that is sorted by counting who comes before whom."""
+        """The longest row that is sorted by counting, for each element, those that precede it."""
         return 3 * vector_bytes()  # measured: 192 keys of 32 or of 64 bits
 
     @property
@@ -72,7 +71,7 @@ class Keys(NamedTuple):
         return 2 * self.bytes
 
     def pairs_bytes(self, count: int) -> int:
-        """The bytes of so many pairs, with room for a whole vector behind them."""
+        """The bytes of so many pairs, padded by a whole vector."""
         return -(-(count + self.lanes) * self.pair // ALIGNED) * ALIGNED
 
     def loader(self, code: Code, words: dict[str, ir.Value]) -> _Loader:
@@ -87,7 +86,7 @@ class _Loader(NamedTuple):
     order: dict[str, ir.Value]
 
     def load(self, source: ir.Value, index: ir.Value, mask: ir.Value) -> ir.Value:
-        """A vector of keys of the elements from `index` on; of those outside `mask`, whatever."""
+        """A vector of keys of the elements from `index` on; undefined outside `mask`."""
         code, builder, order = self.code, self.code.builder, {word: self.code.splat(x) for word, x in self.order.items()}
         dtype = f"uint{8 * self.keys.size}"
         x = code.load(code.element_pointer(source, index, dtype), dtype, mask)

@@ -1,6 +1,7 @@
-"""The position of one element of each row in their order, whose rank is data.
+"""The position of the element of a given rank in each row; ranks are data.
 
-The digits of keys are counted, the greatest first: of the pairs with the digit that the rank falls on, the next one counts.
+Radix selection: count the values of the most significant digit, keep the pairs whose digit contains the rank, and go on with
+the next digit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The positions of the most frequent elements of rows: the last one's of the longest run in order, the first of several."""
+"""The positions of rows' most frequent elements: the last of the longest run of equal keys, of several runs the first."""
 
 from __future__ import annotations
 

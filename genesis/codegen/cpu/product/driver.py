@@ -16,7 +16,7 @@ from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.offsets import Offsets
-from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_turning, firsts, strip_elements
+from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_transposing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import emit_tile, heights
 from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.tiling import RegisterTile
@@ -24,13 +24,13 @@ from genesis.codegen.cpu.vectors import counted
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
 # transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`. Items from
-# `adds_from` on add to what is stored. `only` is the number of the promise in ONLY. `a_lies`: A is read in place. The workspace
+# `adds_from` on add to what is stored. `only` is the promise's number in ONLY. `a_in_place`: A is not packed. The workspace
 # is a `share` per worker: B's block, then A's `a_block` bytes further on. The table has an entry for each follower (an
 # epilogue): {kernel, words, items of a row}. An operand with a `run` is read by tables of offsets (see `offsets.py`). B is not
 # packed if it lies in strips, `b_strips` elements apart.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
-    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_lies",
+    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_in_place",
     "rows", "columns", "depth", "workspace", "share", "a_block", "followers", "table", "a_run", "a_lines", "a_terms", "b_run",
     "b_lines", "b_terms", "b_strips",
 )
@@ -58,7 +58,7 @@ class _Driver:
         self.packing_tile = emit_tile(self.module, tile, tile.rows, tile.vectors, packs=True)
         self.copy = emit_copy(self.module, tile)
         self.packing = {size: emit_packing(self.module, tile, size) for size in {tile.rows, tile.columns}}
-        self.turning = emit_turning(self.module, tile)
+        self.transposing = emit_transposing(self.module, tile)
         self.by_offsets = Offsets(self.module, tile, self.copy)
         kind = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
         self.function = ir.Function(self.module, kind, name)
@@ -128,14 +128,14 @@ class _Driver:
         """
         b, size, (k_first, k), distance = self.builder, I64(self.tile.rows), along, self.word["lda"]
         # Contiguous rows are copied, not transposed into strips: a GPT step 217 to 213 ms, attention 104 to 125 GFlop/s.
-        turned = b.icmp_signed("!=", self.word["a_transposed"], I64(0))
-        lies = b.icmp_signed("!=", self.word["a_lies"], I64(0))
-        row, step = b.select(turned, I64(1), distance), b.select(turned, distance, I64(1))
+        is_transposed = b.icmp_signed("!=", self.word["a_transposed"], I64(0))
+        in_place = b.icmp_signed("!=", self.word["a_in_place"], I64(0))
+        row, step = b.select(is_transposed, I64(1), distance), b.select(is_transposed, distance, I64(1))
         start = self._element(source, b.add(b.mul(rows[0], row), b.mul(k_first, step)))
         pitch = b.add(self.word["depth"], I64(self.tile.lanes))
         run, *tables = (self.word[f"a_{name}"] for name in ("run", "lines", "terms"))
         by_offsets = b.icmp_signed("!=", run, I64(0))
-        with b.if_then(b.not_(lies)), b.if_else(turned) as (strips, lines):
+        with b.if_then(b.not_(in_place)), b.if_else(is_transposed) as (strips, lines):
             with strips, b.if_else(by_offsets) as (apart, near):
                 with apart:
                     self._gather_strips(source, tables, rows, along, target)
@@ -149,27 +149,27 @@ class _Driver:
                 with near:
                     b.call(self.copy, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
         length = strip_elements(self.tile, self.tile.rows, k, b)
-        packed = (b.select(turned, length, b.mul(pitch, size)), b.select(turned, I64(1), pitch), b.select(turned, size, I64(1)))
-        where_it_lay = (b.mul(row, size), row, step)
-        return b.select(lies, start, target), *(b.select(lies, *pair) for pair in zip(where_it_lay, packed, strict=True))
+        packed = [b.select(is_transposed, *pair) for pair in ((length, b.mul(pitch, size)), (I64(1), pitch), (size, I64(1)))]
+        pairs = zip((b.mul(row, size), row, step), packed, strict=True)
+        return b.select(in_place, start, target), *(b.select(in_place, *pair) for pair in pairs)
 
     def _right(self, source: ir.Value, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value) -> None:
         """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
         b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.word["ldb"]
         end = self._least(b.add(column, I64(size)), last)
         run, *tables = (self.word[f"b_{name}"] for name in ("run", "lines", "terms"))
-        turned = b.icmp_signed("!=", self.word["b_transposed"], I64(0))
+        is_transposed = b.icmp_signed("!=", self.word["b_transposed"], I64(0))
         with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
             with by_offsets:
                 terms = k_first, b.add(k_first, k)
-                self.by_offsets.pack(self.lanes, (source, *tables), run, turned, (column, end), terms, target)
-            with in_steps, b.if_else(turned) as (far, near):
+                self.by_offsets.pack(self.lanes, (source, *tables), run, is_transposed, (column, end), terms, target)
+            with in_steps, b.if_else(is_transposed) as (far, near):
                 with near:
                     self._pack_strips(source, distance, (column, end), along, target, size, k)
                 with far:
                     start = self._element(source, b.add(b.mul(column, distance), k_first))
                     for first in firsts(self.tile, size):
-                        b.call(self.turning, [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
+                        b.call(self.transposing, [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
 
     def _pack_strips(
         self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,

@@ -71,7 +71,7 @@ def block(
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and a `share` of `workspace` per worker.
 
-    `offsets` gives a table of where each index of an axis lies. Items from `adds_from` on add to what is stored; `followers`:
+    `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored; `followers`:
     the table of the epilogues.
     """
     tile = tile_of(dtype)
@@ -86,10 +86,10 @@ def block(
     depth = _evenly(k, DEPTH, tile.lanes)
     _, packed_b = packed(call, dtype, cut)
     values = (
-        *(m, n, k, addresses[0], a.distance, a.turned, addresses[1], b.distance, b.turned),
+        *(m, n, k, addresses[0], a.distance, a.is_transposed, addresses[1], b.distance, b.is_transposed),
         *(addresses[2], call.c.layout.strides[-2], batch[1]),
         *(step for pair in steps for step in pair),
-        *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, dtype, cut)),
+        *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _reads_in_place(call, dtype, cut)),
         *(_rows(n * size, tile) if followers else ROWS, COLUMNS, depth, workspace, share, packed_b),
         *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
@@ -117,7 +117,7 @@ def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     return a, b
 
 
-def _lies(call: Product, dtype: str, cut: Panels) -> bool:
+def _reads_in_place(call: Product, dtype: str, cut: Panels) -> bool:
     """Whether A is read in place: few columns would reuse it packed, or its rows are contiguous and less than a page apart.
 
     A tile reads whole rows, so none may reach beyond the last.
@@ -125,7 +125,7 @@ def _lies(call: Product, dtype: str, cut: Panels) -> bool:
     (m, n, _), tile, a = call.extents, tile_of(dtype), _stored(call.a, left=True)
     # Measured: 0.6% of a GPT step, 6% of the MLP's first product.
     few = (cut.height if cut.by_columns else n) <= NARROW * tile.columns
-    close = not a.turned and a.distance * (4 if dtype == "float32" else 8) < PAGE
+    close = not a.is_transposed and a.distance * (4 if dtype == "float32" else 8) < PAGE
     return not a.run and m % heights(tile)[0] == 0 and (few or close)
 
 
@@ -142,7 +142,7 @@ class Stored(NamedTuple):
     """Whether a matrix is stored transposed, and the distance between its stored rows; or, if neighbours make up runs of a
     length (see `offsets.py`), where its lines and its terms lie."""
 
-    turned: bool
+    is_transposed: bool
     distance: int
     run: int = 0
     lines: Digits = ()
@@ -150,7 +150,7 @@ class Stored(NamedTuple):
 
 
 def _stored(x: Matrix, left: bool) -> Stored:
-    """How an operand lies: the left one has rows as lines, the right one columns."""
+    """The storage of an operand: the left one has rows as lines, the right one columns."""
     if x.axis_groups == PLAIN:
         (height, width), (row, column) = x.layout.shape[-2:], x.layout.strides[-2:]
         if column == 1 or width == 1:
@@ -162,9 +162,9 @@ def _stored(x: Matrix, left: bool) -> Stored:
     if left:  # rows at equal distances are copied run by run, others gathered into strips
         one = len(rows) == 1 and runs[1] >= LEAST_RUN
         return Stored(not one, rows[-1][1], runs[1] if one else 1, lines, terms)
-    turned = runs[1] > runs[0]
+    is_transposed = runs[1] > runs[0]
     run = max(runs)
-    return Stored(turned, 0, run if run >= LEAST_RUN else 1, lines, terms)
+    return Stored(is_transposed, 0, run if run >= LEAST_RUN else 1, lines, terms)
 
 
 def _strips(x: Matrix, tile: RegisterTile) -> int:
@@ -177,12 +177,12 @@ def _strips(x: Matrix, tile: RegisterTile) -> int:
 
 
 def offsets(slots: SlotMap, digits: Digits) -> BlockWord:
-    """The table of where each index of an axis lies, one for all launches of a program."""
+    """The table of offsets of an axis's indices, one for all launches of a program."""
     return slots.once(("offsets", digits), lambda: slots.table(offsets_of(digits)))
 
 
 def offsets_of(digits: Digits) -> np.ndarray:
-    """Where each index of an axis lies."""
+    """The offset of each index of an axis."""
     at = np.zeros(1, np.int64)
     for extent, stride in digits:
         at = (at[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)

@@ -29,22 +29,23 @@ class Offsets:
         self.tile = tile
         self.copy = copy
         self.runs = {vectors: emit_run(module, tile, vectors) for vectors in range(1, tile.vectors + 1)}
-        self.turning = emit_turned_runs(module, tile)
+        self.transposing = emit_transposing_runs(module, tile)
         self.gathering = {size: emit_gathering(module, tile, size) for size in {tile.rows, tile.columns}}
 
     def pack(
-        self, lanes: Lanes, operand: Operand, run: ir.Value, turned: ir.Value, columns: Range, terms: Range, target: ir.Value
+        self, lanes: Lanes, operand: Operand, run: ir.Value, is_transposed: ir.Value, columns: Range, terms: Range,
+        target: ir.Value,
     ) -> None:
-        """A strip of columns of B; runs go along terms if `turned`, else along columns."""
+        """A strip of columns of B; runs go along terms if `is_transposed`, else along columns."""
         b, (source, lines, offsets) = lanes.builder, operand
         with b.if_else(b.icmp_signed("==", run, I64(1))) as (apart, near):
             with apart:
                 self.gather(lanes, operand, self.tile.columns, columns, terms, target)
-            with near, b.if_else(turned) as (along_terms, along_columns):
+            with near, b.if_else(is_transposed) as (along_terms, along_columns):
                 with along_terms:
                     here, count = b.gep(lines, [columns[0]], source_etype=I64), b.sub(columns[1], columns[0])
                     for first in firsts(self.tile, self.tile.columns):
-                        b.call(self.turning, [source, here, count, I64(first), offsets, run, *terms, target])
+                        b.call(self.transposing, [source, here, count, I64(first), offsets, run, *terms, target])
                 with along_columns, _runs(b, columns, run) as (low, high):
                     start = lanes.element_pointer(source, _offset(b, lines, low), self.tile.dtype)
                     packed = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
@@ -120,12 +121,12 @@ def emit_run(module: ir.Module, tile: RegisterTile, vectors: int) -> ir.Function
     return function
 
 
-def emit_turned_runs(module: ir.Module, tile: RegisterTile) -> ir.Function:
+def emit_transposing_runs(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, lines, count, first, terms, run, low, high, target)`: one vector of lines, from `first` on, of a strip
     whose `count` lines are at the offsets `lines`; the terms [low, high) make up runs.
     """
     parameters = [POINTER, POINTER, I64, I64, POINTER, I64, I64, I64, POINTER]
-    function, builder = _function(module, "pack_turned_runs", parameters)
+    function, builder = _function(module, "pack_transposed_runs", parameters)
     source, lines, count, first, terms, run, low, high, target = function.args
     lanes = Lanes(builder, tile.lanes)
     line_offsets = _line_offsets(builder, lines, count, [builder.add(first, I64(n)) for n in range(tile.lanes)])

@@ -67,12 +67,12 @@ def emit_packing(module: ir.Module, tile: RegisterTile, size: int) -> ir.Functio
     return function
 
 
-def emit_turning(module: ir.Module, tile: RegisterTile) -> ir.Function:
+def emit_transposing(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, distance, lines, first, k, target, size)`: one vector of lines, from `first` on, of a strip of `size`
     lines, of which there are `lines`, `distance` apart.
     """
     kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, I64, POINTER, I64])
-    function = ir.Function(module, kind, "pack_turned")
+    function = ir.Function(module, kind, "pack_transposed")
     function.linkage = "internal"
     source, distance, lines, first, k, target, size = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))

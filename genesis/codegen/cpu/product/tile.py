@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.addresses import Spacing, unforeseen
+from genesis.codegen.cpu.addresses import Spacing, opaque
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import RegisterTile
@@ -119,7 +119,7 @@ def _sums(
             strip = [lanes.element_pointer(b_now, I64(first), tile.dtype) for first in firsts]
             if source:
                 columns = _packed(lanes, tile, source_now, source[1], strip)
-                source_now = unforeseen(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
+                source_now = opaque(builder, lanes.element_pointer(source_now, source[1], tile.dtype))
             else:
                 columns = [lanes.load(pointer, tile.dtype) for pointer in strip]
                 if is_long:  # without asking, a fifth of the time of many terms is waiting
@@ -128,10 +128,10 @@ def _sums(
                 element = lanes.splat(lanes.load_uniform(rows_of_a.after(a_now, row), tile.dtype))
                 for v, column in enumerate(columns):
                     sums[row * vectors + v] = lanes.fma(element, column, sums[row * vectors + v])
-            a_now = unforeseen(builder, lanes.element_pointer(a_now, a[2], tile.dtype))
+            a_now = opaque(builder, lanes.element_pointer(a_now, a[2], tile.dtype))
         return [lanes.element_pointer(b_now, I64(count * tile.columns), tile.dtype), a_now, c_now, source_now, *sums]
 
-    starts = b, unforeseen(builder, a[0]), target[0], source[0] if source else b
+    starts = b, opaque(builder, a[0]), target[0], source[0] if source else b
     state: Sequence[ir.Value] = (*starts, *[nothing] * (rows * vectors))
     rounds = builder.and_(k, I64(-TERMS))
     first = builder.select(builder.icmp_signed("<", rounds, I64(rows * TERMS)), rounds, I64(rows * TERMS))
