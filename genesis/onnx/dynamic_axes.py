@@ -18,9 +18,9 @@ def dynamic_of(
     axes: DynamicAxes, function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any],
     input_names: Sequence[str] | None, output_names: Sequence[str] | None,
 ) -> list[Tree]:
-    """What `genesis.export` is to be given as `dynamic`. Raises ValueError for a name of no input, and no result.
+    """The argument `dynamic` for `genesis.export`. Raises ValueError for a name that is neither an input nor a result.
 
-    Results follow from the inputs; what is said of them is not needed.
+    Axes of results are ignored, because they follow from those of inputs.
     """
     paths = _paths(argument_names(function, len(args)), args, kwargs)
     names = [*input_names] if input_names else paths
@@ -37,7 +37,7 @@ def dynamic_of(
 
 
 def _labelled(name: str, axes: DynamicAxes) -> dict[int, str] | None:
-    """The dynamic axes of an input, each with its label: one of its own, if it is given none."""
+    """The dynamic axes of an input with their labels; an axis without one gets a label of its own."""
     given = axes.get(name)
     if given is None or isinstance(given, Mapping):
         return None if given is None else dict(given)
@@ -45,7 +45,7 @@ def _labelled(name: str, axes: DynamicAxes) -> dict[int, str] | None:
 
 
 def _paths(called: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
-    """What the arguments' tensors are called."""
+    """The names of the arguments' tensors."""
     paths: list[str] = []
     for name, value in (*zip(called, args, strict=True), *kwargs.items()):
         spec = described(value, lambda leaf: 0 if isinstance(leaf, Tensor) else None, name)

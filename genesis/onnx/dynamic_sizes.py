@@ -1,4 +1,4 @@
-"""Numbers that follow from sizes, as operators: a model reads its inputs' shapes and computes them."""
+"""Numbers that depend on dynamic sizes, as operators: the model computes them from its inputs' shapes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from genesis.shipping.graph_of_call import CallGraph
 class DynamicSizes:
     """The sizes of a program, in a model whose operators and constants `add` and `constant` write.
 
-    Integers are tensors of shape (1,), which make up shapes; there is one operator for a formula, however often it occurs.
+    Integers are tensors of shape (1,), which are concatenated to shapes. Equal formulas share one operator.
     """
 
     def __init__(self, graph: CallGraph, sizes: Sizes, names: Sequence[str], add: Any, constant: Any) -> None:
@@ -31,19 +31,19 @@ class DynamicSizes:
     # ---- of a model ----
 
     def shape(self, tensor: int) -> list[int | str]:
-        """The shape of an argument's tensor, with the names of what varies."""
+        """The shape of an argument's tensor, with names for dynamic sizes."""
         extents = [*self._graph.leaves[tensor][0]]
         named = {axis: self._sizes.dims[dim].__name__ for one, axis, dim in self._sizes.axes if one == tensor}
         return [named.get(axis, extent) for axis, extent in enumerate(extents)]
 
     def result_shape(self, index: int) -> list[int | str | None]:
-        """The shape of a value: a size by its name, what follows from sizes unknown."""
+        """The shape of a value: dynamic sizes by name, other dependent extents unknown."""
         names = {self._size(k): dim.__name__ for k, dim in enumerate(self._sizes.dims)}
         shape = self._sizes.varying(index, self._graph.nodes[index]).shape
         return [names.get(n) if isinstance(n, Formula) else n for n in shape]
 
     def steps(self, index: int) -> list[ViewOperator] | None:
-        """The operators of a view, at all sizes; None if it has other ones at other sizes."""
+        """The operators of a view at all sizes; None if they differ between sizes."""
         base = self._graph.nodes[index].inputs[0]
 
         def view(point: tuple[int, ...]) -> tuple[tuple[int, ...], Layout]:
@@ -55,7 +55,7 @@ class DynamicSizes:
     # ---- numbers ----
 
     def vector(self, numbers: Sequence[int | Formula]) -> str:
-        """Integers, of which some follow from sizes, as one tensor."""
+        """Integers, some of which depend on sizes, as one tensor."""
         if not any(isinstance(n, Formula) for n in numbers):
             return str(self._constant(np.array(numbers, np.int64)))
         key = "vector", *numbers
@@ -131,6 +131,6 @@ class DynamicSizes:
         return self._made[number]
 
     def _size(self, number: int) -> Formula:
-        """The formula that is a size itself."""
+        """The formula of a size itself."""
         return Formula("int", ((Fraction(1), tuple(int(k == number) for k in range(len(self._sizes.dims)))),))
 

@@ -22,7 +22,7 @@ class ViewOperator(NamedTuple):
     attributes: tuple[tuple[str, Any], ...] = ()
 
     def at(self, point: Point) -> ViewOperator:
-        """The operator at a choice of sizes."""
+        """The operator at given sizes."""
         operands = [[n.at(point) if isinstance(n, Formula) else n for n in one] for one in self.operands]
         return ViewOperator(self.op, tuple(np.array(one, np.int64) for one in operands), self.attributes)
 
@@ -49,7 +49,7 @@ def steps_at_sizes(
 ) -> list[ViewOperator] | None:
     """The operators that give a view whose base and layout depend on sizes; None if they differ between sizes.
 
-    They are fitted to the sizes of the `grid` and checked at the `ends` of the ranges too, where an extent of 1 may take other
+    They are fitted to the sizes of the `grid`, and checked at the `ends` of the ranges too, where an extent of 1 may need other
     operators.
     """
     found = [steps_of(*view(point)) for point in grid]
@@ -73,14 +73,14 @@ def _as_lists(steps: Sequence[ViewOperator]) -> list[Any]:
 
 
 def _varying(grid: Sequence[Point], columns: Sequence[np.ndarray]) -> list[int | Formula] | None:
-    """The numbers of an operand; those that vary with the sizes as formulas. None if there is no formula."""
+    """An operand's numbers, as formulas where they depend on sizes. None if one has no formula."""
     numbers = [[int(n) for n in values] for values in zip(*columns, strict=True)]
     formulas = [values[0] if len({*values}) == 1 else fitted(grid, values) for values in numbers]
     return None if None in formulas else formulas  # type: ignore[return-value]
 
 
 def _agree(steps: Sequence[ViewOperator], base: Shape, layout: Layout) -> bool:
-    """Whether steps give the elements of a view."""
+    """Whether the operators select the elements of a view."""
     if _as_lists(steps) == _as_lists(steps_of(base, layout)):
         return True
     x = np.arange(numel(base)).reshape(base)

@@ -34,19 +34,19 @@ def export(
     output_names: Sequence[str] | None = None, dynamic_axes: DynamicAxes | None = None, dynamic_shapes: Dynamic | None = None,
     **ignored: Any,
 ) -> Any:
-    """An ONNX model (a `ModelProto`) of a module, a function or an exported program; written to the file `f` if it is given.
+    """An ONNX model (a `ModelProto`) of a module, a function or an exported program; also written to the file `f`, if given.
 
     Args:
-        model: what is exported as by `genesis.export`, with example arguments `args` and `kwargs`; or a program.
-        input_names, output_names: names instead of those of the arguments, and instead of output_0, ..
-        dynamic_axes: the axes whose size may vary, by the names of inputs: `{"x": {0: "batch"}}`, or `{"x": [0]}`.
-        dynamic_shapes: the same as `dynamic` of `genesis.export`: by argument, with `Dim`s or names.
+        model: a module or function, exported by `genesis.export` with example arguments `args` and `kwargs`; or a program.
+        input_names, output_names: names that replace the arguments' names, and output_0, ..
+        dynamic_axes: the axes of variable size, by input name: `{"x": {0: "batch"}}`, or `{"x": [0]}`.
+        dynamic_shapes: `dynamic` of `genesis.export`: by argument, with `Dim`s or names.
 
-    Other sizes are those of the examples; an exported program has its own. Convolutions and max pooling are operators of
-    ONNX's; all else is what genesis makes of an operation, in the operators of opset 18.
+    Other sizes are fixed to those of the examples; an exported program keeps its own. Convolutions and max pooling become
+    ONNX's operators; all other operations are decomposed into genesis' primitives, as operators of opset 18.
 
-    Raises ExportError, with the user's line, for what ONNX has no form for, and for numbers that follow from dynamic sizes by
-    no polynomial, as `genesis.export` does.
+    Raises ExportError, with the user's line, for an operation without a form in ONNX and, as `genesis.export`, for numbers
+    that are no polynomials of dynamic sizes.
 
     >>> import genesis
     >>> model = export(lambda x: (x @ x.T).relu(), genesis.ones(2, 3))
@@ -115,7 +115,7 @@ class _Model:
                 self._names[index] = self._call(*whole) if whole else self._node(index, node)
 
     def model(self, results: Sequence[str]) -> Any:
-        """The whole."""
+        """The model."""
         outputs = []
         for name, index in zip(results, self._graph.outputs, strict=True):
             self._operators.append(helper.make_node("Identity", [self._names[index]], [name]))
@@ -126,7 +126,7 @@ class _Model:
             graph, producer_name="genesis", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
 
     def _whole_calls(self) -> dict[int, Operator]:
-        """The calls that are one operator, by the one value of theirs that others read."""
+        """The calls that become one operator, by their only value with readers outside the call."""
         found, read = {}, [set(node.inputs) for node in self._nodes]
         for call in self._graph.calls:
             operator = operator_of(call)
@@ -139,7 +139,7 @@ class _Model:
         return found
 
     def _live(self) -> set[int]:
-        """The values that outputs are computed from."""
+        """The values that outputs depend on."""
         live = {*self._graph.outputs}
         for index in range(len(self._nodes) - 1, -1, -1):
             if index in live:
@@ -162,7 +162,7 @@ class _Model:
         return self._add(op, [self._names[index] for index in operands], **attributes)
 
     def _node(self, index: int, node: Node) -> str:
-        """The name of a node's value; numbers of the node that follow from sizes are Formulas."""
+        """The name of a node's value; numbers that depend on sizes are Formulas."""
         x = [self._names[i] for i in node.inputs]
         op, attrs = node.op, node.attrs
         if op in ELEMENTWISE:
@@ -265,7 +265,7 @@ class _Model:
 
 
 def _varies(value: Any) -> bool:
-    """Whether a number in a shape or among attributes follows from sizes."""
+    """Whether a number in a shape or among attributes depends on sizes."""
     if isinstance(value, Formula):
         return True
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()

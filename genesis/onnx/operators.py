@@ -1,4 +1,4 @@
-"""Which of ONNX's operators computes what an operation does."""
+"""ONNX's operators for operations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Operator = tuple[str, list[Position], dict[str, Any]]  # its name, its operands,
 
 
 def operator_of(call: Call) -> Operator | None:
-    """The one operator that computes a call, if there is one that ONNX has for it."""
+    """The single ONNX operator that computes a call; None without one."""
     rule = _CALLS.get(call.operation)
     if rule is None:
         return None

@@ -1,6 +1,6 @@
-"""`torch.fx`: modules traced into graphs of calls, graphs that are changed, and modules made of them.
+"""`torch.fx`: traces modules into graphs of calls, transforms graphs, and makes modules of them.
 
-A traced module runs as what it is: its calls are those of genesis' functions and layers.
+Calls in a graph are those of genesis' functions and layers.
 """
 
 from genesis.as_torch.fx.graph import Graph

@@ -1,4 +1,4 @@
-"""A graph: a list of nodes, and the Python that they stand for."""
+"""A graph: a list of nodes, and its Python code."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ OPERATORS = {
 
 
 class PythonCode(NamedTuple):
-    """The text of a function, and the globals that it reads."""
+    """The source of a function, and the globals that it reads."""
 
     src: str
     globals: dict[str, Any]
 
 
 class Graph:
-    """Nodes in the order in which they run, the arguments first and the output last.
+    """Nodes in execution order, from the arguments to the output.
 
     >>> from genesis.as_torch.fx import Graph
     >>> graph = Graph()
@@ -54,7 +54,7 @@ class Graph:
 
     @property
     def nodes(self) -> _Nodes:
-        """The nodes, in order; they may be changed while one goes through them."""
+        """The nodes, in order; they may change during an iteration."""
         return _Nodes(self)
 
     # ---- nodes that are added ----
@@ -62,7 +62,7 @@ class Graph:
         self, op: str, target: Target, args: tuple[Argument, ...] | None = None, kwargs: dict[str, Argument] | None = None,
         name: str | None = None, type_expr: Any = None,
     ) -> Node:
-        """A node at the insertion point, which is the end unless `inserting_before` or `inserting_after` says otherwise."""
+        """A node at the insertion point: the end, unless set by `inserting_before` or `inserting_after`."""
         own = self._unique(name or _suggestion(target))
         node = Node(self, own, op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
         self._nodes.insert(self._insert(), node)
@@ -98,18 +98,18 @@ class Graph:
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def output(self, result: Argument, type_expr: Any = None) -> Node:
-        """What the function returns."""
+        """The return value."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Argument] = lambda node: node) -> Node:
-        """A copy of a node of another graph, its operands as `arg_transform` gives them."""
+        """A copy of a node of another graph, with operands mapped by `arg_transform`."""
         args, kwargs = map_arg((node.args, node.kwargs), arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = dict(node.meta)
         return made
 
     def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
-        """Copies of all nodes of another graph but its output, whose value is returned; `val_map` gets them."""
+        """Copy all nodes of another graph except its output, and note them in `val_map`; returns the output's value."""
         for node in g._nodes:
             if node.op == "output":
                 result = map_arg(node.args[0], lambda n: val_map[n])
@@ -141,13 +141,13 @@ class Graph:
         return self._inserting(lambda: 0 if n is None else self._nodes.index(n))
 
     def inserting_after(self, n: Node | None = None) -> contextlib.AbstractContextManager[None]:
-        """A context in which nodes are added behind this one; at the end, if None."""
+        """A context in which nodes are added after this one; at the end, if None."""
         start = len(self._nodes)
         return self._inserting(
             lambda: len(self._nodes) if n is None else self._nodes.index(n) + 1 + max(0, len(self._nodes) - start))
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take a node out. Raises RuntimeError while others read it."""
+        """Remove a node. Raises RuntimeError while others use it."""
         if to_erase.users:
             raise RuntimeError(f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
                                f"{[*to_erase.users]}!")
@@ -155,7 +155,7 @@ class Graph:
         self._nodes.remove(to_erase)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out the nodes that nobody reads; returns whether there were any."""
+        """Remove unused nodes; returns whether there were any."""
         dead = False
         for node in reversed([*self._nodes]):
             if not node.users and not (is_impure_node or Node.is_impure)(node):
@@ -164,7 +164,7 @@ class Graph:
         return dead
 
     def find_nodes(self, *, op: str, target: Target = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, of a target if given."""
+        """The nodes with this `op`, and this target if given."""
         return [n for n in self._nodes if n.op == op and (target is None or n.target == target)]
 
     def output_node(self) -> Node:
@@ -172,7 +172,7 @@ class Graph:
         return next(n for n in self._nodes if n.op == "output")
 
     def lint(self) -> None:
-        """Raise RuntimeError where a node is read before it is there, or names are not unique."""
+        """Raise RuntimeError if a node is used before it is defined, or names are not unique."""
         seen: set[Node] = set()
         for node in self._nodes:
             for operand in node.all_input_nodes:
@@ -196,7 +196,7 @@ class Graph:
         return name
 
     def python_code(self, root_module: str = "self") -> PythonCode:
-        """The function that the graph is."""
+        """The graph as a function."""
         names: dict[str, Any] = {"torch": genesis, "inf": float("inf"), "nan": float("nan"), "NoneType": type(None)}
         last = {operand: node for node in self._nodes for operand in node.all_input_nodes}
         arguments, lines = [root_module], []
@@ -229,7 +229,7 @@ class Graph:
 
 
 class _Nodes:
-    """The nodes of a graph, as they are when one begins to go through them."""
+    """The nodes of a graph; iteration goes over a snapshot."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -245,7 +245,7 @@ class _Nodes:
 
 
 def _suggestion(target: Target) -> str:
-    """A name for a node: that of what it calls, in PyTorch's spelling."""
+    """A name for a node, after its target, in PyTorch's spelling."""
     text = target if isinstance(target, str) else getattr(target, "__name__", "call").strip("_")
     text = re.sub(r"[^0-9a-zA-Z_]+", "_", text) or "_"
     snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", text).lower()
@@ -253,7 +253,7 @@ def _suggestion(target: Target) -> str:
 
 
 def _called(node: Node, root: str, names: dict[str, Any]) -> str:
-    """The expression that a node is."""
+    """The expression of a node."""
     args = [_text(a, names) for a in node.args]
     named = [f"{key} = {_text(a, names)}" for key, a in node.kwargs.items()]
     if node.op == "get_attr":
@@ -276,7 +276,7 @@ def _attribute(root: str, path: str) -> str:
 
 
 def _global(function: Any, names: dict[str, Any]) -> str:
-    """The name of a function in the text, which `names` knows."""
+    """The name of a function in the code, noted in `names`."""
     path = resolve_name(function)
     if path is not None and not path.startswith("torch.Tensor."):
         return path
@@ -290,7 +290,7 @@ def _global(function: Any, names: dict[str, Any]) -> str:
 
 
 def _global_type(kind: Any, names: dict[str, Any]) -> str:
-    """The annotation of an argument in the text, which `names` knows."""
+    """The annotation of an argument in the code, noted in `names`."""
     text = type_name(kind)
     if getattr(builtins, text, None) is not kind and not text.startswith("torch."):
         text = re.sub(r"\W", "_", text)

@@ -16,11 +16,11 @@ _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # in `meta`: attr
 
 
 class GraphModule(Module):
-    """A module made of a graph, and of the layers and tensors of `root` (a module, or a dict by paths) that it reads.
+    """A module with a graph, and the layers and tensors of `root` (a module, or a dict by path) that the graph uses.
 
     Attributes:
-        graph: may be changed; `recompile()` makes `forward` anew.
-        code: the text of `forward`.
+        graph: after changes, `recompile()` updates `forward`.
+        code: the source of `forward`.
     """
 
     code: str
@@ -37,7 +37,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """The graph; assigning one makes `forward` anew."""
+        """The graph; assigning one updates `forward`."""
         graph: Graph = vars(self)["_graph"]
         return graph
 
@@ -48,7 +48,7 @@ class GraphModule(Module):
         self.recompile()
 
     def recompile(self) -> Any:
-        """Make `forward` of the graph as it is now; returns its text with its globals."""
+        """Compile `forward` from the present graph; returns its source with its globals."""
         made = self.graph.python_code("self")
         path = f"<eval_with_key>.{next(_numbers)}"
         names = dict(made.globals)
@@ -63,12 +63,12 @@ class GraphModule(Module):
         return vars(self)["_forward"](self, *args, **kwargs)
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a layer at a path; returns whether it could be."""
+        """Set a layer at a path; returns whether that was possible."""
         _put(self, target, m)
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Take the layer at a path away; returns whether there was one."""
+        """Remove the layer at a path; returns whether there was one."""
         path, _, name = target.rpartition(".")
         owner = _found(self, path) if path else self
         if not isinstance(vars(owner).get(name), Module):
@@ -77,14 +77,14 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Take the layers away that the graph does not call."""
+        """Remove the layers that the graph does not call."""
         called = {node.target for node in self.graph.nodes if node.op in ("call_module", "get_attr")}
         for path, _ in [*self.named_modules()]:
             if path and not any(use == path or use.startswith(path + ".") or path.startswith(use + ".") for use in called):
                 self.delete_submodule(path)
 
     def print_readable(self, print_output: bool = True, **ignored: Any) -> str:
-        """Print, and return, the text of the module."""
+        """Print and return the source of the module."""
         text = f"class {self._get_name()}(torch.nn.Module):\n    " + self.code.strip().replace("\n", "\n    ") + "\n"
         if print_output:
             print(text)
@@ -108,7 +108,7 @@ class GraphModule(Module):
 
 
 class _CodeOnlyModule(Module):
-    """A module of these attributes, from which a copied GraphModule takes its layers."""
+    """A module with these attributes, from which a copied GraphModule takes its layers."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
@@ -116,12 +116,12 @@ class _CodeOnlyModule(Module):
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Have a module hold the layer or tensor that another one has at a path."""
+    """Give a module the layer or tensor that another one has at a path."""
     _put(to_module, target, _found(from_module, target))
 
 
 def _found(root: Module, path: str) -> Any:
-    """What is at a path. Raises AttributeError where nothing is."""
+    """The attribute at a path. Raises AttributeError if there is none."""
     found: Any = root
     for part in path.split("."):
         found = getattr(found, part)
@@ -129,7 +129,7 @@ def _found(root: Module, path: str) -> Any:
 
 
 def _put(root: Module, path: str, value: Any) -> None:
-    """Put a layer or a tensor at a path, with empty modules on the way where there are none."""
+    """Set a layer or a tensor at a path; missing modules on the way are created."""
     *parents, name = path.split(".")
     for part in parents:
         if not hasattr(root, part):

@@ -1,4 +1,4 @@
-"""Interpreters: graphs run node by node, or gone through to make others."""
+"""Interpreters: run graphs node by node, or transform them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from genesis.nn.module import Module
 
 
 class Interpreter:
-    """Runs a graph module's nodes one by one, each by the method that is named as its `op`; subclasses change these.
+    """Runs a graph module's nodes one by one, each by the method named like its `op`; subclasses override these.
 
     >>> from genesis.as_torch.fx import Interpreter, symbolic_trace
     >>> Interpreter(symbolic_trace(lambda x: x * 2)).run(genesis.ones(1))
@@ -57,7 +57,7 @@ class Interpreter:
         return map_arg(args, lambda node: self.env[node])
 
     def fetch_attr(self, target: str) -> Any:
-        """What is at a path of the module."""
+        """The module's attribute at a path."""
         found: Any = self.module
         for part in target.split("."):
             found = getattr(found, part)
@@ -65,7 +65,7 @@ class Interpreter:
 
     # ---- kinds of nodes ----
     def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The next argument, or its default. Raises RuntimeError if there is neither."""
+        """The next argument or its default. Raises RuntimeError without either."""
         if target.startswith("*"):
             return [*self.args_iter]
         try:
@@ -92,12 +92,12 @@ class Interpreter:
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function returns."""
+        """The return value."""
         return args[0]
 
 
 class Transformer(Interpreter):
-    """Goes through a graph with proxies, and makes another graph module of what its methods call."""
+    """Runs a graph on proxies, and records the calls of its methods in a new graph module."""
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)

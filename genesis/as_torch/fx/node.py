@@ -12,18 +12,18 @@ Target = Any  # of `call_function` a function, else a name
 
 
 class Owner(Protocol):
-    """The graph of a node, as the node knows it."""
+    """The graph of a node, as far as the node needs it."""
 
     _nodes: list[Node]
 
 
 def map_arg(argument: Argument, function: Callable[[Node], Argument]) -> Argument:
-    """An argument with `function` of each node in it."""
+    """An argument with `function` applied to each node in it."""
     return map_aggregate(argument, lambda leaf: function(leaf) if isinstance(leaf, Node) else leaf)
 
 
 def map_aggregate(argument: Argument, function: Callable[[Any], Argument]) -> Argument:
-    """An argument with `function` of each leaf: what is no tuple, list, dict or slice."""
+    """An argument with `function` applied to each leaf: anything but a tuple, list, dict or slice."""
     if isinstance(argument, tuple):
         made = [map_aggregate(each, function) for each in argument]
         return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
@@ -41,10 +41,10 @@ class Node:
 
     Attributes:
         op: "placeholder", "get_attr", "call_function", "call_module", "call_method" or "output".
-        target: what is called, or the name of what is read.
-        args, kwargs: with the nodes whose values they are; assigning them keeps `users` right.
-        users: the nodes that read this one, in order.
-        meta: what passes note of it.
+        target: the callee, or the name of the attribute or argument.
+        args, kwargs: the arguments, with nodes for values; assigning them updates `users`.
+        users: the nodes that use this one, in order.
+        meta: annotations of passes.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Node:
         nodes.insert(nodes.index(self), node)
 
     def append(self, node: Node) -> None:
-        """Move a node to just behind this one."""
+        """Move a node to just after this one."""
         nodes = self.graph._nodes
         nodes.remove(node)
         nodes.insert(nodes.index(self) + 1, node)
@@ -119,14 +119,14 @@ class Node:
     def replace_all_uses_with(
         self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True
     ) -> list[Node]:
-        """Have the users of this node read another one; returns those that do now."""
+        """Replace this node by another in its users; returns those that changed."""
         users = [user for user in self.users if delete_user_cb(user)]
         for user in users:
             user.replace_input_with(self, replace_with)
         return users
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Have this node read `new_input` where it read `old_input`."""
+        """Replace `old_input` by `new_input` in the arguments."""
         args, kwargs = map_arg((self._args, self._kwargs), lambda node: new_input if node is old_input else node)
         self._set(args, kwargs)
 
@@ -139,7 +139,7 @@ class Node:
         self.kwargs = {**self._kwargs, key: arg}
 
     def is_impure(self) -> bool:
-        """Whether it stays where nobody reads it: arguments and the output do."""
+        """Whether it is kept without users: arguments and the output are."""
         return self.op in ("placeholder", "output")
 
     def format_node(self) -> str:
@@ -158,7 +158,7 @@ class Node:
 
 
 def _shown(argument: Argument) -> str:
-    """An argument as PyTorch prints it: words without quotes, nodes with a sign but in slices."""
+    """An argument as PyTorch prints it: strings without quotes, nodes with `%` except in slices."""
     if isinstance(argument, dict):
         return f"{{{', '.join([f'{key}: {_shown(value)}' for key, value in argument.items()])}}}"
     if isinstance(argument, list | tuple):

@@ -1,4 +1,4 @@
-"""Proxies: what stands for a value while a function is traced. What is done with one becomes a node."""
+"""Proxies: placeholders for values while a function is traced. Operations on them become nodes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from genesis.as_torch.fx.node import Node, map_aggregate
 
 
 class Recorder(Protocol):
-    """A tracer, as its proxies know it."""
+    """A tracer, as far as its proxies need it."""
 
     def create_proxy(self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy: ...
 
 
 class TraceError(ValueError):
-    """A traced function asked a proxy for what only a value knows."""
+    """A traced function depends on a proxy's value."""
 
 
 class Proxy:
@@ -31,7 +31,7 @@ class Proxy:
     def __torch_function__(
         cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Proxy:
-        """The node of a call that no trace is there to see."""
+        """The node of a call outside of a trace."""
         found: list[Proxy] = []
         map_aggregate((tuple(args), kwargs or {}), lambda leaf: found.append(leaf) if isinstance(leaf, Proxy) else None)
         return found[0].tracer.create_proxy("call_function", func, tuple(args), kwargs or {})
@@ -70,7 +70,7 @@ class Proxy:
 
 
 class Attribute(Proxy):
-    """An attribute of a proxy: called, a method; else a node of its own, once it is asked for."""
+    """An attribute of a proxy: a method if called; otherwise a node, created when it is used."""
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root, self.attr, self.tracer = root, attr, root.tracer

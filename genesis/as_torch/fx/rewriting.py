@@ -1,4 +1,4 @@
-"""Patterns in graphs, and their replacements."""
+"""Replaces patterns in graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from genesis.as_torch.fx.tracer import Tracer
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: its last node, and the node that each of the pattern's is."""
+    """A match of a pattern: its last node, and the node for each of the pattern's nodes."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -21,7 +21,7 @@ class Match(NamedTuple):
 def replace_pattern(
     gm: GraphModule, pattern: Callable[..., Any] | GraphModule, replacement: Callable[..., Any] | GraphModule
 ) -> list[Match]:
-    """Have calls as in `pattern` be those of `replacement`, functions of the same arguments; returns where they were.
+    """Replace calls that match the function `pattern` by those of `replacement`; returns the matches.
 
     >>> from genesis.as_torch.fx import replace_pattern, symbolic_trace
     >>> traced = symbolic_trace(lambda x: genesis.relu(x) + 1)

@@ -13,7 +13,7 @@ from genesis.tensor.size import Size
 
 
 class TensorMetadata(NamedTuple):
-    """What is noted of a tensor."""
+    """A tensor's metadata."""
 
     shape: Size
     dtype: DType
@@ -25,7 +25,7 @@ class TensorMetadata(NamedTuple):
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph module and notes in each node's `meta` what its value is: `"tensor_meta"` of tensors, and its `"type"`.
+    """Runs a graph module and stores in each node's `meta` its value's `"type"` and, for tensors, `"tensor_meta"`.
 
     >>> from genesis.as_torch.fx import symbolic_trace
     >>> traced = symbolic_trace(lambda x: x.sum(0))
@@ -38,7 +38,7 @@ class ShapeProp(Interpreter):
         super().__init__(gm)
 
     def run_node(self, n: Node) -> Any:
-        """The value of a node, which is noted."""
+        """The value of a node, whose metadata are stored."""
         result = super().run_node(n)
         tensors = list[Tensor]()
 
@@ -60,6 +60,6 @@ class ShapeProp(Interpreter):
 
 
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
-    """What is noted of a tensor."""
+    """A tensor's metadata."""
     return TensorMetadata(
         Size(result.shape), result.dtype, result.requires_grad, tuple(result.stride()), None, False, {})

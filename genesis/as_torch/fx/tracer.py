@@ -1,4 +1,4 @@
-"""The tracer: runs a module's `forward` on proxies, and notes what is called with them."""
+"""The tracer: runs a module's `forward` on proxies, and records the calls with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _wrapped: list[tuple[dict[str, Any], str]] = []  # globals of modules, and names
 
 
 def wrap(fn_or_name: str | AnyFunction) -> Any:
-    """Have a function, or the name of one in the caller's module, become a node where it is called with proxies."""
+    """Record calls with proxies of this function, or of the caller's global of this name, as nodes."""
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame = inspect.currentframe()
     assert frame is not None and frame.f_back is not None
@@ -35,7 +35,7 @@ def wrap(fn_or_name: str | AnyFunction) -> Any:
 
 
 class _Calls(FunctionMode):
-    """Functions of tensors that are called with proxies become nodes."""
+    """Records calls of tensor functions with proxies as nodes."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -54,7 +54,7 @@ def _has_proxy(tree: Argument) -> bool:
 
 
 class Tracer:
-    """Makes a graph of a module or a function. Layers of the library are calls; the user's own modules are gone through.
+    """Traces a module or a function into a graph. The library's layers become calls; the user's modules are traced into.
 
     >>> from genesis.as_torch.fx import Tracer
     >>> [node.op for node in Tracer().trace(genesis.nn.Sequential(genesis.nn.Linear(2, 2), genesis.nn.ReLU())).nodes]
@@ -68,7 +68,7 @@ class Tracer:
         self._constants: dict[int, str] = {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a module becomes one node: those of `nn`, but for Sequential."""
+        """Whether a module becomes one node: those of `nn` except Sequential."""
         return type(m).__module__.startswith(("genesis.nn", "torch.nn")) and type(m).__name__ != "Sequential"
 
     def path_of_module(self, mod: Module) -> str:
@@ -79,14 +79,14 @@ class Tracer:
         raise NameError("module is not installed as a submodule")
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a call of a module within the traced one becomes."""
+        """The result of a call of a module within the traced one."""
         path = self.path_of_module(m)
         return forward(*args, **kwargs) if not self.is_leaf_module(m, path) else (
             self.create_proxy("call_module", path, args, kwargs))
 
     # ---- nodes ----
     def create_arg(self, a: Any) -> Argument:
-        """An argument as nodes hold it: proxies as their nodes, tensors of the root by their paths, other ones as constants."""
+        """An argument of a node: nodes for proxies, paths for tensors of the root, constants for other tensors."""
         return map_aggregate(a, self._leaf)
 
     def _leaf(self, leaf: Any) -> Argument:
@@ -117,14 +117,14 @@ class Tracer:
         self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
         type_expr: Any = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
-        """A node, and the proxy that stands for its value."""
+        """A new node's proxy."""
         if target is einsum and len(args) == 2 and isinstance(args[1], list | tuple):
             args = (args[0], *args[1])  # what modes and classes see of PyTorch's
         args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
         return self.proxy(self.create_node(kind, target, args, kwargs, name, type_expr))
 
     def proxy(self, node: Node) -> Proxy:
-        """What stands for a node's value."""
+        """The proxy of a node."""
         return Proxy(node, self)
 
     # ---- tracing ----
@@ -190,7 +190,7 @@ class Tracer:
 
 
 class GraphAppendingTracer(Tracer):
-    """Appends to a graph what is called with its proxies, wherever that happens; no module is traced."""
+    """Appends all calls with its proxies to a graph; no module is traced."""
 
     _live = 0  # as long as there are some, each call asks whether it is one with proxies
 
@@ -211,9 +211,9 @@ class GraphAppendingTracer(Tracer):
 
 
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A module that does what `root` does, made of the graph of its calls.
+    """A module with the graph of the calls of `root`.
 
-    What is decided by the values of tensors cannot be traced: TraceError says so.
+    Raises TraceError if control flow depends on values of tensors.
 
     >>> from genesis.as_torch.fx import symbolic_trace
     >>> traced = symbolic_trace(lambda x: genesis.relu(x) + 1)

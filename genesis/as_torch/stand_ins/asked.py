@@ -1,4 +1,4 @@
-"""Single names that public code asks of PyTorch, to decide what there is: other devices, groups, quantised dtypes."""
+"""Single names by which public code detects PyTorch's features: other devices, groups, quantised dtypes."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class group(metaclass=_Groups):
 
 
 class GroupMember(metaclass=_Groups):
-    """As `group`, and what stands for a group that a rank is not in."""
+    """As `group`, and the value for a group without this rank."""
 
     NON_GROUP_MEMBER = process_group.NON_GROUP_MEMBER
 
 
 class TracerWarning(Warning):
-    """A warning of PyTorch's tracer, which nothing raises here."""
+    """A warning of PyTorch's tracer; never raised."""
 
     ignore_lib_warnings = staticmethod(nothing)
 
 
 def _none_here(*args: object) -> int:
-    """No such devices."""
+    """False: there are no such devices."""
     return 0
 
 

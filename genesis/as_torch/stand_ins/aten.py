@@ -1,4 +1,4 @@
-"""Operations of `torch.ops.aten` that no function of `torch` is, by their bare arguments."""
+"""Operations of `torch.ops.aten` without a function in `torch`, with positional arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def max_pool2d_with_indices_backward(
     grad_output: Tensor, input: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], ceil_mode: bool, indices: Tensor,
 ) -> Tensor:
-    """What `grad_output` (.., h', w') adds to the elements of `input` (.., h, w) at `indices`, which were the greatest."""
+    """The gradient of `input` (.., h, w): `grad_output` (.., h', w') added at the `indices` of the maxima."""
     zeros = grad_output.new_zeros(input.shape).flatten(-2)
     return zeros.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(input.shape)
 

@@ -1,4 +1,4 @@
-"""`torch.utils.tensorboard`, whose package is imported when its writer is asked for."""
+"""`torch.utils.tensorboard`; the package is imported when its writer is used."""
 
 from genesis.ir.lazy_imports import LazyNames
 

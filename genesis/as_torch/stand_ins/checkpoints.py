@@ -23,7 +23,7 @@ Text = str
 
 
 class CheckpointFunction:
-    """`checkpoint`, by the name that a class of PyTorch's has."""
+    """`checkpoint` under the name of PyTorch's class."""
 
     @staticmethod
     def apply(run_function: AnyFunction, preserve_rng_state: bool, *args: Any) -> Any:
@@ -38,20 +38,20 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def detach_variable(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """The inputs, tensors as leaves of their own that require gradients if they did. Raises RuntimeError for no sequence."""
+    """The inputs, with tensors detached into leaves that keep `requires_grad`. Raises RuntimeError unless given a sequence."""
     if not isinstance(inputs, tuple | list):
         raise RuntimeError(f"detach_variable: wants a tuple of tensors, got {type(inputs).__name__}")
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The GPUs that the tensors among `args` are on, and the states of their generators: one state, of all devices."""
+    """The GPUs of the tensors among `args`, and their generators' states: genesis has one state for all devices."""
     found = sorted({leaf.get_device() for leaf in args if isinstance(leaf, Tensor) and leaf.is_cuda})
     return found, [genesis.get_rng_state() for _ in found]
 
 
 def set_device_states(devices: list[int], states: list[Any], *, device_type: str | None = None) -> None:
-    """Continue from states that `get_device_states` gave."""
+    """Restore states from `get_device_states`."""
     for state in states[:1]:
         genesis.set_rng_state(state)
 

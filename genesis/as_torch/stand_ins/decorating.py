@@ -13,7 +13,7 @@ from genesis.tensor.modes import decorated
 
 
 def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func: AnyFunction) -> AnyFunction:
-    """`func` within `ctx`, or what it returns, in each call; of a generator, in each of its steps and not between them."""
+    """`func`, with calls inside `ctx` or, if that is a function, its result; generators are inside only during their steps."""
     if inspect.isclass(func):
         raise RuntimeError("context_decorator: cannot decorate a class; decorate its methods")
     context: Callable[[], Any] = ctx if callable(ctx) else lambda: ctx
@@ -26,7 +26,7 @@ def context_decorator(ctx: AbstractContextManager[Any] | Callable[[], Any], func
 
 
 class _DecoratorContextManager:
-    """The base class of such context managers: `clone` makes the one that a call is within."""
+    """The base class of such context managers: `clone` makes one for each call."""
 
     def __call__(self, orig_func: AnyFunction) -> AnyFunction:
         return context_decorator(self.clone, orig_func)
@@ -42,7 +42,7 @@ class _DecoratorContextManager:
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One that decorates without parentheses too."""
+    """One that also decorates without parentheses."""
 
     def __new__(cls, orig_func: AnyFunction | None = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)

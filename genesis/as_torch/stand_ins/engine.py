@@ -1,4 +1,4 @@
-"""More names of `torch.autograd` and `torch.autograd.graph`: settings of PyTorch's engine, which are accepted."""
+"""More names of `torch.autograd` and `torch.autograd.graph`: settings of PyTorch's engine, without effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _multithreading = [True]
 
 
 def is_multithreading_enabled() -> bool:
-    """What was set: backward is a program, which has the library's threads."""
+    """The stored setting; backward is a program, which always uses the library's threads."""
     return _multithreading[0]
 
 
@@ -31,13 +31,13 @@ def _restored(before: bool) -> Iterator[None]:
 
 
 def set_multithreading_enabled(mode: bool) -> contextlib.AbstractContextManager[None]:
-    """What `is_multithreading_enabled` gives from now on; as a context, until its end."""
+    """Set the result of `is_multithreading_enabled`; as a context, until its end."""
     before, _multithreading[0] = _multithreading[0], mode
     return _restored(before)
 
 
 class ProfilerState(enum.Enum):
-    """How a profiler looks."""
+    """The kinds of profilers."""
 
     Disabled, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINETO, KINETO_GPU_FALLBACK, KINETO_PRIVATEUSE1_FALLBACK = range(9)
 

@@ -1,4 +1,4 @@
-"""More names of `torch`: what is asked about the process, storages by dtype, files in memory, tags, old spellings."""
+"""More names of `torch`: the process's state, storages by dtype, memory-mapped files, tags, old spellings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ is_autocast_xla_enabled, set_autocast_xla_enabled = no, nothing
 
 
 class TorchVersion(str):
-    """A version that compares by its numbers: with another, with a tuple, or with a string.
+    """A version, compared numerically with another, a tuple or a string.
 
     >>> TorchVersion("2.10.1") > "2.9", TorchVersion("2.10.1") >= (2, 10)
     (True, True)
@@ -38,7 +38,7 @@ class TorchVersion(str):
     __slots__ = ()
 
     def _numbers(self, other: Any) -> list[tuple[Any, ...]]:
-        """Those of both, of one length; what is built for a platform ("+cpu") is above what is not."""
+        """The numbers of both versions, padded to one length; a build for a platform ("+cpu") is above the plain one."""
         parts = [(given.partition("+")[0].split("."), "+" in given) if isinstance(given, str) else (given, False)
                  for given in (str(self), other)]
         numbers = [tuple(int(part) for part in split if str(part).isdigit()) for split, _ in parts]
@@ -70,7 +70,7 @@ __version__ = TorchVersion(_version())
 
 
 class Tag(enum.Enum):
-    """What is noted of operations in a library of one's own; nothing here reads it."""
+    """Tags of operations in users' libraries; without effect."""
 
     core, pointwise, view_copy, inplace_view, generated, nondeterministic_seeded, data_dependent_output, flexible_layout, \
         pt2_compliant_tag, needs_exact_strides, needs_fixed_stride_order, dynamic_output_shape, cudagraph_unsafe = range(13)
@@ -93,7 +93,7 @@ def from_file(
     filename: str | os.PathLike[str], shared: bool | None = None, size: int | None = 0, *, dtype: DType | None = None,
     layout: object = None, device: object = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:
-    """`size` elements of a file as a tensor: with `shared` in the file itself, which is made if need be, else in memory."""
+    """`size` elements of a file as a tensor: a copy or, with `shared`, the file's memory; the file is created if missing."""
     return of_file(filename, shared, size or 0, dtype or genesis.get_default_dtype()).requires_grad_(requires_grad)
 
 
@@ -110,7 +110,7 @@ _low: dict[str, DType] = {"cpu": bfloat16, "cuda": float16}
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """What autocast takes where its dtype is left out."""
+    """The default dtype of autocast."""
     return _low[device_type]
 
 
@@ -118,12 +118,12 @@ get_autocast_cpu_dtype, get_autocast_gpu_dtype = lambda: _low["cpu"], lambda: _l
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
-    """Have `set_autocast_enabled` cast to `dtype`."""
+    """Set the dtype that `set_autocast_enabled` casts to."""
     _low[device_type] = dtype
 
 
 def set_autocast_enabled(*arguments: Any) -> None:
-    """(device type and) whether autocast is on in this thread from now on; regions of `autocast` go before it."""
+    """Switch autocast on or off in this thread, for a device type if given; regions of `autocast` take precedence."""
     *device, enabled = arguments
     thread_state.autocast = _low[device[0] if device else "cuda" if genesis.cuda.is_available() else "cpu"] if enabled else None
 
@@ -139,7 +139,7 @@ def get_device_module(device: Any = None) -> Any:
 
 
 def prepare_multiprocessing_environment(path: str) -> None:
-    """Nothing: processes need no preparation."""
+    """Does nothing: processes need no preparation."""
 
 
 def to_dlpack(tensor: Tensor) -> Any:

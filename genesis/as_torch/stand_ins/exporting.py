@@ -1,4 +1,4 @@
-"""`torch.export` and `torch.onnx.export`: genesis' under PyTorch's signatures. Programs' files are genesis' own."""
+"""`torch.export` and `torch.onnx.export`: genesis' functions under PyTorch's signatures, with genesis' file format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def export(
     mod: Module, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
     strict: bool = False, **ignored: Any,
 ) -> ExportedProgram:
-    """`genesis.export` of a module. A size in `dynamic_shapes` that is a number stays as it is."""
+    """`genesis.export` of a module. Sizes that are numbers in `dynamic_shapes` are fixed."""
     if not isinstance(mod, Module):
         raise ValueError(f"torch.export.export: wants a module, got {type(mod).__name__}; genesis.export takes functions")
     return exported(mod, *args, dynamic=_dims_alone(dynamic_shapes), **(kwargs or {}))
@@ -47,11 +47,11 @@ def load(f: str | os.PathLike[str], **ignored: Any) -> ExportedProgram:
 def export_onnx(
     model: Any, args: Any = (), f: str | os.PathLike[str] | None = None, *, dynamic_shapes: Any = None, **options: Any
 ) -> Any:
-    """`genesis.onnx.export`; what says how PyTorch is to export is ignored."""
+    """`genesis.onnx.export`; settings of PyTorch's exporter are ignored."""
     export_model = genesis.onnx.export  # the package onnx is imported when it is asked for
     return export_model(model, args, f, dynamic_shapes=_dims_alone(dynamic_shapes), **options)
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """A Dim of each name."""
+    """A Dim for each name."""
     return tuple(Dim(name, min=min, max=max) for name in names)

@@ -1,4 +1,4 @@
-"""More names of `torch.serialization`: constants of its formats, settings, and questions about files and storages."""
+"""More names of `torch.serialization`: constants of its formats, settings, and queries of files and storages."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ UNSAFE_MESSAGE = "load: give weights_only=False if you trust the file, or allow 
 
 
 class SourceChangeWarning(Warning):
-    """The source of a class is not what it was when the file was written: files here hold none."""
+    """PyTorch's warning that a class has changed since the file was written; never raised, as files hold no sources."""
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of a file that does not tell."""
+    """The byte order of a file without a record of it."""
 
     NATIVE, LITTLE, BIG = 1, 2, 3
 
@@ -44,22 +44,22 @@ _settings: dict[str, Any] = {"crc32": True, "endianness": None}
 
 
 def get_crc32_options() -> bool:
-    """Whether `save` writes checksums: as it was set; they are written all the same, and verified."""
+    """The stored setting whether `save` writes checksums, which it always writes and `load` verifies."""
     return _settings["crc32"]  # type: ignore[no-any-return]
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """What `get_crc32_options` gives."""
+    """Set the result of `get_crc32_options`."""
     _settings["crc32"] = compute_crc32
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """What was set; None is this machine's."""
+    """The stored setting; None means this machine's."""
     return _settings["endianness"]  # type: ignore[no-any-return]
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """The byte order of files that do not tell. Raises NotImplementedError for another than this machine's."""
+    """Set the byte order of files without a record of it. Raises NotImplementedError unless it is this machine's."""
     other = LoadEndianness.BIG if sys.byteorder == "little" else LoadEndianness.LITTLE
     if endianness is other:
         raise NotImplementedError("set_default_load_endianness: files that do not tell are read in this machine's byte order")
@@ -67,7 +67,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_default_mmap_options() -> int:
-    """How `load(mmap=True)` maps files: MAP_PRIVATE."""
+    """MAP_PRIVATE, by which `load(mmap=True)` maps files."""
     return MAP_PRIVATE  # type: ignore[no-any-return]
 
 
@@ -81,12 +81,12 @@ def set_default_mmap_options(flags: int) -> Iterator[None]:
 
 # ---- storages and where they go ----
 def location_tag(storage: TypedStorage | Storage) -> str:
-    """Where a storage is, as files tell: "cpu", "cuda:0"."""
+    """The location of a storage as files spell it: "cpu", "cuda:0"."""
     return str(storage.device)
 
 
 def default_restore_location(storage: TypedStorage | Storage, location: str) -> Any:
-    """The storage at a location. Raises RuntimeError for one that is not here."""
+    """The storage at a location. Raises RuntimeError for one that does not exist."""
     try:
         target = device_of(location)
     except ValueError as problem:
@@ -98,7 +98,7 @@ def default_restore_location(storage: TypedStorage | Storage, location: str) -> 
 
 
 def validate_cuda_device(location: str) -> int:
-    """The number of the GPU that a location names. Raises RuntimeError for one that is not here."""
+    """The number of the GPU in a location. Raises RuntimeError for one that does not exist."""
     index = int(location.partition(":")[2] or 0)
     if index >= genesis.cuda.device_count():
         raise RuntimeError(f"load: {location} is not here; there are {genesis.cuda.device_count()} GPUs; want map_location")
@@ -111,7 +111,7 @@ def normalize_storage_type(storage_type: Any) -> Any:
 
 
 def storage_to_tensor_type(storage: TypedStorage) -> str:
-    """The name of the class of tensors that a storage holds: "torch.FloatTensor"."""
+    """The name of a storage's tensor class: "torch.FloatTensor"."""
     return "torch." + next(name for name, kind in TYPES.items() if kind == storage.dtype.name)
 
 
@@ -147,7 +147,7 @@ def check_module_version_greater_or_equal(
 
 
 def get_unsafe_globals_in_checkpoint(f: File) -> list[str]:
-    """The names in a file that `load` with weights_only builds nothing of, unless they are allowed."""
+    """The names in a file that `load` with weights_only refuses, unless they are allowed."""
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:
             return unknown_names(file)

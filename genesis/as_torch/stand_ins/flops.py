@@ -1,4 +1,4 @@
-"""`torch.utils.flop_counter`: how many operations the products of a block are, by the modules that asked for them."""
+"""`torch.utils.flop_counter`: counts the floating-point operations of products by module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIXES = ("", "K", "M", "B", "T", "P", "E", "Z", "Y")
 
 
 def get_suffix_str(number: int) -> str:
-    """The suffix for a number that is to have four digits at most."""
+    """The suffix with which a number has at most four digits."""
     return SUFFIXES[max(0, min(len(SUFFIXES) - 1, (len(str(number)) - 2) // 3))]
 
 
@@ -27,7 +27,7 @@ def convert_num_with_suffix(number: int, suffix: str) -> str:
 
 
 def convert_to_percent_str(num: int, denom: int) -> str:
-    """A share in per cent."""
+    """A fraction as a percentage."""
     return f"{num / denom if denom else 0:.2%}" if denom else "0%"
 
 

@@ -1,4 +1,4 @@
-"""`torch.masked.MaskedTensor`: a tensor with a mask of the elements that count."""
+"""`torch.masked.MaskedTensor`: a tensor with a mask of its valid elements."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ REFUSED = {"matmul", "mm", "bmm", "cat", "stack", "sort", "topk", "median", "cum
 
 
 class MaskedTensor(Tensor):
-    """A tensor whose elements count where its mask is true. Functions of elements keep the mask, which has to be the same for
-    all operands; reductions take what counts; views rearrange both. Anything else raises TypeError.
+    """A tensor whose elements are valid where its mask is true. Elementwise functions keep the mask, which must be equal for
+    all operands; reductions use valid elements; views rearrange both. Anything else raises TypeError.
 
     >>> x = masked_tensor(genesis.tensor([1.0, 2.0, 3.0]), genesis.tensor([True, False, True]))
     >>> (x * 2).sum()
@@ -33,15 +33,15 @@ class MaskedTensor(Tensor):
     _mask: Tensor
 
     def get_data(self) -> Tensor:
-        """All elements, those that do not count as well."""
+        """All elements, masked ones included."""
         return _plain(self)
 
     def get_mask(self) -> Tensor:
-        """Which count."""
+        """The mask."""
         return self._mask
 
     def to_tensor(self, value: float) -> Tensor:
-        """A plain tensor, with `value` where elements do not count."""
+        """A plain tensor, with `value` for masked elements."""
         with asking_none():
             return _plain(self).masked_fill(~self._mask, value)
 
@@ -81,7 +81,7 @@ class MaskedTensor(Tensor):
     def __torch_function__(
         cls, func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """What a function makes of tensors with masks."""
+        """The override of functions of masked tensors."""
         name, kwargs = func.__name__, kwargs or {}
         with asking_none():
             first = args[0] if args and isinstance(args[0], MaskedTensor) else None
@@ -119,7 +119,7 @@ def _reduced(name: str, x: MaskedTensor, dim: Any = None, keepdim: bool = False,
 
 
 def _any(mask: Tensor, dim: int | Sequence[int], keepdim: bool) -> Tensor:
-    """Over several axes, from the last."""
+    """`any` along several axes, from the last."""
     axes = [dim] if isinstance(dim, int) else sorted((d % mask.ndim for d in dim), reverse=True)
     for axis in axes:
         mask = mask.any(axis, keepdim)
@@ -134,7 +134,7 @@ def _lines(values: np.ndarray, depth: int) -> str:
 
 
 def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
-    """A tensor with a mask: bools of the same shape. Raises ValueError for another shape, TypeError for another dtype of it.
+    """A tensor with a mask: bools of the same shape. Raises ValueError for another shape, TypeError for another dtype.
 
     It is a leaf of its own, which `requires_grad` or not. What `genesis.compile` made of a function that meets one is called
     each time.

@@ -1,4 +1,4 @@
-"""`torch.utils.benchmark.Timer`: how long statements take, by the clock."""
+"""`torch.utils.benchmark.Timer`: measures the time of statements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Measurement:
 
 
 class Timer:
-    """Times a statement. Values are computed when they are looked at: have the statement look, as by `.item()`."""
+    """Times a statement. Values are computed when they are read, so the statement should read one, as by `.item()`."""
 
     def __init__(
         self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = time.perf_counter,
@@ -42,7 +42,7 @@ class Timer:
         self._title = label or stmt
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """One measurement, of so many runs."""
+        """One measurement of `number` runs."""
         self._timer.timeit(max(number // 100, 2))
         return Measurement(number, [self._timer.timeit(number)], self._title)
 

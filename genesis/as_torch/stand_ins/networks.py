@@ -1,4 +1,4 @@
-"""What `torch.nn`, its functions and its attention name beside layers: types of arguments, dispatch by a flag, notes."""
+"""Names of `torch.nn` beside layers and functions: argument types, dispatch by a flag, parameters of attention."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BroadcastingList:
 
 
 def factory_kwargs(kwargs: Options | None) -> dict[str, Any]:
-    """The settings of a layer that are those of its tensors: device, dtype and memory format.
+    """Those of a layer's settings that are for its tensors: device, dtype and memory format.
 
     >>> factory_kwargs({"dtype": None, "factory_kwargs": {"device": "cpu"}})
     {'device': 'cpu', 'dtype': None}
@@ -40,7 +40,7 @@ def factory_kwargs(kwargs: Options | None) -> dict[str, Any]:
 def boolean_dispatch(
     arg_name: str, arg_index: int, default: bool, if_true: AnyFunction, if_false: AnyFunction, module_name: str, func_name: str
 ) -> AnyFunction:
-    """A function that is one of two, chosen by the argument with that name and position."""
+    """A function that calls one of two, selected by the argument with that name and position."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         flag = kwargs.get(arg_name, args[arg_index] if len(args) > arg_index else default)
@@ -56,18 +56,18 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
 
 
 def causal_upper_left(*size: int) -> Tensor:
-    """A mask of queries and keys, counted from the first of both."""
+    """A causal mask aligned at the first query and key."""
     return ones(*size, dtype=bool_).tril()
 
 
 def causal_lower_right(*size: int) -> Tensor:
-    """A mask of queries and keys, counted from the last of both."""
+    """A causal mask aligned at the last query and key."""
     queries, keys = size
     return ones(queries, keys, dtype=bool_).tril(keys - queries)
 
 
 class SDPAParams:
-    """The arguments of a call of attention, as PyTorch's choice among its kernels takes them."""
+    """The arguments of attention by which PyTorch selects a kernel."""
 
     def __init__(
         self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout: float, is_causal: bool,

@@ -1,4 +1,4 @@
-"""`torch.nn.modules.utils`: a number as a tuple of as many."""
+"""`torch.nn.modules.utils`: repeats a number into a tuple."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take `prefix` from the keys that begin with it, in place."""
+    """Remove `prefix` from the keys that begin with it, in place."""
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix):]] = state_dict.pop(key)
 

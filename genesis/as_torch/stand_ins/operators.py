@@ -1,4 +1,4 @@
-"""`torch.library` and `torch.ops`: operations of one's own, by their names. What is registered for compilers is not needed."""
+"""`torch.library` and `torch.ops`: users' operations, by name. Registrations for compilers have no effect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _derived: dict[str, type[Function]] = {}  # "namespace::name" -> what runs it, w
 
 
 class CustomOperation:
-    """A function under a name of its own."""
+    """A user's operation: a function with a name."""
 
     def __init__(self, function: AnyFunction, name: str) -> None:
         self.function, self.__name__ = function, name
@@ -36,7 +36,7 @@ class CustomOperation:
         return derived.apply(*given.args, operation=self.function, **given.kwargs)
 
     def register_autograd(self, backward: AnyFunction, /, *, setup_context: AnyFunction | None = None) -> None:
-        """Have its gradients be those that `backward(ctx, *gradients)` gives; see `register_autograd`."""
+        """Make `backward(ctx, *gradients)` its gradient rule; see `register_autograd`."""
         register_autograd(self.__name__, backward, setup_context=setup_context)
 
     @property
@@ -45,7 +45,7 @@ class CustomOperation:
         return self
 
     def register_fake(self, function: Any = None, /) -> Any:
-        """The function: shapes come from running it."""
+        """Returns the function unchanged: shapes are found by running the operation."""
         return returned(function)
 
     register_kernel = register_vmap = register_torch_dispatch = register_fake
@@ -57,7 +57,7 @@ def custom_op(name: str, fn: Any = None, /, **kwargs: Any) -> Any:
 
 
 def impl(qualname: str, types: Any, func: AnyFunction | None = None, *, lib: Any = None) -> Any:
-    """Have the operation be `func` if it is for the host; a decorator without one."""
+    """Implement the operation by `func`, if it is for the host; without `func`, a decorator."""
     if func is None:
         return lambda function: impl(qualname, types, function) or function
     if any(str(key).lower() in _COMPUTES for key in ([types] if isinstance(types, str) else types)):
@@ -73,7 +73,7 @@ register_vmap = nothing  # batches are those of what the function calls, and so 
 def register_autograd(
     op: Any, backward: AnyFunction, /, *, setup_context: AnyFunction | None = None, lib: Any = None
 ) -> None:
-    """Have the gradients of an operation's tensors be what `backward(ctx, *gradients)` gives, one for each argument.
+    """Make `backward(ctx, *gradients)`, which returns a gradient for each argument, the operation's gradient rule.
 
     `setup_context(ctx, inputs, output)` is called first, and with `keyword_only_inputs` too if there are any. Tensors in lists
     have no gradients: NotImplementedError, where one wants it.
@@ -105,7 +105,7 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def impl(self, op_name: Any, fn: AnyFunction, dispatch_key: str = "", **kwargs: Any) -> None:
-        """Have the operation be `fn` if it is for the host."""
+        """Implement the operation by `fn`, if it is for the host."""
         name = getattr(op_name, "__name__", op_name)
         impl(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key, fn)
 
@@ -133,12 +133,12 @@ class Operators:
         return _Namespace(name)
 
     def load_library(self, path: str) -> NoReturn:
-        """Raise OSError, as PyTorch does where a library does not fit: libraries try, and go on without."""
+        """Raise OSError, as PyTorch does for an incompatible library; callers catch it and continue."""
         raise OSError(f"load_library: {path} is compiled for PyTorch, and cannot be loaded without it")
 
 
 class DispatchKeySet:
-    """Kinds of kernels, of which genesis has no choice."""
+    """PyTorch's sets of dispatch keys; without effect."""
 
     def __init__(self, *keys: object) -> None:
         self.keys = keys

@@ -1,4 +1,4 @@
-"""`torch._dynamo.eval_frame.OptimizedModule`: what `torch.compile` makes of a module."""
+"""`torch._dynamo.eval_frame.OptimizedModule`: the result of `torch.compile` for a module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWN = frozenset({"_orig_mod", "_run", "_settings"})  # attributes of its own; a
 
 
 class OptimizedModule(Module):
-    """A module around the one that is compiled: its only child, `_orig_mod`, whose attributes and methods are also its own."""
+    """A wrapper of a compiled module, its only child `_orig_mod`, with that module's attributes and methods."""
 
     def __init__(self, mod: Module, settings: Attributes) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from genesis.tensor.handle import Tensor
 
 # ---- who is asked ----
 class TorchFunctionMode(FunctionMode):
-    """A context in which this thread's calls of functions of tensors come to `__torch_function__`, as `FunctionMode` says."""
+    """A context that routes this thread's calls of tensor functions to `__torch_function__`; see `FunctionMode`."""
 
     sees_methods = True
 
@@ -39,7 +39,7 @@ BaseTorchFunctionMode = TorchFunctionMode
 
 
 class TorchDispatchMode(FunctionMode):
-    """As `TorchFunctionMode`, by the name of its method: operations come as the functions that they are here."""
+    """As `TorchFunctionMode`, with the method `__torch_dispatch__`, which gets genesis' functions, not `aten` operators."""
 
     sees_methods = True
 
@@ -58,7 +58,7 @@ enable_reentrant_dispatch = no_effect
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether one of them is an object, or of a class of tensors, that overrides calls."""
+    """Whether one of them overrides calls."""
     given = [*relevant_args]
     return asked_class(given) is not None or any(
         hasattr(type(a), "__torch_function__") for a in given if not isinstance(a, Tensor))
@@ -95,13 +95,13 @@ def is_tensor_method_or_property(func: AnyFunction) -> bool:
 
 
 def redispatch_function(func: AnyFunction, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-    """The call, which asks classes again."""
+    """The call, with overrides by classes."""
     return func(*args, **(kwargs or {}))
 
 
 # ---- what may be overridden ----
 def resolve_name(f: AnyFunction) -> str | None:
-    """The name of a function by PyTorch's path: "torch.add"; None if it is none of them."""
+    """PyTorch's path of a function: "torch.add"; None for other functions."""
     for home, path in ((genesis, "torch"), (functional, "torch.nn.functional"), (Tensor, "torch.Tensor")):
         name = getattr(f, "__name__", "")
         if name and getattr(home, name, None) is f:
@@ -110,7 +110,7 @@ def resolve_name(f: AnyFunction) -> str | None:
 
 
 def get_overridable_functions() -> dict[Any, list[AnyFunction]]:
-    """The functions that modes and classes see, by where they are found."""
+    """The functions that modes and classes can override, by module."""
     found = {genesis: [function_named(name) for name in sorted(function_names())], functional: [
         value for value in vars(functional).values() if callable(value) and getattr(value, "__name__", None) in FUNCTIONS]}
     methods = [value for name, value in vars(Tensor).items() if callable(value) and value in found[genesis]]
@@ -118,7 +118,7 @@ def get_overridable_functions() -> dict[Any, list[AnyFunction]]:
 
 
 def get_testing_overrides() -> dict[AnyFunction, AnyFunction]:
-    """For each of them, a function of the same arguments that answers -1."""
+    """For each of them, a function of the same arguments that returns -1."""
     made: dict[AnyFunction, AnyFunction] = {}
     for function in (f for functions in get_overridable_functions().values() for f in functions):
         try:
@@ -138,7 +138,7 @@ def _answering(signature: inspect.Signature) -> Callable[..., int]:
 
 
 def get_ignored_functions() -> set[AnyFunction]:
-    """Functions that neither modes nor classes see: they take no tensors."""
+    """Functions that modes and classes cannot override: they take no tensors."""
     names = ("tensor", "zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace", "rand", "randn", "randint",
              "randperm", "load", "save", "compile", "manual_seed", "is_tensor", "finfo", "iinfo")
     return {getattr(genesis, name) for name in names}
@@ -155,7 +155,7 @@ wrap_torch_function = returned
 def _disabled_torch_function_impl(
     func: AnyFunction, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any:
-    """The call, without asking classes: its results are plain tensors. The `__torch_function__` of classes that say so."""
+    """The call without overrides by classes, with plain tensors as results. Classes may use it as `__torch_function__`."""
     with asking_none():
         return func(*args, **(kwargs or {}))
 

@@ -1,4 +1,4 @@
-"""Datasets by functions of datasets, by PyTorch's names: `IterDataPipe`, `MapDataPipe`; and decorators around them."""
+"""Datasets with chained functions: PyTorch's `IterDataPipe` and `MapDataPipe`, and their decorators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def non_deterministic(arg: Any) -> Any:
 
 
 def functional_datapipe(name: str, enable_df_api_tracing: bool = False) -> Any:
-    """Decorator: a class of pipes is a method `name` of all pipes of its kind, which it is made of."""
+    """Decorator that makes a class of pipes the method `name` of all pipes of its kind; the pipe is its first argument."""
     def register(cls: type) -> type:
         kind = IterDataPipe if issubclass(cls, IterDataPipe) else MapDataPipe
         setattr(kind, name, lambda self, *args, **options: cls(self, *args, **options))
@@ -38,7 +38,7 @@ class DataChunk(list[Any]):
 
 
 class IterDataPipe(IterableDataset):
-    """An iterable dataset with functions that make others of it.
+    """An iterable dataset with functions that return derived datasets.
 
     >>> class Numbers(IterDataPipe):
     ...     def __iter__(self):
@@ -48,7 +48,7 @@ class IterDataPipe(IterableDataset):
     """
 
     def map(self, fn: Callable[[Any], Any]) -> IterDataPipe:
-        """`fn` of each sample."""
+        """`fn` applied to each sample."""
         return _Piped(lambda: (fn(sample) for sample in self))
 
     def filter(self, filter_fn: Callable[[Any], bool]) -> IterDataPipe:
@@ -60,7 +60,7 @@ class IterDataPipe(IterableDataset):
         return _Piped(lambda: _batches(iter(self), batch_size, drop_last))
 
     def shuffle(self, *, buffer_size: int = 10000) -> IterDataPipe:
-        """The samples in random order, within a buffer of so many."""
+        """The samples in random order, by a buffer of `buffer_size` samples."""
         return _Piped(lambda: _shuffled(iter(self), buffer_size))
 
 
@@ -97,10 +97,10 @@ def _shuffled(samples: Iterator[Any], size: int) -> Iterator[Any]:
 
 
 class MapDataPipe(Dataset):
-    """A dataset by positions, with a function that makes another of it."""
+    """An indexed dataset with a function that returns a derived dataset."""
 
     def map(self, fn: Callable[[Any], Any]) -> MapDataPipe:
-        """`fn` of each sample."""
+        """`fn` applied to each sample."""
         return _Mapped(self, fn)
 
 

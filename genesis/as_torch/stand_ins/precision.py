@@ -14,7 +14,7 @@ from genesis.tensor.handle import Tensor
 
 
 def custom_fwd(fwd: AnyFunction | None = None, *, device_type: str = "cpu", cast_inputs: DType | None = None) -> Any:
-    """Decorator of `forward`: with `cast_inputs`, under autocast, its floating arguments are cast and it runs without."""
+    """Decorator of `forward`: with `cast_inputs`, under autocast, it runs without autocast on cast floating arguments."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 

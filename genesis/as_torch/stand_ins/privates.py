@@ -1,4 +1,4 @@
-"""Names that PyTorch does not document, and that code imports all the same: base classes, aliases of types, small functions."""
+"""Undocumented names of PyTorch that public code imports: base classes, aliases of types, small functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from genesis.tensor.handle import Tensor
 
 # ---- base classes of layers: what is asked of a layer, and losses of one's own ----
 class _Family(type):
-    """The class of base classes: the layers of the family are instances of them, besides what is derived."""
+    """The metaclass of base classes whose instances are all layers of a family, and those of derived classes."""
 
     members: tuple[type, ...]
 
@@ -100,7 +100,7 @@ def _get_activation_fn(activation: str) -> Callable[..., Tensor]:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many elements a unit of a layer with these weights reads, and how many read it. Raises ValueError below two axes."""
+    """The fan-in and fan-out of a layer with these weights. Raises ValueError for fewer than two axes."""
     if tensor.ndim < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
@@ -108,7 +108,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
-    """One of the two, by its name. Raises ValueError for another."""
+    """The fan-in or the fan-out, by name. Raises ValueError for another name."""
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
@@ -116,7 +116,7 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 # ---- tensors as one ----
 def _flatten_dense_tensors(tensors: Iterable[Tensor]) -> Tensor:
-    """The elements of all, one after the other."""
+    """All elements, concatenated."""
     return genesis.cat([tensor.reshape(-1) for tensor in tensors])
 
 
@@ -128,12 +128,12 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 # ---- optimizers of one's own ----
 def _default_to_fused_or_foreach(params: Sequence[Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Whether a step is one kernel, or goes by lists: neither, for steps of single tensors fuse."""
+    """(fused, foreach) for an optimizer: both False, because steps of single tensors are fused anyway."""
     return False, False
 
 
 def _use_grad_for_differentiable(func: AnyFunction) -> AnyFunction:
-    """The step of an optimizer, with gradients only where its setting `differentiable` says so."""
+    """An optimizer's step, recording gradients only if its setting `differentiable` is set."""
     @functools.wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         with genesis.set_grad_enabled(self.defaults["differentiable"]):
@@ -161,7 +161,7 @@ OPTIMIZER: dict[str, Any] = {
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether a tensor is of a class that says how it is taken apart into tensors."""
+    """Whether a tensor's class defines how it is decomposed into tensors."""
     return isinstance(t, Tensor) and all(hasattr(type(t), f"__tensor_{way}__") for way in ("flatten", "unflatten"))
 
 
@@ -169,7 +169,7 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
 ) -> dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]]:
-    """The lists, in groups of one device and dtype of the first list's tensors; with the positions that they had."""
+    """The lists grouped by device and dtype of the first list's tensors, with their original positions."""
     groups: dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]] = {}
     for position, first in enumerate(tensorlistlist[0]):
         assert first is not None
@@ -183,7 +183,7 @@ def _group_tensors_by_device_and_dtype(
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """The device, the dtype, whether not to wait, and the memory format that `to` is asked for."""
+    """The device, dtype, `non_blocking` and memory format among the arguments of `to`."""
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
     flags = [arg for arg in args if isinstance(arg, bool)]
     for arg in args:
@@ -199,7 +199,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 # ---- checks ----
 def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], object] | None) -> None:
-    """Raise `error_type` with what `message` returns unless `cond` is true. Raises TypeError if it is no bool."""
+    """Raise `error_type` with the result of `message` unless `cond` is true. Raises TypeError if it is no bool."""
     if isinstance(cond, Tensor):
         raise TypeError("cond must be a bool, but got a Tensor; _check_tensor_all() takes one")
     if not isinstance(cond, bool):
@@ -213,12 +213,12 @@ def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], o
 def _check_tensor_all_with(
     error_type: type[Exception], cond: Tensor, message: Callable[[], object] | None = None
 ) -> None:
-    """Raise `error_type` with what `message` returns unless all elements are true. The tensor is computed."""
+    """Raise `error_type` with the result of `message` unless all elements are true. Computes the tensor."""
     _check_with(error_type, bool(cond.all()), message)
 
 
 def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
-    """Raise RuntimeError with that message unless the one element is true. The tensor is computed."""
+    """Raise RuntimeError with this message unless the only element is true. Computes the tensor."""
     if not bool(input):
         raise RuntimeError(assert_msg)
 
@@ -249,7 +249,7 @@ TYPES: dict[str, Any] = {
 
 
 class _RequiredParameter:
-    """The default of an optimizer's setting that has none."""
+    """The default of an optimizer's required settings."""
 
     def __repr__(self) -> str:
         return "<required parameter>"

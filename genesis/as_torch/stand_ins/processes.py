@@ -1,4 +1,4 @@
-"""What of `torch.distributed` genesis has no use for, and `torch.accelerator`: the GPUs that genesis sees."""
+"""Names of `torch.distributed` that genesis does not need, and `torch.accelerator`: the GPUs that genesis sees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ is_torchelastic_launched = is_ucc_available = is_xccl_available = no
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether `init_process_group` takes this backend."""
+    """Whether `init_process_group` accepts this backend."""
     name = backend.lower()
     return is_available() and name in ENGINES and (name != "nccl" or is_nccl_available())
 
@@ -54,7 +54,7 @@ class Accelerator:
 
     @staticmethod
     def device_count() -> int:
-        """How many GPUs there are."""
+        """The number of GPUs."""
         return genesis.cuda.device_count()
 
     @staticmethod
@@ -64,12 +64,12 @@ class Accelerator:
 
     @staticmethod
     def current_device_index() -> int:
-        """The number of the GPU that "cuda" is."""
+        """The number of the GPU that "cuda" means."""
         return genesis.cuda.current_device()
 
     @staticmethod
     def set_device_index(device: Any) -> None:
-        """Have "cuda" be the GPU of a number."""
+        """Set the GPU that "cuda" means, by number."""
         genesis.cuda.set_device(device)
 
     @staticmethod
@@ -80,7 +80,7 @@ class Accelerator:
 
     @staticmethod
     def empty_cache() -> None:
-        """Give back what the GPU's pool holds."""
+        """Free the memory in the GPU's pool."""
         if genesis.cuda.is_available():
             genesis.cuda.empty_cache()
 

@@ -1,4 +1,4 @@
-"""Functions of `torch` and `torch._VF` that its layers are made of, by their bare arguments, in terms of genesis' own."""
+"""Functions of `torch` and `torch._VF` that implement its layers, with positional arguments, by genesis' functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
-    """`nn.functional.grid_sample`, its modes by number."""
+    """`nn.functional.grid_sample`, with modes by number."""
     return functional.grid_sample(  # type: ignore[no-any-return]
         input, grid, INTERPOLATIONS[interpolation_mode], PADDINGS[padding_mode], align_corners)
 
@@ -37,7 +37,7 @@ def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
     transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Tensor:
-    """The convolution of as many axes as `weight` has after its first two, or its transpose."""
+    """The convolution, or transposed convolution, over as many axes as `weight` has after its first two."""
     axes = weight.ndim - 2
     stride, padding, dilation, output_padding = (
         tuple(given) * axes if len(given) == 1 else tuple(given) for given in (stride, padding, dilation, output_padding))
@@ -49,12 +49,12 @@ def convolution(
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """A convolution over the time of `input` (time, batch, in), with a `weight` (width, in, out)."""
+    """A convolution along the time axis of `input` (time, batch, in), with `weight` (width, in, out)."""
     return functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
 
 
 def max_pool1d_with_indices(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-    """`nn.functional.max_pool1d`, and where each maximum was."""
+    """`nn.functional.max_pool1d`, and the indices of the maxima."""
     return functional.max_pool1d(input, *args, return_indices=True, **kwargs)  # type: ignore[no-any-return]
 
 
@@ -65,7 +65,7 @@ def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 # ---- gradients ----
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any = None) -> Tensor:
-    """The gradient of `softmax` along an axis, by that of its result and the result."""
+    """The gradient of `softmax` along an axis, from that of its result and the result."""
     product = grad_output * output
     return (product - output * product.sum(dim, keepdim=True)).to(input_dtype or output.dtype)
 
@@ -80,7 +80,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """(output, mask): `nn.functional.dropout`, and which elements were kept."""
+    """(output, mask): `nn.functional.dropout`, and the mask of kept elements."""
     kept: Tensor = input.new_ones(input.shape, dtype=genesis.bool)
     if train is False or p == 0:
         return input.clone(), kept
@@ -102,7 +102,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Scale the rows of `input` that `indices` names down to the norm `max_norm`, in place."""
+    """Scale the rows of `input` at `indices` down to at most the norm `max_norm`, in place."""
     with recording(False) as again, again:
         rows = indices.flatten().unique()
         chosen = input[rows]
@@ -128,7 +128,7 @@ def batch_norm_stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 def batch_norm_elemt(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float
 ) -> Tensor:
-    """The channels with their means subtracted, scaled by `invstd`; then by `weight`, and moved by `bias`."""
+    """The normalized channels, (x - mean) * invstd * weight + bias."""
     scaled = (input - _channels(mean, input)) * _channels(invstd, input)
     scaled = scaled if weight is None else scaled * _channels(weight, input)
     return scaled if bias is None else scaled + _channels(bias, input)
@@ -137,7 +137,7 @@ def batch_norm_elemt(
 def batch_norm_update_stats(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
 ) -> tuple[Tensor, Tensor]:
-    """(mean, variance) of the channels, by which the running ones move in place."""
+    """(mean, variance) of the channels; updates the running ones in place."""
     axes = _over(input)
     mean, variance = input.mean(axes), input.var(axes, correction=0)
     _move(running_mean, running_var, momentum, mean, input.var(axes))
@@ -158,7 +158,7 @@ def batch_norm_gather_stats_with_counts(
     input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float,
     eps: float, counts: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """(mean, invstd) of all elements, of those of parts (parts, channels) that have `counts` elements each."""
+    """(mean, invstd) of all elements, from those of parts (parts, channels) with `counts` elements each."""
     share = (counts / counts.sum()).reshape(-1, 1)
     variances = invstd ** -2 - eps
     whole = (mean * share).sum(0)
@@ -172,7 +172,7 @@ def batch_norm_gather_stats(
     input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float,
     eps: float, count: int,
 ) -> tuple[Tensor, Tensor]:
-    """`batch_norm_gather_stats_with_counts` of parts of one size."""
+    """`batch_norm_gather_stats_with_counts` for parts of equal size."""
     counts = mean.new_full((mean.shape[0],), count)
     return batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts)
 
@@ -181,7 +181,7 @@ def batch_norm_backward_reduce(
     grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Tensor | None, input_g: bool, weight_g: bool,
     bias_g: bool,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """(sum of dy, sum of dy (x - mean), gradient of weight, gradient of bias), of the channels of one part."""
+    """(sum of dy, sum of dy (x - mean), gradient of weight, gradient of bias) for the channels of one part."""
     axes = _over(input)
     total, along = grad_out.sum(axes), (grad_out * (input - _channels(mean, input))).sum(axes)
     return total, along, along * invstd if weight_g else None, total if bias_g else None
@@ -191,7 +191,7 @@ def batch_norm_backward_elemt(
     grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Tensor | None, sum_dy: Tensor, sum_dy_xmu: Tensor,
     count: Tensor,
 ) -> Tensor:
-    """The gradient of the input of a part, from the sums over all of them, which have `count` elements each."""
+    """The gradient of a part's input, from the sums over all parts, which have `count` elements each."""
     whole = count.sum()
     slope = _channels(sum_dy_xmu / whole * invstd ** 2, input) * (input - _channels(mean, input))
     scale = invstd if weight is None else invstd * weight
@@ -237,7 +237,7 @@ def segment_reduce(
     data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None,
     axis: int = 0, unsafe: bool = False, initial: float | None = None,
 ) -> Tensor:
-    """"sum", "mean", "max", "min" or "prod" of the segments along `axis` that `lengths` or `offsets` part.
+    """"sum", "mean", "max", "min" or "prod" of the segments along `axis` given by `lengths` or `offsets`.
 
     `initial` is counted in. Empty segments are `initial`, or what the reduction of nothing is.
     """

@@ -1,4 +1,4 @@
-"""`torch.hub`'s repositories: the models that a folder's `hubconf.py` makes, fetched from GitHub or there already."""
+"""`torch.hub`'s repositories: models from the `hubconf.py` of a local folder or a GitHub repository."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load(
     repo_or_dir: str | os.PathLike[str], model: str, *args: Any, source: str = "github", trust_repo: Trust = None,
     force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
 ) -> Any:
-    """What the function `model` of a repository's `hubconf.py` returns: "owner/name[:reference]", or with "local" a folder.
+    """The result of the function `model` in a repository's `hubconf.py`: "owner/name[:reference]", or with "local" a folder.
 
     Raises ValueError for another source, RuntimeError where there is no such function or a module it depends on is missing.
     """
@@ -43,7 +43,7 @@ def load(
 def list(
     github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Trust = None, verbose: bool = True
 ) -> builtins.list[str]:
-    """The names of all functions that a repository offers."""
+    """The names of a repository's functions."""
     with _opened(_fetched(github, force_reload, trust_repo, verbose)) as module:
         return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
@@ -57,7 +57,7 @@ def help(
 
 
 def _fetched(repository: str, force: bool, trust: Trust, verbose: bool) -> Path:
-    """The folder of "owner/name[:reference]", which is downloaded unless it was before."""
+    """The folder of "owner/name[:reference]", downloaded at the first use."""
     parsed = re.fullmatch(r"([^/:]+)/([^/:]+)(?::(.+))?", repository)
     if parsed is None:
         raise ValueError(f"torch.hub: repository {repository!r}; want 'owner/name' or 'owner/name:reference'")
@@ -82,7 +82,7 @@ def _fetched(repository: str, force: bool, trust: Trust, verbose: bool) -> Path:
 
 
 def _ask_for_trust(owner_name: str, listed: Path, trust: Trust) -> None:
-    """What `trust_repo` says before somebody's code runs: nothing, a warning, or a question that has to be answered with y."""
+    """Before running foreign code: nothing, a warning, or a question that must be answered with y, as `trust_repo` says."""
     known = listed.read_text().splitlines() if listed.exists() else []
     if trust is None and owner_name not in known:
         warnings.warn(f"torch.hub: code of an untrusted repository, {owner_name}, is about to run; say trust_repo=True or "
@@ -97,7 +97,7 @@ def _ask_for_trust(owner_name: str, listed: Path, trust: Trust) -> None:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[ModuleType]:
-    """The module of a folder's `hubconf.py`, which finds the folder's others for as long as this lasts."""
+    """A context with the module of a folder's `hubconf.py`, in which the folder's other modules can be imported."""
     sys.path.insert(0, str(folder))
     try:
         spec = importlib.util.spec_from_file_location(MODULE_HUBCONF, folder / MODULE_HUBCONF)

@@ -1,4 +1,4 @@
-"""Settings that scripts make for parts of PyTorch that are not here: they are remembered, and have no effect."""
+"""Settings for parts of PyTorch that genesis lacks: stored, without effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from genesis.ir.replayable import replayable_module
 
 
 class Settings:
-    """Attributes that are whatever they were set to; others are False.
+    """Attributes with the values that were set; others are False.
 
     >>> config = Settings(cache_size_limit=8)
     >>> config.verbose = True
@@ -28,7 +28,7 @@ class Settings:
 
     @contextlib.contextmanager
     def patch(self, *changes: Any, **named: Any) -> Iterator[None]:
-        """Other values within a context; given as a dict, as a name and a value, or by keywords."""
+        """Set values within a context, given as a dict, as a name and a value, or by keywords."""
         new = {**(changes[0] if len(changes) == 1 else dict([changes]) if changes else {}), **named}
         before = dict(vars(self))
         vars(self).update(new)
@@ -41,7 +41,7 @@ class Settings:
 
 @contextlib.contextmanager
 def no_effect(*args: Any, **kwargs: Any) -> Iterator[None]:
-    """A context that changes nothing."""
+    """A context without effect."""
     yield
 
 

@@ -16,12 +16,12 @@ set_sharing_strategy = nothing
 
 
 def get_sharing_strategy() -> str:
-    """How the memory of tensors comes to other processes that `share_memory_` was called on; others come as copies."""
+    """The way in which processes share tensors after `share_memory_`; other tensors are copied."""
     return "file_descriptor"
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The names that `set_sharing_strategy` takes."""
+    """The names that `set_sharing_strategy` accepts."""
     return {"file_system", "file_descriptor"}
 
 
@@ -34,7 +34,7 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process of `spawn` raised an error, whose traceback the message has."""
+    """A process of `spawn` raised an error; the message has its traceback."""
 
 
 class ProcessExitedException(ProcessException):
@@ -52,11 +52,11 @@ class ProcessContext:
         self.processes, self._errors = processes, errors
 
     def pids(self) -> list[int]:
-        """The numbers of the processes."""
+        """The process ids."""
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Wait for all; returns whether they have ended. What one of them raised is raised here, and the others are ended."""
+        """Wait for all; returns whether they have ended. An error of one is raised here, and the others are terminated."""
         end = None if timeout is None else time.monotonic() + timeout
         while any(process.is_alive() for process in self.processes):
             if any(process.exitcode not in (None, 0) for process in self.processes):
@@ -98,7 +98,7 @@ def start_processes(
     fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """`fn(i, *args)` in `nprocs` processes; waits for them with `join`, else returns what does."""
+    """Run `fn(i, *args)` in `nprocs` processes; waits for them with `join`, otherwise returns their ProcessContext."""
     context: Any = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for i in range(nprocs):
@@ -117,5 +117,5 @@ def spawn(
     fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """`start_processes`, with processes that begin anew."""
+    """`start_processes` by the start method "spawn"."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)

@@ -1,4 +1,4 @@
-"""Names of `torch` itself that are settings, questions or old spellings, in terms of genesis' own."""
+"""Names of `torch` itself: settings, queries and old spellings, by genesis' functions."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ default_generator = default_generator
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Yes: equal casts of one program are computed once."""
+    """True: equal casts of one program are computed once."""
     return True
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Whether it could be set: no."""
+    """False: it cannot be set."""
     return False
 
 
 def get_num_interop_threads() -> int:
-    """One: operations of a program follow each other."""
+    """1: operations of a program run one after another."""
     return 1
 
 
