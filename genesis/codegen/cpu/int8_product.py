@@ -12,10 +12,10 @@ from functools import partial
 
 from genesis.codegen.cpu import ir
 
-from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import FLOAT, I8, I16, I32, I64, POINTER, constants, zero
+from genesis.codegen.cpu.registers import FLOAT, I8, I16, I32, I64, constants, zero
 from genesis.codegen.cpu.tiling import lanes_of
 from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -78,43 +78,16 @@ def _product_source(biased: bool) -> KernelSource:
     return KernelSource(name, f"{name} {width} {ITEM} {ALONE} {TOGETHER}", partial(_product_ir, name, width, biased))
 
 
-class _Kernel:
-    """A kernel under construction, with its arguments by name."""
-
-    def __init__(self, name: str, words: Sequence[str], lanes: int) -> None:
-        self.module = ir.Module(name)
-        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)
-        self.first, self.end, block, _ = function.args
-        self.builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
-        self.lanes = Lanes(builder, lanes)
-        self.given = {
-            word: builder.load(builder.gep(block, [I64(n)], source_etype=I64), typ=POINTER if word in POINTERS else I64)
-            for n, word in enumerate(words)
-        }
-
-    def at(self, word: str, index: ir.Value, dtype: str) -> ir.Value:
-        """The address of an element of an argument."""
-        return self.lanes.element_pointer(self.given[word], index, dtype)
-
-    def number(self, word: str, index: ir.Value) -> ir.Value:
-        """An element of float32."""
-        return self.lanes.load_uniform(self.at(word, index, "float32"), "float32")
-
-    def text(self) -> str:
-        self.builder.ret_void()
-        return str(self.module)
-
-
 # ---- rows become integers ----
 
 
 def _quantize_ir(name: str, width: int) -> str:
-    kernel = _Kernel(name, QUANTIZE, width)
-    builder, lanes, given = kernel.builder, kernel.lanes, kernel.given
-    terms, padded = given["terms"], given["padded"]
+    kernel = WordKernel(name, word_types(QUANTIZE, POINTERS), width)
+    builder, lanes, words = kernel.builder, kernel.lanes, kernel.words
+    terms, padded = words["terms"], words["padded"]
     whole = builder.mul(builder.sdiv(terms, I64(width)), I64(width))
     slot = builder.alloca(ir.VectorType(I32, width))
-    with counted(builder, kernel.first, kernel.end) as row:
+    with kernel.items() as row:
         begin = builder.mul(row, terms)
 
         def magnitudes(column: ir.Value, mask: ir.Value | None) -> None:
@@ -153,12 +126,12 @@ def _quantize_ir(name: str, width: int) -> str:
 # ---- the product ----
 
 
-def _product_ir(name: str, lanes: int, biased: bool) -> str:
-    kernel = _Kernel(name, PRODUCT, lanes)
-    builder, rows, columns = kernel.builder, kernel.given["rows"], kernel.given["columns"]
+def _product_ir(name: str, width: int, biased: bool) -> str:
+    kernel = WordKernel(name, word_types(PRODUCT, POINTERS), width)
+    builder, rows, columns = kernel.builder, kernel.words["rows"], kernel.words["columns"]
     single, several = _Tile(kernel, *ALONE, biased), _Tile(kernel, *TOGETHER, biased)
     whole = builder.mul(builder.sdiv(rows, I64(TOGETHER[0])), I64(TOGETHER[0]))
-    with counted(builder, kernel.first, kernel.end) as item:
+    with kernel.items() as item:
         start = builder.mul(item, I64(ITEM))
         end = builder.add(start, I64(ITEM))
         end = builder.select(builder.icmp_signed("<", end, columns), end, columns)
@@ -171,7 +144,7 @@ def _product_ir(name: str, lanes: int, biased: bool) -> str:
 class _Tile:
     """Emits a few rows times a few columns; columns past the end repeat the last one."""
 
-    def __init__(self, kernel: _Kernel, rows: int, columns: int, biased: bool) -> None:
+    def __init__(self, kernel: WordKernel, rows: int, columns: int, biased: bool) -> None:
         self.kernel, self.builder, self.lanes = kernel, kernel.builder, kernel.lanes
         self.rows, self.columns, self.biased = rows, columns, biased
         self.chunk = 2 * kernel.lanes.width
@@ -183,22 +156,22 @@ class _Tile:
                 self.builder.store(I8(0), self.lanes.element_pointer(rest, n, "int8"))
 
     def emit(self, row: ir.Value, column: ir.Value) -> None:
-        builder, given = self.builder, self.kernel.given
-        last = builder.sub(given["columns"], I64(1))
+        builder, words = self.builder, self.kernel.words
+        last = builder.sub(words["columns"], I64(1))
         rows = [builder.add(row, I64(r)) for r in range(self.rows)]
         columns = [builder.add(column, I64(c)) for c in range(self.columns)]
         columns = [columns[0], *[builder.select(builder.icmp_signed("<", c, last), c, last) for c in columns[1:]]]
-        integers = [self.kernel.at("integers", builder.mul(r, given["padded"]), "int16") for r in rows]
-        weights = [self.kernel.at("weight", builder.mul(c, given["terms"]), "int8") for c in columns]
+        integers = [self.kernel.at("integers", builder.mul(r, words["padded"]), "int16") for r in rows]
+        weights = [self.kernel.at("weight", builder.mul(c, words["terms"]), "int8") for c in columns]
         for total in self.sums:
             builder.store(zero(ir.VectorType(I32, self.lanes.width)), total)
-        whole = builder.mul(builder.sdiv(given["terms"], I64(self.chunk)), I64(self.chunk))
+        whole = builder.mul(builder.sdiv(words["terms"], I64(self.chunk)), I64(self.chunk))
         with counted(builder, I64(0), whole, self.chunk) as term:
             self._ask_for(weights[0], term)
             self._add(term, integers, [self.lanes.element_pointer(weight, term, "int8") for weight in weights])
-        with counted(builder, whole, given["terms"], self.chunk) as term:  # the rest; rows are padded with zeros
+        with counted(builder, whole, words["terms"], self.chunk) as term:  # the rest; rows are padded with zeros
             for weight, rest in zip(weights, self.rests, strict=True):
-                with counted(builder, term, given["terms"]) as at:
+                with counted(builder, term, words["terms"]) as at:
                     byte = self.lanes.load_uniform(self.lanes.element_pointer(weight, at, "int8"), "int8")
                     self.lanes.store_uniform(byte, self.lanes.element_pointer(rest, builder.sub(at, term), "int8"), "int8")
             self._add(term, integers, self.rests)
@@ -227,9 +200,12 @@ class _Tile:
 
     def _store(self, total: ir.Value, row: ir.Value, column: ir.Value) -> None:
         builder, kernel = self.builder, self.kernel
-        y = builder.fmul(builder.sitofp(total, FLOAT), kernel.number("scale", column))
-        y = builder.fmul(y, kernel.number("scales", row))
+        y = builder.fmul(builder.sitofp(total, FLOAT), self._number("scale", column))
+        y = builder.fmul(y, self._number("scales", row))
         if self.biased:
-            y = builder.fadd(y, kernel.number("bias", column))
-        index = builder.add(builder.mul(row, kernel.given["columns"]), column)
+            y = builder.fadd(y, self._number("bias", column))
+        index = builder.add(builder.mul(row, kernel.words["columns"]), column)
         self.lanes.store_uniform(y, kernel.at("result", index, "float32"), "float32")
+
+    def _number(self, word: str, index: ir.Value) -> ir.Value:
+        return self.lanes.load_uniform(self.kernel.at(word, index, "float32"), "float32")

@@ -14,12 +14,12 @@ from functools import partial
 from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.kernel_args import Work, argument
-from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS
-from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.registers import I64, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import blocks_of, lanes_of, name_of
 from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -41,18 +41,13 @@ def combine_source(dtype: str) -> KernelSource:
 
 
 def _combine_ir(name: str, dtype: str, width: int) -> str:
-    module = ir.Module(name)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)
-    first, end, words, _ = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    lanes = Lanes(builder, width)
-    target, source, elements, partials, pitch = (
-        builder.load(builder.gep(words, [I64(n)], source_etype=I64), typ=POINTER if n < 2 else I64) for n in range(5)
-    )
+    kernel = WordKernel(name, word_types(("target", "source", "elements", "partials", "pitch"), ("target", "source")), width)
+    builder, lanes = kernel.builder, kernel.lanes
+    target, source, elements, partials, pitch = kernel.words.values()
     total = builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width))
-    stop = builder.mul(end, I64(CHUNK))
+    stop = builder.mul(kernel.end, I64(CHUNK))
     stop = builder.select(builder.icmp_signed("<", stop, elements), stop, elements)
-    with counted(builder, builder.mul(first, I64(CHUNK)), stop, width) as at:
+    with counted(builder, builder.mul(kernel.first, I64(CHUNK)), stop, width) as at:
         mask = lanes.first_lanes(builder.sub(stop, at))
         builder.store(lanes.load(lanes.element_pointer(source, at, dtype), dtype, mask), total)
         with counted(builder, I64(1), partials) as number:
@@ -60,8 +55,7 @@ def _combine_ir(name: str, dtype: str, width: int) -> str:
             part = lanes.load(lanes.element_pointer(other, at, dtype), dtype, mask)
             builder.store(lanes.add(builder.load(total), part), total)
         lanes.store(builder.load(total), lanes.element_pointer(target, at, dtype), dtype, mask)
-    builder.ret_void()
-    return str(module)
+    return kernel.text()
 
 
 LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)

@@ -16,6 +16,7 @@ from genesis.codegen.cpu.tiling import register_lanes, vector_bytes
 from genesis.codegen.cpu.vector_math import FUNCTIONS
 from genesis.codegen.cpu.vector_math.random_bits import DRAWS
 from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.cpu.word_kernel import KERNEL_TYPE
 from genesis.ir.annotations import Key
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
 
@@ -28,7 +29,6 @@ MOST_STREAMS = 8  # non-temporal stores: each occupies one of a core's ten or so
 # the compile time.
 # Measured: a kernel of 64 operations 113 to 32 ms.
 CALLED_FROM = 4
-KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
 
 
 class PendingStore(NamedTuple):

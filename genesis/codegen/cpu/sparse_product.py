@@ -10,17 +10,18 @@ from functools import partial
 
 from genesis.codegen.cpu import ir
 
-from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.registers import I64, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import lanes_of
 from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import PARALLEL_COST, HostCall
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch
 
-WORDS = "pointers", "columns", "values", "dense", "result", "terms", "width", "distance"
+POINTERS = "pointers", "columns", "values", "dense", "result"
+TYPES = word_types((*POINTERS, "terms", "width", "distance"), POINTERS)
 VECTORS = 8, 2  # of sums at a time; a row is read once per stretch of columns
 AHEAD = 8  # terms to prefetch ahead, as rows of the dense factor are scattered
 LINE = 64  # bytes
@@ -61,33 +62,25 @@ def launches(
 
 
 def _product_ir(name: str, dtype: str, width: int) -> str:
-    module = ir.Module(name)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)
-    first, end, words, _ = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    given = {
-        word: builder.load(builder.gep(words, [I64(n)], source_etype=I64), typ=POINTER if n < 5 else I64)
-        for n, word in enumerate(WORDS)
-    }
-    rows = _Rows(builder, dtype, width, given)
-    with counted(builder, first, end) as row:
+    kernel = WordKernel(name, TYPES, width)
+    rows = _Rows(kernel, dtype)
+    with kernel.items() as row:
         rows.emit(row)
-    builder.ret_void()
-    return str(module)
+    return kernel.text()
 
 
 class _Rows:
     """Emits the code for one row."""
 
-    def __init__(self, builder: ir.IRBuilder, dtype: str, width: int, given: dict[str, ir.Value]) -> None:
-        self.builder, self.dtype, self.given = builder, dtype, given
-        self.lanes = Lanes(builder, width)
-        self.sums = [builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width)) for _ in range(max(VECTORS))]
+    def __init__(self, kernel: WordKernel, dtype: str) -> None:
+        self.kernel, self.dtype = kernel, dtype
+        self.builder, self.lanes, self.words = kernel.builder, kernel.lanes, kernel.words
+        self.sums = [self.builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], self.lanes.width)) for _ in range(max(VECTORS))]
 
     def emit(self, row: ir.Value) -> None:
-        builder, width = self.builder, self.given["width"]
+        builder, width = self.builder, self.words["width"]
         terms = self._clamped(self._pointer(row)), self._clamped(self._pointer(builder.add(row, I64(1))))
-        target = self.lanes.element_pointer(self.given["result"], builder.mul(row, width), self.dtype)
+        target = self.lanes.element_pointer(self.words["result"], builder.mul(row, width), self.dtype)
         start: ir.Value = I64(0)
         for vectors in VECTORS:
             stretch = I64(vectors * self.lanes.width)
@@ -99,11 +92,11 @@ class _Rows:
             self._stretch(terms, column, target, 1, self.lanes.first_lanes(builder.sub(width, column)))
 
     def _pointer(self, row: ir.Value) -> ir.Value:
-        return self.lanes.load_uniform(self.lanes.element_pointer(self.given["pointers"], row, "int64"), "int64")
+        return self.lanes.load_uniform(self.kernel.at("pointers", row, "int64"), "int64")
 
     def _clamped(self, index: ir.Value) -> ir.Value:
         """An index clamped to the terms: row pointers are the user's, and may be wrong."""
-        builder, terms = self.builder, self.given["terms"]
+        builder, terms = self.builder, self.words["terms"]
         index = builder.select(builder.icmp_signed("<", index, terms), index, terms)
         return builder.select(builder.icmp_signed("<", index, I64(0)), I64(0), index)
 
@@ -111,14 +104,14 @@ class _Rows:
         self, terms: tuple[ir.Value, ir.Value], column: ir.Value, target: ir.Value, vectors: int, mask: ir.Value | None = None
     ) -> None:
         """The sums of a stretch of columns, over all terms of the row."""
-        builder, lanes, dtype, given = self.builder, self.lanes, self.dtype, self.given
+        builder, lanes, dtype = self.builder, self.lanes, self.dtype
         zero = lanes.splat(lanes.constant(dtype, 0.0))
         for total in self.sums[:vectors]:
             builder.store(zero, total)
         with counted(builder, *terms) as term:
             if vectors > 1:
                 self._prefetch(builder.add(term, I64(AHEAD)), column, vectors)
-            value = lanes.splat(lanes.load_uniform(lanes.element_pointer(given["values"], term, dtype), dtype))
+            value = lanes.splat(lanes.load_uniform(self.kernel.at("values", term, dtype), dtype))
             dense = self._dense_row(term, column)
             for k, total in enumerate(self.sums[:vectors]):
                 x = lanes.load(lanes.element_pointer(dense, I64(k * lanes.width), dtype), dtype, mask)
@@ -129,12 +122,12 @@ class _Rows:
 
     def _dense_row(self, term: ir.Value, column: ir.Value) -> ir.Value:
         """The address of a term's row of the dense factor, from `column` on."""
-        builder, lanes, given = self.builder, self.lanes, self.given
-        line = lanes.load_uniform(lanes.element_pointer(given["columns"], term, "int64"), "int64")
-        return lanes.element_pointer(given["dense"], builder.add(builder.mul(line, given["distance"]), column), self.dtype)
+        builder, lanes, words = self.builder, self.lanes, self.words
+        line = lanes.load_uniform(self.kernel.at("columns", term, "int64"), "int64")
+        return lanes.element_pointer(words["dense"], builder.add(builder.mul(line, words["distance"]), column), self.dtype)
 
     def _prefetch(self, term: ir.Value, column: ir.Value, vectors: int) -> None:
-        last = self.builder.sub(self.given["terms"], I64(1))
+        last = self.builder.sub(self.words["terms"], I64(1))
         term = self.builder.select(self.builder.icmp_signed("<", term, last), term, last)
         start = self._dense_row(term, column)
         per_line = LINE // (4 if self.dtype == "float32" else 8)

@@ -12,9 +12,10 @@ from functools import partial
 from genesis.codegen.cpu import ir
 
 from genesis.codegen.cpu.fourier import passes
-from genesis.codegen.cpu.registers import DOUBLE, I64, POINTER
+from genesis.codegen.cpu.registers import DOUBLE, I64
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.cpu.word_kernel import WordKernel, load_words
 
 # The words of an argument block. `columns` of the `inner` ones of a transform are a block, the last block has the rest too.
 # Steps lead to the next transform of a batch, rows to a transform's next number, columns to the next column: all in numbers, as
@@ -24,6 +25,7 @@ WORDS = ("source_at", "target_at", "workspace_at", "passes_at", "passes", "block
          "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward", "line",
          "apart")
 PASS = ("kind", "radix", "m", "l", "twiddles_at", "second_at", "scale")  # a pass; see `plan.Pass`
+PASS_TYPES = {word: passes.type_of(word) for word in PASS}
 FETCHED, NEAR = 1 << 12, 64  # numbers: a longer transform would evict the one at work, whose next numbers are fetched instead
 LINE_ROOM = 16  # numbers more than half of a spectrum has, where several lie one after the other
 PRIMES = 13, 11, 7, 5, 3  # that an extent may be divided by, and 2
@@ -54,9 +56,10 @@ def transform_ir(name: str, dtype: str) -> str:
     return _Driver(name, dtype).text()
 
 
-class _Driver:
+class _Driver(WordKernel):
     def __init__(self, name: str, dtype: str) -> None:
-        self.dtype, self.module, width = dtype, ir.Module(name), width_of(dtype)
+        module, width = ir.Module(name), width_of(dtype)
+        self.dtype = dtype
         self.functions: list[ir.Function | None] = []  # None: the width does not divide the radix
         for family, radix in KINDS:
             if family == "transposed" and radix % width:
@@ -64,18 +67,11 @@ class _Driver:
                 continue
             given = {"radix": radix} if radix else {}
             name_of = f"{family}_{radix}".replace(" ", "_")
-            self.functions.append(FAMILIES[family][0](self.module, name_of, dtype, width, **given))
-        kernel = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
-        self.function = ir.Function(self.module, kernel, name)
-        self.first, self.end, words, self.worker = self.function.args
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.word = self._words(words, WORDS)
+            self.functions.append(FAMILIES[family][0](module, name_of, dtype, width, **given))
+        super().__init__(name, {word: passes.type_of(word) for word in WORDS}, width, module)
         # Divided once: of 64 bits it takes up to 90 cycles, as long as a pass over a short transform.
-        self.twiddles_row = self.builder.add(self.word["columns"], self.builder.urem(self.word["inner"], self.word["columns"]))
-
-    def _words(self, at: ir.Value, names: Sequence[str]) -> dict[str, ir.Value]:
-        b = self.builder
-        return {name: b.load(b.gep(at, [I64(n)], source_etype=I64), typ=passes.type_of(name)) for n, name in enumerate(names)}
+        columns = self.words["columns"]
+        self.twiddles_row = self.builder.add(columns, self.builder.urem(self.words["inner"], columns))
 
     def _at(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
         """The address of a complex number."""
@@ -83,22 +79,21 @@ class _Driver:
         return self.builder.gep(pointer, [index], inbounds=True, source_etype=pair)
 
     def text(self) -> str:
-        b, blocks = self.builder, self.word["blocks"]
+        b, blocks = self.builder, self.words["blocks"]
         slots = [b.alloca(I64) for _ in range(2)]  # the transform of a batch, and the block
         for slot, value in zip(slots, (b.udiv(self.first, blocks), b.urem(self.first, blocks)), strict=True):
             b.store(value, slot)
-        with counted(b, self.first, self.end):
+        with self.items():
             number, block = (b.load(slot, typ=I64) for slot in slots)
             self._item(number, block)
             following = b.add(block, I64(1))
             is_next = b.icmp_signed("==", following, blocks)
             b.store(b.add(number, b.zext(is_next, I64)), slots[0])
             b.store(b.select(is_next, I64(0), following), slots[1])
-        b.ret_void()
-        return str(self.module)
+        return super().text()
 
     def _item(self, number: ir.Value, block: ir.Value) -> None:
-        b, word = self.builder, self.word
+        b, word = self.builder, self.words
         column = b.mul(block, word["columns"])
         rest = b.sub(word["inner"], column)
         columns = b.select(b.icmp_signed("==", block, b.sub(word["blocks"], I64(1))), rest, word["columns"])
@@ -108,7 +103,7 @@ class _Driver:
         here = self._at(word["workspace_at"], b.mul(self.worker, word["share"]))
         buffers = here, self._at(here, word["buffer"])
         with counted(b, I64(0), word["passes"]) as n:
-            words = self._words(b.gep(word["passes_at"], [b.mul(n, I64(len(PASS)))], source_etype=I64), PASS)
+            words = load_words(b, b.gep(word["passes_at"], [b.mul(n, I64(len(PASS)))], source_etype=I64), PASS_TYPES)
             is_first = b.icmp_signed("==", n, I64(0))
             is_last = b.icmp_signed("==", n, b.sub(word["passes"], I64(1)))
             odd = b.trunc(n, ir.IntType(1))
@@ -155,9 +150,9 @@ class _Driver:
 
         Nothing else knows what comes next: rows of a matrix lie in pages of their own, and a pass reads and writes all over.
         """
-        b, apart = self.builder, self.builder.icmp_signed("!=", self.word["apart"], I64(0))
+        b, apart = self.builder, self.builder.icmp_signed("!=", self.words["apart"], I64(0))
         source_step, target_step = (
-            b.select(b.icmp_signed(">", self.word[f"{end}_step"], I64(FETCHED)), I64(NEAR), self.word[f"{end}_step"])
+            b.select(b.icmp_signed(">", self.words[f"{end}_step"], I64(FETCHED)), I64(NEAR), self.words[f"{end}_step"])
             for end in ("source", "target"))
         following = b.select(apart, lines["to_line"], target_step)
         written = b.select(b.icmp_signed("==", geometry["lines"], I64(1)), following, geometry["out_l"])

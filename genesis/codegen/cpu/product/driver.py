@@ -14,13 +14,13 @@ from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
 
-from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_transposing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import emit_tile, heights
 from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted
+from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
 # transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`. Items from
@@ -48,37 +48,26 @@ def product_ir(name: str, tile: RegisterTile) -> str:
     return _Driver(name, tile).text()
 
 
-class _Driver:
+class _Driver(WordKernel):
     def __init__(self, name: str, tile: RegisterTile) -> None:
-        self.tile = tile
-        self.module = ir.Module(name)
+        self.tile, module = tile, ir.Module(name)
         # Tiles of a third, two thirds and all of the rows, of one and two vectors, so that edges of a matrix waste little.
         self.tiles = {
-            (rows, v): emit_tile(self.module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
-        self.packing_tile = emit_tile(self.module, tile, tile.rows, tile.vectors, packs=True)
-        self.copy = emit_copy(self.module, tile)
-        self.packing = {size: emit_packing(self.module, tile, size) for size in {tile.rows, tile.columns}}
-        self.transposing = emit_transposing(self.module, tile)
-        self.by_offsets = Offsets(self.module, tile, self.copy)
-        kind = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
-        self.function = ir.Function(self.module, kind, name)
-        self.first, self.end, words, self.worker = self.function.args
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.lanes = Lanes(self.builder, tile.lanes)
-        self.word = {name: self._word(words, number, name) for number, name in enumerate(WORDS)}
-
-    def _word(self, words: ir.Value, number: int, name: str) -> ir.Value:
-        at = self.builder.gep(words, [I64(number)], inbounds=True, source_etype=I64)
-        return self.builder.load(at, typ=POINTER if name in _POINTERS else I64)
+            (rows, v): emit_tile(module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
+        self.packing_tile = emit_tile(module, tile, tile.rows, tile.vectors, packs=True)
+        self.copy = emit_copy(module, tile)
+        self.packing = {size: emit_packing(module, tile, size) for size in {tile.rows, tile.columns}}
+        self.transposing = emit_transposing(module, tile)
+        self.by_offsets = Offsets(module, tile, self.copy)
+        super().__init__(name, word_types(WORDS, _POINTERS), tile.lanes, module)
 
     def text(self) -> str:
-        with counted(self.builder, self.first, self.end) as item:
+        with self.items() as item:
             self._panel(item)
-        self.builder.ret_void()
-        return str(self.module)
+        return super().text()
 
     def _panel(self, item: ir.Value) -> None:
-        b, word = self.builder, self.word
+        b, word = self.builder, self.words
         number = b.urem(item, word["panels"])
         by_columns = b.icmp_signed("!=", word["by_columns"], I64(0))
         low = b.mul(number, word["height"])
@@ -107,15 +96,15 @@ class _Driver:
         b = self.builder
         kernel_type = ir.FunctionPointer(self.function.function_type)
         # In blocks of 256 KB: an update finds the gradient in the second-level cache. Kernels with column sums gained nothing.
-        with counted(b, I64(0), self.word["followers"]) as number:
-            entry = b.gep(self.word["table"], [b.mul(number, I64(3))], source_etype=I64)
+        with counted(b, I64(0), self.words["followers"]) as number:
+            entry = b.gep(self.words["table"], [b.mul(number, I64(3))], source_etype=I64)
             kernel, words, items = (
                 b.load(b.gep(entry, [I64(at)], source_etype=I64), typ=typ)
                 for at, typ in enumerate((kernel_type, POINTER, I64)))
             b.call(kernel, [*(b.mul(row, items) for row in rows), words, self.worker])
 
     def _matrix(self, name: str, item: ir.Value) -> ir.Value:
-        b, word = self.builder, self.word
+        b, word = self.builder, self.words
         batch = b.udiv(item, word["panels"])
         outer, inner = b.udiv(batch, word["batch_inner"]), b.urem(batch, word["batch_inner"])
         return self._moved(self._moved(word[name], b.mul(outer, word[f"{name}_outer"])), b.mul(inner, word[f"{name}_inner"]))
@@ -126,14 +115,14 @@ class _Driver:
         """Rows [rows[0], rows[1]) of A and along[1] of its columns from along[0] on: where they begin, the elements from one
         tile's rows to the next, from row to row, and from column to column.
         """
-        b, size, (k_first, k), distance = self.builder, I64(self.tile.rows), along, self.word["lda"]
+        b, size, (k_first, k), distance = self.builder, I64(self.tile.rows), along, self.words["lda"]
         # Contiguous rows are copied, not transposed into strips: a GPT step 217 to 213 ms, attention 104 to 125 GFlop/s.
-        is_transposed = b.icmp_signed("!=", self.word["a_transposed"], I64(0))
-        in_place = b.icmp_signed("!=", self.word["a_in_place"], I64(0))
+        is_transposed = b.icmp_signed("!=", self.words["a_transposed"], I64(0))
+        in_place = b.icmp_signed("!=", self.words["a_in_place"], I64(0))
         row, step = b.select(is_transposed, I64(1), distance), b.select(is_transposed, distance, I64(1))
         start = self._element(source, b.add(b.mul(rows[0], row), b.mul(k_first, step)))
-        pitch = b.add(self.word["depth"], I64(self.tile.lanes))
-        run, *tables = (self.word[f"a_{name}"] for name in ("run", "lines", "terms"))
+        pitch = b.add(self.words["depth"], I64(self.tile.lanes))
+        run, *tables = (self.words[f"a_{name}"] for name in ("run", "lines", "terms"))
         by_offsets = b.icmp_signed("!=", run, I64(0))
         with b.if_then(b.not_(in_place)), b.if_else(is_transposed) as (strips, lines):
             with strips, b.if_else(by_offsets) as (apart, near):
@@ -155,10 +144,10 @@ class _Driver:
 
     def _right(self, source: ir.Value, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value) -> None:
         """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
-        b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.word["ldb"]
+        b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.words["ldb"]
         end = self._least(b.add(column, I64(size)), last)
-        run, *tables = (self.word[f"b_{name}"] for name in ("run", "lines", "terms"))
-        is_transposed = b.icmp_signed("!=", self.word["b_transposed"], I64(0))
+        run, *tables = (self.words[f"b_{name}"] for name in ("run", "lines", "terms"))
+        is_transposed = b.icmp_signed("!=", self.words["b_transposed"], I64(0))
         with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
             with by_offsets:
                 terms = k_first, b.add(k_first, k)
@@ -205,15 +194,15 @@ class _Driver:
         b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
         right, packed_b, fresh, all_rows = strips
         b_strip = strip_elements(tile, tile.columns, k, b)
-        in_strips = b.icmp_signed("!=", self.word["b_strips"], I64(0))
+        in_strips = b.icmp_signed("!=", self.words["b_strips"], I64(0))
         fresh = b.and_(fresh, b.not_(in_strips))
         strips_of_a = b.icmp_signed("!=", a_strip, b.mul(a_row, I64(tile.rows)))
         whole = b.icmp_signed(">", b.sub(rows[1], rows[0]), I64(2 * heights(tile)[1]))  # the first tile has all rows and terms
         for name in ("b_transposed", "b_run", "only"):
-            whole = b.and_(whole, b.icmp_signed("==", self.word[name], I64(0)))
+            whole = b.and_(whole, b.icmp_signed("==", self.words[name], I64(0)))
         with counted(b, columns[0], columns[1], tile.columns) as column:
             strip_b = self._element(packed_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
-            there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.word["b_strips"]), b.mul(k_first, I64(tile.columns)))
+            there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.words["b_strips"]), b.mul(k_first, I64(tile.columns)))
             strip_b = b.select(in_strips, self._element(right, there), strip_b)
             n = b.sub(columns[1], column)
             # The first block of rows packs the strip, its first tile where that can; the others reuse it.
@@ -227,17 +216,17 @@ class _Driver:
                 number = b.sub(row, rows[0])
                 in_strip = b.mul(b.udiv(number, I64(tile.rows)), a_strip)
                 strip_a = self._element(a, b.select(strips_of_a, in_strip, b.mul(number, a_row)))
-                corner = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
+                corner = self._element(c, b.add(b.mul(row, self.words["ldc"]), column))
                 ends = b.add(row, I64(tile.rows)), b.add(column, I64(tile.columns))
                 first, length = self._terms((row, column), ends, k_first, k)
                 start_a = self._element(strip_a, b.mul(first, a_step))
                 start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 # Without terms there is nothing to add, but the first to write still stores zeros.
-                arguments = [length, start_a, a_row, a_step, start_b, corner, self.word["ldc"], m, n, add]
+                arguments = [length, start_a, a_row, a_step, start_b, corner, self.words["ldc"], m, n, add]
                 with b.if_else(b.and_(by_tile, b.icmp_signed("==", row, rows[0]))) as (packs, reads):
                     with packs:
-                        source = self._element(right, b.add(b.mul(k_first, self.word["ldb"]), column))
-                        b.call(self.packing_tile, [*arguments, source, self.word["ldb"]])
+                        source = self._element(right, b.add(b.mul(k_first, self.words["ldb"]), column))
+                        b.call(self.packing_tile, [*arguments, source, self.words["ldb"]])
                     with reads, b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
                         self._tile(m, n, shorter, arguments)
 
@@ -285,7 +274,7 @@ class _Driver:
         low, high = (dict(zip("mn", corner, strict=True)) for corner in (starts, ends))
         first, last = I64(0), k
         for number, (x, y) in enumerate((only[0], only[-1]) for only in ONLY if only):
-            here = b.icmp_signed("==", self.word["only"], I64(number + 1))
+            here = b.icmp_signed("==", self.words["only"], I64(number + 1))
             if y == "k":
                 first = b.select(here, b.sub(low[x], k_first), first)
             elif x == "k":
