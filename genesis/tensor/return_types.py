@@ -50,10 +50,6 @@ class ReturnType(tuple[Any, ...]):
         return tuple.__new__(cls, members)
 
     @classmethod
-    def _make(cls, members: Iterable[Any]) -> Self:
-        return cls(*members)
-
-    @classmethod
     def _shown(cls) -> str:
         return f"{Library.name}.return_types.{cls.__name__}"
 

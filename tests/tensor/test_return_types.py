@@ -65,3 +65,11 @@ def test_classes_are_made_of_one_sequence():
         assert library.max((1, 2)) == (1, 2) and library.max([1, 2]).indices == 2
         with pytest.raises(TypeError, match=r"return_types.max\(\) takes a 2-sequence \(3-sequence given\)"):
             library.max((1, 2, 3))
+
+
+def test_a_replay_returns_the_class():
+    lowest_and_highest = genesis.compile(lambda x: genesis.aminmax(x))
+    for scale in (1, 2, 3):
+        got, want = (lowest_and_highest(genesis.tensor(MATRIX * scale)), torch.aminmax(torch.tensor(MATRIX * scale)))
+        assert type(got) is RETURN_TYPES["aminmax"] and len(got) == len(want)
+        assert (got.min.item(), got.max.item()) == (want.min.item(), want.max.item())

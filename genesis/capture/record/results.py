@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ class Results:
         if recorder.guards.has_entered(value):  # from before the call: guards compare its contents
             return "same", value
         if type(value) in (list, tuple) or hasattr(value, "_fields"):
-            kind = type(value)._make if hasattr(value, "_fields") else type(value)
+            kind = partial(tuple.__new__, type(value)) if hasattr(value, "_fields") else type(value)
             return "sequence", (kind, [self._describe(item) for item in value])
         if type(value) is dict:
             return "mapping", {key: self._describe(item) for key, item in value.items()}

@@ -40,8 +40,6 @@ SHARES = 4  # per worker in a launch: with one each, all wait for the slowest wo
 # results depend neither on scheduling nor on the number of workers.
 LEAST_PARTIALS, MOST_PARTIALS, PARTIAL_COST = 8, 64, 1 << 18
 FINAL_BLOCK = 4096
-# Measured: layer norm 1.22 to 0.98 ms, rms_norm's gradient 3.28 to 2.54 (2048 x 2048).
-STREAMED_SHARE = 4  # outputs of at least a quarter of the last-level cache are streamed past the caches
 
 
 def assemble(
@@ -88,10 +86,12 @@ def launches_of(
 
 
 def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
-    """Outputs that are too large for the caches and that no kernel of the program reads."""
+    """Outputs that are larger than the last-level cache and that no kernel of the program reads."""
+    # What fits is faster through the caches, with prefetches. Measured on Cascade Lake (36 MB), two threads: a clamp of 16 MB
+    # 1.9 to 1.3 ms; 64 MB and more take the same time either way.
     read = {value for stage in schedule.stages for call in stage for value in call.reads}
     return {value for value, location in schedule.locations.items()
-            if location.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
+            if location.kind == "output" and nodes[value].nbytes >= cache_bytes() and value not in read}
 
 
 def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSource]:
