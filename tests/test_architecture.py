@@ -33,6 +33,7 @@ DEFERRED = {
     ("genesis/ops/pocketfft.py", "scipy.fft"), ("genesis/ops/sparse_product.py", "scipy.sparse"),
     ("genesis/ops/single_matrix.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg."),
     ("genesis/ops/solving.py", "scipy.linalg"),
+    ("genesis/cuda/monitoring.py", "pynvml"),
     ("genesis/distributed/mpi.py", "mpi4py"), ("genesis/utils/tensorboard.py", "tensorboard"),
     ("genesis/as_torch/stand_ins/boards.py", "genesis.utils.tensorboard"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"), ("genesis/onnx/__init__.py", "genesis.onnx.model"),

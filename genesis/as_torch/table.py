@@ -24,15 +24,15 @@ from genesis import (
     random, serialization, signal, sparse, special, testing,
 )
 from genesis.as_torch import fx
-from genesis.as_torch.names import modules
+from genesis.as_torch.names import modules, names_of
 from genesis.as_torch.stand_ins import (
-    asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach, hub, launching,
-    loader_iterators, masked_tensors, measuring, networks, ntuples, operators, overriding, pipes, precision, privates,
-    processes, raw, repositories, spawning, top, trees, types,
+    accelerators, asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach,
+    gpus, hub, launching, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators, overriding,
+    pipes, precision, privates, processes, raw, repositories, spawning, top, tree_text, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
-from genesis.distributed import fully_sharded, fully_sharded_settings, wrapping
+from genesis.distributed import fully_sharded, fully_sharded_settings, schemes, wrapping
 from genesis.nn import functional, init, parallel, utils
 from genesis.nn import parameter as nn_parameter
 from genesis.nn import state
@@ -158,13 +158,17 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.dlpack": (genesis, dlpack),
     **{f"torch.utils.tensorboard{path}": (boards,) for path in ("", ".writer")},
     "torch.utils.hooks": (hooks,),
-    "torch.utils._pytree": (trees,),
+    "torch.utils._pytree": (trees, tree_text, named_tuples),
     "torch.utils._contextlib": (decorating,),
     "torch.serialization": (serialization, files),
     # ---- devices ----
     "torch.amp": (amp, precision),
     "torch.amp.*": (amp,),
-    "torch.cuda": (cuda,),
+    "torch.cuda": (cuda, gpus),
+    "torch.cuda.graphs": (gpus,),
+    "torch.cuda.nvtx": (gpus.ranges,),
+    "torch.cuda.profiler": (gpus.profiling,),
+    "torch.cuda.nccl": (gpus.communication,),
     "torch.cuda.amp": (cuda.amp, amp, precision),
     "torch.cuda.amp.*": (cuda.amp, amp, precision),
     "torch.cuda.memory": (cuda,),
@@ -177,7 +181,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.backends.cudnn": (backends.cudnn,),
     "torch.backends.mps": (backends.mps,),
     **{f"torch.backends.{name}": (Backend,) for name in BACKENDS},
-    "torch.accelerator": (processes.Accelerator,),
+    "torch.accelerator": (accelerators,),
     "torch.multiprocessing": (spawning, multiprocessing),
     "torch.multiprocessing.spawn": (spawning,),
     **{f"torch.distributed{path}": (distributed, processes) for path in ("", ".distributed_c10d")},
@@ -264,6 +268,7 @@ NAMES: dict[str, Any] = {
     **{f"torch.nn.modules.module._global_{kind}_hooks": MappingProxyType({}) for kind in (  # global hooks: there are none
         "forward", "forward_pre", "backward", "backward_pre", "parameter_registration", "buffer_registration",
         "module_registration")},
+    "torch.distributed.rendezvous": schemes.rendezvous,
     "torch.distributed._tensor.experimental.implicit_replication": no_effect,
     "torch.cuda._lazy_call": lambda callable, **options: callable() if cuda.is_available() else None,
     "torch._C._get_tracing_state": nothing,
@@ -381,6 +386,8 @@ NAMES: dict[str, Any] = {
     "torch.mps.is_available": no,
     "torch.cpu.is_available": lambda: True,
     **{f"torch.{name}": kind for name, kind in {**types.KINDS, **environment.STORAGES}.items()},
+    **{f"torch.cuda.{name}": kind for name, kind in {**types.CUDA_KINDS, **environment.CUDA_STORAGES}.items()
+       if name in names_of("torch.cuda")},
 }
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from genesis.ir.replayable import replayable
+from genesis.runtime import devices
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.cuda.gpu import Gpu, Properties
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.runtime.devices import Device, DeviceLike, device_of, get_current_gpu, set_current_gpu
+from genesis.runtime.devices import Device, DeviceLike, get_current_gpu, set_current_gpu
 
 __all__ = [
-    "GpuLike", "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties",
-    "gpu_of", "init", "is_available", "is_bf16_supported", "is_initialized", "memory_of", "set_device",
+    "GpuLike", "current_device", "device", "device_count", "device_of", "get_arch_list", "get_device_capability",
+    "get_device_name", "get_device_properties", "gpu_of", "init", "is_available", "is_bf16_supported", "is_initialized",
+    "is_tf32_supported", "memory_of", "set_device",
 ]
 
 GpuLike = DeviceLike | int  # a GPU's number, its name or a device; None is the current one
@@ -43,6 +47,20 @@ def init() -> None:
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the current GPU computes with bfloat16: natively since compute capability 8.0, otherwise by emulation."""
     return is_available() and (including_emulation or get_device_capability() >= (8, 0))
+
+
+def is_tf32_supported() -> bool:
+    """Whether the current GPU multiplies float32 as TF32: since compute capability 8.0."""
+    return is_available() and get_device_capability() >= (8, 0)
+
+
+def get_arch_list() -> list[str]:
+    """The architectures that kernels are compiled for, those of the GPUs: "sm_90".
+
+    >>> len(genesis.cuda.get_arch_list()) <= genesis.cuda.device_count()
+    True
+    """
+    return sorted({f"sm_{major}{minor}" for major, minor in map(get_device_capability, range(device_count()))})
 
 
 # ---- one of them ----
@@ -81,6 +99,13 @@ class device:
         set_current_gpu(self._before.pop())
 
 
+class device_of(device):
+    """A context with the GPU of a tensor or a storage as the current one; no effect for one on the CPU."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.device if obj.device.type == "cuda" else None)
+
+
 def get_device_name(device: GpuLike = None) -> str:
     """The name of a GPU, by default the current one."""
     return _gpu(device).name
@@ -98,7 +123,7 @@ def get_device_properties(device: GpuLike = None) -> Properties:
 
 def gpu_of(device: GpuLike) -> Device:
     """The GPU that an argument names: a number, a name or a device; the current one for None."""
-    gpu = device_of(f"cuda:{device}" if isinstance(device, int) else "cuda" if device is None else device)
+    gpu = devices.device_of(f"cuda:{device}" if isinstance(device, int) else "cuda" if device is None else device)
     if gpu.type != "cuda":
         raise ValueError(f"cuda: {gpu} is no CUDA device")
     return gpu
@@ -113,5 +138,7 @@ def _gpu(device: GpuLike) -> Gpu:
     return memory_of(device).gpu
 
 
-for _function in (is_available, device_count, is_bf16_supported, current_device, get_device_name, get_device_capability):
+for _function in (
+    is_available, device_count, is_bf16_supported, is_tf32_supported, current_device, get_device_name, get_device_capability,
+):
     replayable(_function)

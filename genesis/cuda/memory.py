@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
+from typing import Any
 
 from genesis.cuda.gpus import GpuLike, gpu_of, memory_of
+from genesis.ir.errors import ArgumentError
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.installation import readable
 
 __all__ = [
-    "empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
-    "memory_stats", "memory_summary", "reset_peak_memory_stats",
+    "empty_cache", "get_per_process_memory_fraction", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
+    "memory_allocated", "memory_reserved", "memory_stats", "memory_stats_as_nested_dict", "memory_summary",
+    "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_per_process_memory_fraction",
 ]
 
 
@@ -45,12 +48,14 @@ def mem_get_info(device: GpuLike = None) -> tuple[int, int]:
 
 
 def memory_stats(device: GpuLike = None) -> dict[str, int]:
-    """A GPU's memory counters, under PyTorch's names.
+    """A GPU's memory counters, under PyTorch's names; none without a GPU.
 
     Those are `allocated_bytes.all` and `reserved_bytes.all`, each with `.current` and `.peak`; `allocation.all.current` and
     `segment.all.current`, how many blocks are held and segments taken; `num_alloc_retries`, how often memory kept for reuse
     had to be given back for a segment, and `num_ooms`, how often that was not enough.
     """
+    if not gpu_count():
+        return OrderedDict()
     found = _statistics(device)
     return {
         "allocated_bytes.all.current": found["held"], "allocated_bytes.all.peak": found["peak"],
@@ -58,6 +63,23 @@ def memory_stats(device: GpuLike = None) -> dict[str, int]:
         "allocation.all.current": found["blocks"], "segment.all.current": found["segments"],
         "num_alloc_retries": found["retries"], "num_ooms": found["shortages"],
     }
+
+
+def memory_stats_as_nested_dict(device: GpuLike = None) -> dict[str, Any]:
+    """`memory_stats` as a tree: `tree["allocated_bytes"]["all"]["peak"]`.
+
+    >>> genesis.cuda.memory_stats_as_nested_dict().keys() <= {
+    ...     "allocated_bytes", "reserved_bytes", "allocation", "segment", "num_alloc_retries", "num_ooms"}
+    True
+    """
+    tree: dict[str, Any] = {}
+    for path, number in memory_stats(device).items():
+        *branches, leaf = path.split(".")
+        branch = tree
+        for name in branches:
+            branch = branch.setdefault(name, {})
+        branch[leaf] = number
+    return tree
 
 
 def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
@@ -76,6 +98,27 @@ def reset_peak_memory_stats(device: GpuLike = None) -> None:
     """Restart the peaks from now."""
     if gpu_count():
         memory_of(device).reset_peaks()
+
+
+def reset_accumulated_memory_stats(device: GpuLike = None) -> None:
+    """Restart the counts of shortages from now."""
+    if gpu_count():
+        memory_of(device).reset_accumulated()
+
+
+def set_per_process_memory_fraction(fraction: float, device: GpuLike = None) -> None:
+    """Take at most this part of a GPU's memory from now on; what wants more raises OutOfMemoryError.
+
+    Raises ValueError unless it is from 0 to 1.
+    """
+    if not 0 <= fraction <= 1:
+        raise ArgumentError(f"set_per_process_memory_fraction: {fraction}; want 0 to 1")
+    memory_of(device).limit_to(fraction * mem_get_info(device)[1])
+
+
+def get_per_process_memory_fraction(device: GpuLike = None) -> float:
+    """The part of a GPU's memory that this process may take."""
+    return memory_of(device).limit() / mem_get_info(device)[1]
 
 
 def empty_cache() -> None:

@@ -13,23 +13,28 @@ no communication, unless processes meet at an address. `init_process_group` load
 
 from genesis.distributed import checkpoint, communication_hooks, fsdp, futures, nn, optim, pipelining, tensor
 from genesis.distributed.collectives import (
-    ReduceOp, all_gather, all_gather_into_tensor, all_reduce, all_to_all, all_to_all_single, barrier, broadcast, gather,
-    monitored_barrier, reduce, reduce_scatter, reduce_scatter_tensor, scatter,
+    ReduceOp, all_gather, all_gather_coalesced, all_gather_into_tensor, all_gather_single, all_reduce, all_reduce_coalesced,
+    all_to_all, all_to_all_single, barrier, broadcast, gather, monitored_barrier, reduce, reduce_scatter,
+    reduce_scatter_single, reduce_scatter_tensor, scatter,
 )
-from genesis.distributed.communication_hooks import GradBucket
+from genesis.distributed.communication_hooks import BuiltinCommHookType, GradBucket
 from genesis.distributed.data_parallel import DistributedDataParallel, GroupReduction
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
 from genesis.distributed.fully_sharded import FullyShardedDataParallel
-from genesis.distributed.messages import (
-    P2POp, all_gather_object, batch_isend_irecv, broadcast_object_list, gather_object, irecv, isend, recv,
-    scatter_object_list, send,
+from genesis.distributed.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
+from genesis.distributed.objects import (
+    all_gather_object, broadcast_object_list, gather_object, recv_object_list, scatter_object_list, send_object_list,
 )
 from genesis.distributed.process_group import (
     NON_GROUP_MEMBER, ProcessGroup, destroy_process_group, get_backend, get_global_rank, get_group_rank, get_node_local_rank,
-    get_process_group_ranks, get_rank, get_world_size, init_process_group, is_available, is_gloo_available, is_initialized,
-    is_mpi_available, is_nccl_available, new_group,
+    get_pg_count, get_process_group_ranks, get_rank, get_world_size, init_process_group, is_available, is_gloo_available,
+    is_initialized, is_mpi_available, is_nccl_available, new_group,
 )
-from genesis.distributed.stores import DistStoreError, FileStore, HashStore, PrefixStore, Store, TCPStore
+from genesis.distributed.schemes import register_rendezvous_handler
+from genesis.distributed.stores import (
+    DistNetworkError, DistStoreError, FileStore, HashStore, PrefixStore, QueueEmptyError, Store, TCPStore,
+)
+from genesis.distributed.subgroups import new_subgroups, new_subgroups_by_enumeration, split_group
 from genesis.distributed.sync_batch_norm import SyncBatchNorm
 from genesis.distributed.work import Work
 from genesis.runtime.collectives import CollectiveError
@@ -37,14 +42,83 @@ from genesis.runtime.collectives import CollectiveError
 DistError = CollectiveError
 
 __all__ = [
-    "NON_GROUP_MEMBER", "CollectiveError", "DeviceMesh", "DistError", "DistStoreError", "DistributedDataParallel",
-    "FileStore", "FullyShardedDataParallel", "GradBucket", "GroupReduction", "HashStore", "P2POp", "PrefixStore",
-    "ProcessGroup", "ReduceOp", "Store", "SyncBatchNorm", "TCPStore", "Work", "all_gather", "all_gather_into_tensor",
-    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
-    "broadcast_object_list", "checkpoint", "communication_hooks", "destroy_process_group", "fsdp", "futures",
-    "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank",
-    "get_process_group_ranks", "get_rank", "get_world_size", "init_device_mesh", "init_process_group", "irecv",
-    "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "isend",
-    "monitored_barrier", "new_group", "nn", "optim", "pipelining", "recv", "reduce", "reduce_scatter",
-    "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "tensor",
+    "NON_GROUP_MEMBER",
+    "BuiltinCommHookType",
+    "CollectiveError",
+    "DeviceMesh",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "DistributedDataParallel",
+    "FileStore",
+    "FullyShardedDataParallel",
+    "GradBucket",
+    "GroupReduction",
+    "HashStore",
+    "P2POp",
+    "PrefixStore",
+    "ProcessGroup",
+    "QueueEmptyError",
+    "ReduceOp",
+    "Store",
+    "SyncBatchNorm",
+    "TCPStore",
+    "Work",
+    "all_gather",
+    "all_gather_coalesced",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_gather_single",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "checkpoint",
+    "communication_hooks",
+    "destroy_process_group",
+    "fsdp",
+    "futures",
+    "gather",
+    "gather_object",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "init_device_mesh",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "isend",
+    "monitored_barrier",
+    "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+    "nn",
+    "optim",
+    "pipelining",
+    "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "send_object_list",
+    "split_group",
+    "tensor",
 ]

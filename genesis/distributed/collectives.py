@@ -7,6 +7,7 @@ are not differentiable; `genesis.distributed.nn.functional` has differentiable o
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
@@ -70,6 +71,41 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
     return _in_place(tensor, group, async_op, rows.broadcast_from, (src, group_src))
 
 
+def all_reduce_coalesced(
+    tensors: Tensor | Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """As `all_reduce` of each of several tensors of one dtype, in one collective. Deprecated."""
+    _warn_of_coalesced("all_reduce_coalesced")
+    given = [tensors] if isinstance(tensors, Tensor) else tensors
+    _check_of_one_dtype("all_reduce_coalesced", given)
+    if group is NON_GROUP_MEMBER:
+        return None
+    with recording(False) as again, again:
+        put(given, collective(rows.all_reduce, joined(given), str(op), group_of(group).number))
+    return Work(given) if async_op else None
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor], group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Fill `output_tensor_lists` with all ranks' lists, of tensors of one dtype, in one collective. Deprecated."""
+    _warn_of_coalesced("all_gather_coalesced")
+    _check_of_one_dtype("all_gather_coalesced", input_tensor_list, *output_tensor_lists)
+    if group is NON_GROUP_MEMBER:
+        return None
+    own = group_of(group)
+    if len(output_tensor_lists) != own.size():
+        raise ArgumentError(f"all_gather_coalesced: {len(output_tensor_lists)} lists; want {own.size()}, one for each rank")
+    for target, tensor in zip(output_tensor_lists[own.rank()], input_tensor_list, strict=True):
+        _check_like("all_gather_coalesced", target, tensor)
+    targets = [target for tensors in output_tensor_lists for target in tensors]
+    with recording(False) as again, again:
+        sizes = tuple([sum([target.numel() for target in tensors]) for tensors in output_tensor_lists])
+        put(targets, collective(rows.all_gather, joined(input_tensor_list), sizes, own.number))
+    return Work(targets) if async_op else None
+
+
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """Fill `tensor_list` with all ranks' tensors, in the order of the ranks; they may be of different shapes."""
     check_lists("all_gather", tensor_list)
@@ -90,6 +126,9 @@ def all_gather_into_tensor(
 ) -> Work | None:
     """Fill `output_tensor` with all ranks' tensors, joined along axis 0, or stacked if it has one more axis."""
     return _into(output_tensor, input_tensor, group, async_op, "all_gather_into_tensor", rows.all_gather, (None,))
+
+
+all_gather_single = all_gather_into_tensor
 
 
 def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
@@ -145,6 +184,9 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM,
                           async_op: bool = False) -> Work | None:
     """Reduce the ranks' `input`, and cut it along axis 0: rank k's `output` is part k."""
     return _into(output, input, group, async_op, "reduce_scatter_tensor", rows.reduce_scatter, (str(op), None))
+
+
+reduce_scatter_single = reduce_scatter_tensor
 
 
 def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
@@ -232,11 +274,20 @@ def _into(
     return Work([output]) if async_op else None
 
 
+def _warn_of_coalesced(name: str) -> None:
+    warnings.warn(f"{name} will be deprecated; want {name.removesuffix('_coalesced')}", FutureWarning, stacklevel=3)
+
+
+def _check_of_one_dtype(name: str, *lists: Sequence[Tensor]) -> None:
+    check_lists(name, *lists)
+    if len({tensor.dtype for tensors in lists for tensor in tensors}) != 1:
+        raise ArgumentTypeError(f"{name}: want tensors of one dtype, one at least")
+
+
 def _check_list(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:
     if len(tensors) != group.size():
         raise ArgumentError(f"{name}: {len(tensors)} tensors in a list; want {group.size()}, one for each rank")
-    if len({tensor.dtype for tensor in tensors}) > 1:
-        raise ArgumentTypeError(f"{name}: tensors of several dtypes in a list; want one")
+    _check_of_one_dtype(name, tensors)
 
 
 def _check_like(name: str, target: Tensor, tensor: Tensor) -> None:

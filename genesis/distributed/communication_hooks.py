@@ -7,6 +7,7 @@ It returns a Future of the averages, one tensor of the bucket's length. The name
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any
 
 from genesis.distributed.futures import Future, resolved
@@ -74,6 +75,15 @@ def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
     """The average of gradients sent as float16 and summed as float32: half the bytes. Values above 65504 become infinite."""
     return resolved(_averaged_as(float16, bucket.buffer(), process_group))
+
+
+class BuiltinCommHookType(Enum):
+    """Hooks by name: `model._register_builtin_comm_hook(BuiltinCommHookType.FP16_COMPRESS)`."""
+
+    ALLREDUCE, FP16_COMPRESS = "allreduce", "fp16_compress"
+
+
+BUILTIN = {BuiltinCommHookType.ALLREDUCE: allreduce_hook, BuiltinCommHookType.FP16_COMPRESS: fp16_compress_hook}
 
 
 def bf16_compress_wrapper(hook: CommunicationHook) -> CommunicationHook:

@@ -14,11 +14,11 @@ import numpy as np
 from genesis.autograd.after_backward import queue_callback
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
-from genesis.distributed.communication_hooks import CommunicationHook, GradBucket
+from genesis.distributed.communication_hooks import BUILTIN, BuiltinCommHookType, CommunicationHook, GradBucket
 from genesis.distributed.flat import joined, put
 from genesis.distributed.join import Joining
-from genesis.distributed.messages import all_gather_object
 from genesis.distributed.nn.functional import all_reduce, broadcast
+from genesis.distributed.objects import all_gather_object
 from genesis.distributed.process_group import ProcessGroup, get_process_group_ranks, group_of
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
@@ -125,6 +125,10 @@ class DistributedDataParallel(Module):
         if self._hook is not None:
             raise RuntimeError("register_comm_hook: this model has a hook already; want one for each model")
         self._hook = state, hook
+
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        """Average gradients by a hook that has a name."""
+        self.register_comm_hook(None, BUILTIN[comm_hook_type])
 
     @contextmanager
     def join(

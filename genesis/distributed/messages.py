@@ -1,4 +1,4 @@
-"""Point-to-point messages, and collectives of Python objects. They run at once, after pending work."""
+"""Point-to-point messages. They run at once, after pending work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from genesis.distributed import mpi
 from genesis.distributed.flat import check_tensors, joined, put
 from genesis.distributed.nn import functional
-from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_group_rank, group_of, root_of, synchronize
+from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_group_rank, group_of, root_of
 from genesis.distributed.work import Message, Work
 from genesis.execution.flush import flush_all
 from genesis.functions.from_data import tensor as tensor_from
@@ -158,76 +158,6 @@ def _pass(sent: Sequence[Tensor], received: Sequence[Tensor], group: ProcessGrou
 def _check_one_dtype(tensors: Sequence[Tensor]) -> None:
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise ArgumentTypeError("batch_isend_irecv: tensors of several dtypes go one way between two GPUs; want one dtype")
-
-
-# ---- Python objects ----
-# A barrier comes first: it has a timeout, runs pending work, and reports missing ranks.
-
-
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Fill `object_list` with all ranks' objects. They are pickled: all ranks must be trusted.
-
-    >>> genesis.distributed.init_process_group()
-    >>> found = [None]
-    >>> genesis.distributed.all_gather_object(found, {"rank": 0})
-    >>> found
-    [{'rank': 0}]
-    >>> genesis.distributed.destroy_process_group()
-    """
-    if (own := _ready("all_gather_object", group)) is not None:
-        _check_list("all_gather_object", object_list, own)
-        object_list[:] = [obj] if own.comm is None else own.comm.allgather(obj)
-
-
-def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
-    group_dst: int | None = None,
-) -> None:
-    """Fill `object_gather_list` on rank `dst` with all ranks' objects; other ranks pass none."""
-    if (own := _ready("gather_object", group)) is not None:
-        root = root_of(own, dst, group_dst)
-        if own.rank() == root:
-            _check_list("gather_object", object_gather_list or [], own)
-        found = [obj] if own.comm is None else own.comm.gather(obj, root)
-        if object_gather_list is not None and found is not None:
-            object_gather_list[:] = found
-
-
-def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: object = None, group_src: int | None = None
-) -> None:
-    """Replace the members of `object_list` on every rank by those of rank `src`."""
-    if (own := _ready("broadcast_object_list", group)) is not None and own.comm is not None:
-        object_list[:] = own.comm.bcast(object_list, root_of(own, src, group_src))
-
-
-def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
-    group: Any = None, group_src: int | None = None,
-) -> None:
-    """Store this rank's entry of rank `src`'s objects as the first element of the output list."""
-    if (own := _ready("scatter_object_list", group)) is not None:
-        root = root_of(own, src, group_src)
-        if own.rank() == root:
-            _check_list("scatter_object_list", scatter_object_input_list or [], own)
-        given = scatter_object_input_list if own.rank() == root else None
-        scatter_object_output_list[0] = given[0] if own.comm is None and given else own.comm.scatter(given, root)
-
-
-def _ready(name: str, group: Any) -> ProcessGroup | None:
-    """The group, after a barrier; None on a rank outside of it."""
-    if group is NON_GROUP_MEMBER:
-        return None
-    refuse(name)
-    flush_all()
-    own = group_of(group)
-    synchronize(own, f"before {name}")
-    return own
-
-
-def _check_list(name: str, objects: Sequence[Any], group: ProcessGroup) -> None:
-    if len(objects) != group.size():
-        raise ArgumentError(f"{name}: {len(objects)} objects in a list; want {group.size()}, one for each rank")
 
 
 def _other(

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.distributed.flat import joined, put
-from genesis.distributed.messages import gather_object
 from genesis.distributed.nn.functional import collective
+from genesis.distributed.objects import gather_object
 from genesis.distributed.process_group import ProcessGroup, get_rank, group_of
 from genesis.ir.annotations import Options
 from genesis.ir.errors import ArgumentTypeError

@@ -301,24 +301,14 @@ def new_group(
     return new_groups([chosen], timeout)
 
 
-def new_groups(parts: Sequence[Sequence[int]], timeout: datetime.timedelta | float | None = None) -> Any:
-    """This rank's group among several disjoint ones; NON_GROUP_MEMBER if it is in none.
+def new_groups(
+    parts: Sequence[Sequence[int]], timeout: datetime.timedelta | float | None = None, group: ProcessGroup | None = None
+) -> Any:
+    """This rank's group among several disjoint parts of `group`, by default of all; NON_GROUP_MEMBER if it is in none.
 
-    A group's ranks are in the given order. All ranks of the job must call it, with the same groups.
+    Parts list ranks in `group`, in their order. All ranks of `group` must call it, with the same parts.
     """
-    return _divided(world(), parts, timeout)
-
-
-def neighbours_of(group: ProcessGroup, count: int) -> ProcessGroup:
-    """This rank's group of `count` neighbouring ranks of `group`, made once; all of `group` must call it."""
-    if count not in group.parts:
-        parts = [[*range(first, first + count)] for first in range(0, group.size(), count)]
-        group.parts[count] = _divided(group, parts, None)
-    return group.parts[count]
-
-
-def _divided(whole: ProcessGroup, parts: Sequence[Sequence[int]], timeout: datetime.timedelta | float | None) -> Any:
-    """This rank's group among parts of `whole`; NON_GROUP_MEMBER if it is in none. Parts list ranks in `whole`."""
+    whole = group_of(group)
     flush_all()
     synchronize(whole, f"new_group {' '.join(map(str, parts))}")
     own = next((number for number, part in enumerate(parts) if whole.rank() in part), None)
@@ -335,9 +325,22 @@ def _divided(whole: ProcessGroup, parts: Sequence[Sequence[int]], timeout: datet
     return made
 
 
+def neighbours_of(group: ProcessGroup, count: int) -> ProcessGroup:
+    """This rank's group of `count` neighbouring ranks of `group`, made once; all of `group` must call it."""
+    if count not in group.parts:
+        parts = [[*range(first, first + count)] for first in range(0, group.size(), count)]
+        group.parts[count] = new_groups(parts, None, group)
+    return group.parts[count]
+
+
 def departed(ranks: Sequence[int]) -> dict[int, str]:
     """Global rank -> how it departed, for the departed ones of `ranks`."""
     return {} if _world.departures is None else _world.departures.gone(ranks)
+
+
+def get_pg_count() -> int:
+    """The number of process groups of this rank, with that of all; 0 before `init_process_group`."""
+    return 0 if _world.group is None else 1 + len(_world.others)
 
 
 def check_departures(said: str, ranks: Sequence[int]) -> None:

@@ -13,9 +13,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from genesis.distributed import mpi, process_manager
 from genesis.distributed.launchers import check_meets
@@ -23,6 +23,7 @@ from genesis.distributed.neighbours import machine
 from genesis.distributed.stores import FileStore, Store, reached
 from genesis.ir.errors import ArgumentError
 
+HANDLERS: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}  # of users' schemes
 _KEY = "genesis/master"
 _met: list[Rendezvous] = []  # this process's, once MPI has started by it
 _managers: list[subprocess.Popen[bytes]] = []  # what answers, if this is rank 0
@@ -50,7 +51,9 @@ def rendezvous_of(
     missing, or not a number in its range, and for another kind of `init_method`.
     """
     told = urlsplit(init_method or "env://")
-    if told.scheme not in ("env", "tcp", "file"):
+    if told.scheme in HANDLERS:
+        store, rank, world_size = next(HANDLERS[told.scheme](with_ranks(told, rank, world_size)))
+    elif told.scheme not in ("env", "tcp", "file"):
         raise ArgumentError(f"init_process_group: init_method {init_method!r}; want 'env://', 'tcp://HOST:PORT' or 'file://PATH'")
     query = dict(parse_qsl(told.query))
     given = {
@@ -72,6 +75,15 @@ def rendezvous_of(
     if not said["MASTER_ADDR"]:
         raise ArgumentError(_wanted("MASTER_ADDR", ""))
     return Rendezvous(own, size, said["MASTER_ADDR"], port)
+
+
+def with_ranks(url: SplitResult, rank: int, world_size: int) -> str:
+    """A URL with the rank and the number of ranks in its query, unless they are -1. Raises ValueError if they are there."""
+    given = {name: str(value) for name, value in (("rank", rank), ("world_size", world_size)) if value != -1}
+    known = dict(parse_qsl(url.query))
+    if given and not {"rank", "world_size"}.isdisjoint(known):
+        raise ArgumentError(f"rendezvous: {url.geturl()} has a rank or world_size that arguments have too; want one of them")
+    return url._replace(query=urlencode(known | given)).geturl()
 
 
 def meet(where: Rendezvous, seconds: float) -> None:

@@ -13,11 +13,13 @@ import socket
 import socketserver
 import threading
 import time
+import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from genesis.runtime.collectives import CollectiveError
 from genesis.runtime.system import lock_file
 
 TIMEOUT = datetime.timedelta(seconds=300)
@@ -26,8 +28,16 @@ _REACHED = 2.0  # seconds allowed for connecting
 _Values = dict[str, bytes]
 
 
-class DistStoreError(RuntimeError):
+class DistStoreError(CollectiveError):
     """A key was not set in time."""
+
+
+class DistNetworkError(DistStoreError):
+    """A store's master could not be reached."""
+
+
+class QueueEmptyError(DistStoreError):
+    """A queue of a store has no value."""
 
 
 class Store(ABC):
@@ -99,6 +109,37 @@ class Store(ABC):
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """Wait for several keys and return their values."""
         return [self.get(key) for key in keys]
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        """Append a value to the queue of a name."""
+        self.set(f"{key}/{self.add(f'{key}/pushed', 1)}", value)
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value of a queue; with `block`, wait for one.
+
+        Raises QueueEmptyError if there is none, DistStoreError on timeout.
+        """
+        name, end = f"{key}/popped", time.monotonic() + self._timeout.total_seconds()
+        while True:
+            before = self.get(name) if self.check([name]) else b""
+            count = int(before.partition(b" ")[0] or 0)
+            if count < self.add(f"{key}/pushed", 0):
+                mine = f"{count + 1} {uuid.uuid4()}".encode()  # a number alone would not tell which process took the value
+                if self.compare_set(name, before, mine) == mine:
+                    value = self.get(f"{key}/{count + 1}")
+                    self.delete_key(f"{key}/{count + 1}")
+                    return value
+            elif not block:
+                raise QueueEmptyError(f"queue_pop: the queue {key!r} is empty")
+            elif time.monotonic() > end:
+                raise DistStoreError(f"queue_pop: timeout after {self._timeout.total_seconds():g} s, queue: {key}")
+            else:
+                time.sleep(_LONGEST_WAIT)
+
+    def queue_len(self, key: str) -> int:
+        """The number of values in a queue."""
+        popped = self.get(f"{key}/popped") if self.check([f"{key}/popped"]) else b"0"
+        return self.add(f"{key}/pushed", 0) - int(popped.partition(b" ")[0])
 
     def has_extended_api(self) -> bool:
         """Whether `append`, `multi_get` and `multi_set` are supported."""
@@ -175,7 +216,7 @@ class TCPStore(Store):
         end = time.monotonic() + timeout.total_seconds()
         connection = reached(host_name, self.port, end)
         if connection is None:
-            raise DistStoreError(f"TCPStore: nobody is at {host_name}:{self.port}")
+            raise DistNetworkError(f"TCPStore: nobody is at {host_name}:{self.port}")
         self._file = connection.makefile("rwb")
         if world_size and wait_for_workers:
             self.add(_CAME, 1)
@@ -190,7 +231,7 @@ class TCPStore(Store):
             self._file.flush()
             found = self._file.readline()
         if not found:
-            raise DistStoreError(f"TCPStore: the master at {self.host}:{self.port} has gone")
+            raise DistNetworkError(f"TCPStore: the master at {self.host}:{self.port} has gone")
         return _bytes(value) if isinstance(value := json.loads(found), str) else value
 
 
@@ -261,7 +302,7 @@ class _Server(socketserver.ThreadingTCPServer):
                 self.server_activate()
         except OSError as problem:
             self.server_close()
-            raise DistStoreError(f"TCPStore: cannot listen at port {port}: {problem}") from None
+            raise DistNetworkError(f"TCPStore: cannot listen at port {port}: {problem}") from None
         self.store = HashStore()
         self.thread = threading.Thread(target=self.serve_forever, name="store", daemon=True)
 

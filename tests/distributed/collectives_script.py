@@ -1,6 +1,8 @@
 """Collectives against NumPy on what all ranks give. Run by `test_collectives.py`."""
 
 import os
+import pickle
+import warnings
 
 import numpy as np
 from checks import all_given, equal, given, mine, raises, run
@@ -186,6 +188,45 @@ def check_groups():
     y = mine(3)
     dist.all_reduce(y, group=both)
     equal(y, sum(all_given(3)))
+
+
+def check_groups_of_neighbours_and_by_enumeration():
+    before = dist.get_pg_count()
+    for own, groups in (dist.new_subgroups(1), dist.new_subgroups_by_enumeration([[k] for k in range(size())])):
+        assert own.ranks == [rank()] and groups[rank()] is own and len(groups) == size()
+        assert all(group is dist.NON_GROUP_MEMBER for k, group in enumerate(groups) if k != rank())
+    part = dist.split_group(None, [[0], [*range(1, size())]])
+    x = genesis.tensor([1.0])
+    dist.all_reduce(x, group=part)
+    assert x.tolist() == [1.0 if rank() == 0 else size() - 1.0]
+    inner = dist.split_group(part, [[0]])  # by ranks in the part
+    assert (inner is None) is (rank() > 1) and dist.get_pg_count() == before + 3 + (rank() < 2)
+    raises(ValueError, "different ranks", dist.split_group, None, [[0], [0]])
+    raises(ValueError, "divisor", dist.new_subgroups, size() + 1)
+
+
+def check_several_tensors_in_one_collective():
+    with warnings.catch_warnings(record=True):
+        x, y = mine(3), mine((2, 2), seed=1)
+        dist.all_reduce_coalesced([x, y], "max")
+        equal(x, np.max(all_given(3), 0))
+        equal(y, np.max(all_given((2, 2), seed=1), 0))
+        lists = [[genesis.zeros(3, dtype=genesis.float64), genesis.zeros(2, 2, dtype=genesis.float64)] for _ in range(size())]
+        assert dist.all_gather_coalesced(lists, [mine(3), mine((2, 2), seed=1)], async_op=True).wait()
+        for k, (first, second) in enumerate(lists):
+            equal(first, given(k, 3), exact=True)
+            equal(second, given(k, (2, 2), seed=1), exact=True)
+
+
+def check_lists_of_objects_between_two_ranks():
+    if rank() == 0:
+        dist.send_object_list([{"a": 1}, "text", genesis.ones(2)], size() - 1)
+        dist.send_object_list([0], size() - 1)
+    elif rank() == size() - 1:
+        found = [None] * 3
+        assert dist.recv_object_list(found) == 0 and found[:2] == [{"a": 1}, "text"] and found[2].tolist() == [1.0, 1.0]
+        raises(dist.CollectiveError, "8 bytes, not 16", dist.recv_object_list, [None, None], 0)
+        genesis.distributed.recv(genesis.zeros(len(pickle.dumps(0)), dtype=genesis.uint8), 0)  # the other half of that message
 
 
 def check_messages():

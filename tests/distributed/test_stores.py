@@ -34,6 +34,30 @@ def test_a_store_does_what_pytorchs_does(kind, tmp_path):
     assert own.timeout == theirs.timeout
 
 
+@pytest.mark.parametrize("kind", ["hash", "tcp"])
+def test_a_queue_does_what_pytorchs_does(kind, tmp_path):
+    for lib in (genesis.distributed, torch.distributed):
+        store = MAKERS[kind](lib, tmp_path)
+        for value in ("a", "b"):
+            store.queue_push("queue", value)
+        assert store.queue_len("queue") == 2 and [store.queue_pop("queue", False), store.queue_pop("queue")] == [b"a", b"b"]
+        with pytest.raises(lib.QueueEmptyError):
+            store.queue_pop("queue", False)
+        assert issubclass(lib.QueueEmptyError, lib.DistStoreError) and issubclass(lib.DistStoreError, lib.DistError)
+
+
+def test_values_of_a_queue_are_taken_once():
+    store, found = genesis.distributed.HashStore(), []
+    threads = [threading.Thread(target=lambda: found.extend(store.queue_pop("q") for _ in range(20))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(80):
+        store.queue_push("q", str(number))
+    for thread in threads:
+        thread.join()
+    assert sorted(map(int, found)) == [*range(80)]
+
+
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_key_that_does_not_come_is_named(kind, tmp_path):
     store = MAKERS[kind](genesis.distributed, tmp_path)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from genesis.as_torch.stand_ins.named_tuples import is_namedtuple_class
 from genesis.ir.replayable import replayable_module
 
 PyTree = Any
 Context = Any
+DumpableContext = Any
+FlattenFn = Callable[[PyTree], tuple[list[Any], Context]]
+UnflattenFn = Callable[[Iterable[Any], Context], PyTree]
+ToDumpableContextFn = Callable[[Context], DumpableContext]
+FromDumpableContextFn = Callable[[DumpableContext], Context]
 IsLeaf = Callable[[Any], bool] | None
 KeyPath = tuple[Any, ...]
 
@@ -24,7 +31,17 @@ class NodeDef(NamedTuple):
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Context]] | None
 
 
+class SerializedDef(NamedTuple):
+    """The name of a class in texts of structures, and how what else its containers are becomes JSON, and back."""
+
+    type: Any
+    name: str | None
+    to_dumpable_context: ToDumpableContextFn | None
+    from_dumpable_context: FromDumpableContextFn | None
+
+
 SUPPORTED_NODES: dict[Any, NodeDef] = {}
+SERIALIZED: dict[Any, SerializedDef] = {}
 
 
 def register_pytree_node(
@@ -35,18 +52,30 @@ def register_pytree_node(
     """Have objects of a class be containers. Raises ValueError for one that is known."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
+    _register_pytree_node(
+        cls, flatten_fn, unflatten_fn, serialized_type_name=serialized_type_name, to_dumpable_context=to_dumpable_context,
+        from_dumpable_context=from_dumpable_context, flatten_with_keys_fn=flatten_with_keys_fn)
+
+
+def _register_pytree_node(
+    cls: Any, flatten_fn: Any, unflatten_fn: Any, *ignored: Any, serialized_type_name: str | None = None,
+    to_dumpable_context: Any = None, from_dumpable_context: Any = None, flatten_with_keys_fn: Any = None,
+) -> None:
+    """`register_pytree_node`, which may come again. Raises ValueError for half of a pair of functions for JSON."""
+    if (to_dumpable_context is None) is not (from_dumpable_context is None):
+        raise ValueError(f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    SERIALIZED[cls] = SerializedDef(cls, serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
-def _register_pytree_node(cls: Any, flatten_fn: Any, unflatten_fn: Any, *ignored: Any, **options: Any) -> None:
-    """`register_pytree_node`, which may come again."""
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, options.get("flatten_with_keys_fn"))
+def _register_namedtuple(cls: Any, *, serialized_type_name: str) -> None:
+    """Give a class of named tuples its name in texts of structures."""
+    SERIALIZED[cls] = SerializedDef(cls, serialized_type_name, None, None)
 
 
 def _get_node_type(tree: Any) -> Any:
     """The class that a tree's root is registered by: `namedtuple` for named tuples."""
-    kind = type(tree)
-    return namedtuple if issubclass(kind, tuple) and hasattr(kind, "_fields") else kind
+    return namedtuple if is_namedtuple_class(type(tree)) else type(tree)
 
 
 # ---- the containers of Python ----
@@ -122,23 +151,54 @@ def _list_flatten_with_keys(d: Iterable[Any]) -> tuple[list[tuple[Any, Any]], Co
     return [(SequenceKey(i), item) for i, item in enumerate(d)], None
 
 
-def _register_container(kind: Any, flatten: Any, unflatten: Any, keyed: Any) -> None:
-    _register_pytree_node(kind, flatten, unflatten, flatten_with_keys_fn=lambda tree: (keyed(tree)[0], flatten(tree)[1]))
+def _register_container(
+    kind: Any, flatten: Any, unflatten: Any, keyed: Any, to_text: ToDumpableContextFn | None = None,
+    of_text: FromDumpableContextFn | None = None,
+) -> None:
+    _register_pytree_node(
+        kind, flatten, unflatten, serialized_type_name=f"{kind.__module__}.{kind.__qualname__}", to_dumpable_context=to_text,
+        from_dumpable_context=of_text, flatten_with_keys_fn=lambda tree: (keyed(tree)[0], flatten(tree)[1]))
+
+
+def class_named(name: str) -> Any:
+    found = [cls for cls, known in SERIALIZED.items() if known.name == name]
+    if not found:
+        raise NotImplementedError(f"Deserializing {name} in pytree is not registered.")
+    return found[0]
+
+
+def name_of(cls: Any) -> str:
+    known = SERIALIZED.get(cls)
+    if known is None or known.name is None:
+        raise NotImplementedError(f"No registered serialization name for {cls} found: want register_pytree_node(.., "
+                                  "serialized_type_name=), or _register_namedtuple")
+    return known.name
+
+
+def _factory_as_json(context: Context) -> DumpableContext:
+    factory, keys = context
+    return {"default_factory_module": factory.__module__, "default_factory_name": factory.__qualname__, "dict_context": keys}
+
+
+def _factory_of_json(said: DumpableContext) -> Context:
+    factory = getattr(sys.modules[said["default_factory_module"]], said["default_factory_name"])
+    return [factory, said["dict_context"]]
 
 
 _register_container(tuple, lambda x: ([*x], None), lambda items, _: tuple(items), _list_flatten_with_keys)
 _register_container(list, _list_flatten, _list_unflatten, _list_flatten_with_keys)
 _register_container(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys)
 _register_container(namedtuple, lambda x: ([*x], type(x)), lambda items, kind: kind(*items),
-                    lambda x: ([*zip(map(GetAttrKey, x._fields), x, strict=True)], None))
+                    lambda x: ([*zip(map(GetAttrKey, x._fields), x, strict=True)], None), name_of, class_named)
 _register_container(OrderedDict, _dict_flatten, lambda items, keys: OrderedDict(_dict_unflatten(items, keys)),
                     _dict_flatten_with_keys)
 _register_container(defaultdict, lambda x: ([*x.values()], [x.default_factory, [*x]]),
-                    lambda items, how: defaultdict(how[0], _dict_unflatten(items, how[1])), _dict_flatten_with_keys)
+                    lambda items, how: defaultdict(how[0], _dict_unflatten(items, how[1])), _dict_flatten_with_keys,
+                    _factory_as_json, _factory_of_json)
 _register_container(deque, lambda x: ([*x], x.maxlen), lambda items, length: deque(items, length), _list_flatten_with_keys)
 
 
-@dataclass
+@dataclass(repr=False)
 class TreeSpec:
     """A tree's structure: the class of its root, what else that is, and the structures of its parts."""
 
@@ -155,6 +215,24 @@ class TreeSpec:
     def num_children(self) -> int:
         """How many parts the root has."""
         return len(self.children_specs)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many containers and leaves there are."""
+        return 1 + sum(spec.num_nodes for spec in self.children_specs)
+
+    def children(self) -> list[TreeSpec]:
+        """The structures of the parts."""
+        return [*self.children_specs]
+
+    def child(self, index: int) -> TreeSpec:
+        """The structure of a part."""
+        return self.children_specs[index]
+
+    def __repr__(self, indent: int = 0) -> str:
+        parts = [part.__repr__(indent + 2) for part in self.children_specs]
+        inner = f",\n{' ' * (indent + 2)}".join(parts)
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{inner}])"
 
     def is_leaf(self) -> bool:
         """Whether the tree is a leaf."""
@@ -190,22 +268,28 @@ class LeafSpec(TreeSpec):
     def _made(self, leaves: Iterator[Any]) -> PyTree:
         return next(leaves)
 
-    def __repr__(self) -> str:
+    def __repr__(self, indent: int = 0) -> str:
         return "*"
 
 
-def _is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+PyTreeSpec = TreeSpec
+
+
+def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether a tree is of no registered class, or a leaf by what was given."""
-    return _get_node_type(tree) not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree))
+    return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
 def _collected(tree: PyTree, is_leaf: IsLeaf, leaves: list[Any]) -> TreeSpec:
-    if _is_leaf(tree, is_leaf):
+    if tree_is_leaf(tree, is_leaf):
         leaves.append(tree)
         return LeafSpec()
     kind = _get_node_type(tree)
     parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     return TreeSpec(kind, context, [_collected(part, is_leaf, leaves) for part in parts])
+
+
+_is_leaf = tree_is_leaf
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -266,7 +350,7 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
 
 # ---- paths of leaves ----
 def _paths(tree: PyTree, is_leaf: IsLeaf, path: KeyPath = ()) -> Iterator[KeyPath]:
-    if _is_leaf(tree, is_leaf):
+    if tree_is_leaf(tree, is_leaf):
         yield path
         return
     kind = _get_node_type(tree)
@@ -350,7 +434,7 @@ def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: PyTree, is_leaf:
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
     """The leaves of a tree, each as often as a structure below it has leaves; None where they do not fit."""
-    if _is_leaf(tree, is_leaf):
+    if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
     spec = tree_structure(tree, lambda part: part is not tree)
     if treespec.is_leaf() or (spec.type, spec.context, spec.num_children) != (

@@ -21,12 +21,13 @@ class _Kind(type):
     """The class of `torch.FloatTensor` and its kin: whatever tensor has the dtype is an instance of it."""
 
     dtype: DType
+    device: str
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.device
 
     def __call__(cls, *arguments: Any, **kwargs: Any) -> Tensor:
-        return legacy_tensor(cls.dtype, *arguments)
+        return legacy_tensor(cls.dtype, *arguments, device=cls.device)
 
 
 def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
@@ -39,7 +40,9 @@ def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
     return genesis.tensor(first, dtype=dtype, device=device)
 
 
-KINDS = {name: _Kind(name, (), {"dtype": NAMED[kind], "__module__": "torch"}) for name, kind in TYPES.items()}
+KINDS, CUDA_KINDS = ({
+    name: _Kind(name, (), {"dtype": NAMED[kind], "device": device, "__module__": module}) for name, kind in TYPES.items()}
+    for module, device in (("torch", "cpu"), ("torch.cuda", "cuda")))
 
 
 def _sparse_kind(name: str, dtype: DType) -> AnyFunction:

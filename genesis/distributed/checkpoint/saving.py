@@ -15,7 +15,7 @@ import numpy as np
 
 from genesis.distributed.checkpoint.layout import METADATA, Held, Part, all_leaves, part_of, plain, read_metadata
 from genesis.distributed.checkpoint.stateful import states_of
-from genesis.distributed.messages import all_gather_object
+from genesis.distributed.objects import all_gather_object
 from genesis.distributed.process_group import ProcessGroup, check_departures, departed, group_of
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.collectives import CollectiveError

@@ -208,25 +208,29 @@ def storage(self: Tensor) -> TypedStorage:
 
 # ---- PyTorch's classes of storages, by dtype ----
 class _StorageKind(type):
-    """The metaclass of `FloatStorage` and the others: every storage of the dtype is an instance."""
+    """The metaclass of `FloatStorage` and the others: every storage of the dtype, on a kind of device, is an instance."""
 
     dtype: DType
+    kind: str
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return type(instance) is TypedStorage and instance.dtype is cls.dtype
+        return type(instance) is TypedStorage and instance.dtype is cls.dtype and instance.device.type == cls.kind
 
     def __call__(cls, content: int | Sequence[float] = 0) -> TypedStorage:
-        return TypedStorage(content, dtype=cls.dtype)
+        return TypedStorage(content, dtype=cls.dtype, device=cls.kind)
 
 
-STORAGES = {name: _StorageKind(name, (), {"dtype": NAMED[kind], "__module__": "torch"}) for name, kind in (
-    (name.replace("Tensor", "Storage"), kind) for name, kind in TYPES.items())}
+STORAGES, CUDA_STORAGES = ({
+    name.replace("Tensor", "Storage"): _StorageKind(
+        name.replace("Tensor", "Storage"), (), {"dtype": NAMED[kind], "kind": device, "__module__": module})
+    for name, kind in TYPES.items()} for module, device in (("torch", "cpu"), ("torch.cuda", "cuda")))
 
 
 @method
 def storage_type(self: Tensor) -> type:
     """PyTorch's class of its storage, such as `FloatStorage`."""
-    return next(kind for kind in STORAGES.values() if kind.dtype is self.dtype)
+    kinds = CUDA_STORAGES if self.is_cuda else STORAGES
+    return next(kind for kind in kinds.values() if kind.dtype is self.dtype)
 
 
 # ---- hash ----

@@ -7,6 +7,7 @@ used it, and nobody waits. Small and large blocks have segments of their own, so
 from __future__ import annotations
 
 import bisect
+import math
 
 from genesis.runtime.cuda.gpu import Gpu, OutOfMemoryError
 
@@ -41,6 +42,7 @@ class Allocator:
         peak_reserved: their maximum.
         blocks, segments: their numbers.
         retries, shortages: requests repeated after idle segments were released; requests refused.
+        limit: the most bytes in segments.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -49,6 +51,7 @@ class Allocator:
         self._free: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # (size, address), sorted; small ones and large
         self.held = self.peak = self.reserved = self.peak_reserved = 0
         self.blocks = self.segments = self.retries = self.shortages = 0
+        self.limit = math.inf
 
     def take(self, nbytes: int) -> int:
         """The address of a block of at least `nbytes` bytes. Raises OutOfMemoryError."""
@@ -100,14 +103,14 @@ class Allocator:
         """A new segment that a block of `size` fits into."""
         whole = SMALL_SEGMENT if is_small else LARGE_SEGMENT if size <= LARGE_SEGMENT // 2 else (
             -(-size // LARGE_QUANTUM) * LARGE_QUANTUM)
-        address = self._gpu.allocate(whole)
+        address = self._allocate(whole)
         # Before an error: idle segments go back and the request is repeated, then the segment is made no larger than needed.
         if not address and self.trim():
             self.retries += 1
-            address = self._gpu.allocate(whole)
+            address = self._allocate(whole)
         if not address and size < whole:
             whole = size
-            address = self._gpu.allocate(whole)
+            address = self._allocate(whole)
         if not address:
             self.shortages += 1
             raise OutOfMemoryError(self._shortage(wanted))
@@ -116,6 +119,10 @@ class Allocator:
         self.peak_reserved = max(self.peak_reserved, self.reserved)
         block = self._blocks[address] = _Block(address, whole, is_small)
         return block
+
+    def _allocate(self, nbytes: int) -> int:
+        """The address of a new segment; 0 if there is no memory for it."""
+        return 0 if self.reserved + nbytes > self.limit else self._gpu.allocate(nbytes)
 
     def _shortage(self, wanted: int) -> str:
         free, total = self._gpu.free_and_total()

@@ -70,6 +70,19 @@ class GpuMemory:
             self.reset_peak()
             self._allocator.peak_reserved = self._allocator.reserved
 
+    def limit_to(self, nbytes: float) -> None:
+        """Take at most so many bytes of the GPU's memory."""
+        with self.lock:
+            self._allocator.limit = nbytes
+
+    def limit(self) -> float:
+        """The most bytes that are taken of the GPU's memory."""
+        return min(self._allocator.limit, self.gpu.free_and_total()[1])
+
+    def reset_accumulated(self) -> None:
+        with self.lock:
+            self._allocator.retries = self._allocator.shortages = 0
+
     def trim(self) -> None:
         with self.lock:
             self._collect()
