@@ -11,9 +11,9 @@ from genesis.runtime.uninterrupted import uninterrupted
 
 
 def deferred(module: str, name: str) -> Callable[..., Any]:
-    """A function that calls the function `name` of `module`, and imports this first.
+    """A function that imports `module` and calls its function `name`.
 
-    No signal handler comes in the middle of that import: it would find half a module where it computes something itself.
+    Signal handlers cannot interrupt that import, because a handler that computes would find a half-imported module.
 
     >>> isleap = deferred("calendar", "isleap")
     >>> isleap(2028)

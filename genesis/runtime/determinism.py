@@ -17,7 +17,7 @@ _LEVELS = {"default": 0, "warn": 1, "error": 2}
 
 
 class _Setting(NamedTuple):
-    """What `use_deterministic_algorithms` was given."""
+    """The arguments of `use_deterministic_algorithms`."""
 
     enabled: bool = False
     warn_only: bool = False
@@ -27,10 +27,10 @@ setting = [_Setting()]
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """With True, results do not depend on the number of threads, and what has no deterministic algorithm raises.
+    """With True, results do not depend on the number of threads, and operations without a deterministic algorithm raise.
 
-    On the CPU every operation adds up in an order of its own in any case. The setting fixes how sums are divided, whatever
-    `set_num_threads` says: runs on as many threads as there are give the same bits. On a GPU, float additions to one element
+    On the CPU every operation sums in a fixed order in any case. The setting also fixes how sums are divided, whatever
+    `set_num_threads` says, so that any number of threads gives the same bits. On a GPU, float additions to one element
     from several threads raise RuntimeError, or warn with `warn_only`. Raises TypeError for a mode that is no bool.
 
     >>> genesis.use_deterministic_algorithms(True)
@@ -58,7 +58,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """The same setting as a level: 0 or "default" for off, 1 or "warn", 2 or "error".
 
-    Raises TypeError for what is neither a number nor a word, and RuntimeError for another one.
+    Raises TypeError for other types, and RuntimeError for other values.
 
     >>> genesis.set_deterministic_debug_mode("warn")
     >>> genesis.get_deterministic_debug_mode()
@@ -75,19 +75,19 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 @replayable
 def get_deterministic_debug_mode() -> int:
-    """0 where `use_deterministic_algorithms` is off, 1 where it warns, 2 where it raises."""
+    """0 if `use_deterministic_algorithms` is off, 1 if it warns, 2 if it raises."""
     enabled, warn_only = setting[0]
     return 0 if not enabled else 1 if warn_only else 2
 
 
 @replayable
 def planned_threads() -> int:
-    """The number of threads that sums are divided for; 0 for the present number."""
+    """The number of threads for which sums are divided; 0 for the present number."""
     return PLANNED if setting[0].enabled else 0
 
 
 def refuse(operation: str, why: str) -> None:
-    """Raise RuntimeError, or warn, where the setting is on: `operation` has no deterministic algorithm."""
+    """Raise RuntimeError, or warn, if the setting is on: `operation` has no deterministic algorithm."""
     enabled, warn_only = setting[0]
     if not enabled:
         return

@@ -1,4 +1,4 @@
-"""Devices: where a tensor's memory is. The CPU counts as many logical devices as a program likes to name; CUDA, its GPUs."""
+"""Devices: the location of a tensor's memory. A program may name several logical CPU devices; CUDA devices are GPUs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ _LAST = 63  # the number of the last logical device of the CPU
 
 
 class Device:
-    """A device for tensors, by name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda:0", "cuda:1", .., of which "cuda"
-    is the one that `cuda.set_device` chose, at first the first; "meta", where tensors have shapes and no values. There is one
-    object for each. As a context it is the default device, in this thread.
+    """A device for tensors, by name. There is one object for each. As a context it is this thread's default device.
 
-    The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
-    of two devices do not meet in one operation, and `Tensor.to` copies.
+    "cpu" is "cpu:0", beside "cpu:1", .. "cpu:63". "cuda" is one of "cuda:0", "cuda:1", ..: the one set by `cuda.set_device`,
+    at first "cuda:0". Tensors on "meta" have shapes and no values.
+
+    The CPU's devices share its memory and cores, but behave like separate devices: an operation takes tensors of one device,
+    and `Tensor.to` copies.
 
     Args:
         device: a name, or a device.
-        index: the number, where the name has none.
+        index: the number, if the name has none.
 
-    A GPU that is not here has a device too, so that programs can name it; ValueError is raised where it is used.
+    A missing GPU can be named too; using it raises ValueError.
 
-    Raises ValueError for what no device is named, TypeError for what is no name.
+    Raises ValueError for an unknown name, TypeError for other arguments.
 
     >>> genesis.device("cpu"), genesis.device("cpu", 1)
     (device(type='cpu'), device(type='cpu', index=1))
@@ -90,7 +91,7 @@ def _made(kind: str, index: int | None, reason: str | None = None) -> Device:
 
 
 class _NoMemory:
-    """The memory of the device "meta", whose tensors have shapes and dtypes alone: there is none, nothing is written to it."""
+    """The memory of the device "meta", whose tensors have only shapes and dtypes: it is empty, and writes do nothing."""
 
     is_host = False
 
@@ -111,7 +112,7 @@ class _NoMemory:
 
 
 class GpuDriver(NamedTuple):
-    """What opens GPUs: how many there are, why there are none, and the memory of each."""
+    """The interface to GPUs: their number, the reason if there is none, and the memory of each."""
 
     gpu_count: Callable[[], int]
     reason_for_none: Callable[[], str]
@@ -119,7 +120,7 @@ class GpuDriver(NamedTuple):
 
 
 def register_gpus(driver: GpuDriver) -> None:
-    """Have `driver` open the devices named "cuda"."""
+    """Set the driver of the devices named "cuda"."""
     _drivers[:] = [driver]
 
 
@@ -137,7 +138,7 @@ def _numbered(name: str) -> str:
 
 
 def _gpu(name: str) -> Device:
-    """The GPU of a name that has not been asked for before, be it here or not. Raises ValueError for what is none."""
+    """The device of a GPU name that is new, whether the GPU exists or not. Raises ValueError for other names."""
     kind, _, number = name.partition(":")
     if kind not in _GPUS or name not in (kind, f"{kind}:{number}") or not (number or "0").isdecimal():
         raise ArgumentError(f"device: {name!r} is not available. Expected one of cpu, {', '.join(_GPUS)}, meta device type at "
@@ -154,7 +155,7 @@ def _gpu(name: str) -> Device:
 
 
 class _Opened(threading.local):
-    """The devices whose contexts this thread is in, and the number of the GPU that "cuda" is."""
+    """The devices whose contexts this thread is in, and the number of the GPU that "cuda" means."""
 
     def __init__(self) -> None:
         self.devices: list[Device] = []
@@ -178,7 +179,7 @@ def set_default_device(device: DeviceLike) -> None:
 
 
 def get_default_device() -> Device:
-    """The device of new tensors whose call names none: that of the innermost context of this thread, or else the default.
+    """The device of new tensors whose call names none: that of this thread's innermost context, otherwise the default.
 
     >>> genesis.get_default_device()
     device(type='cpu')
@@ -187,17 +188,17 @@ def get_default_device() -> Device:
 
 
 def get_current_gpu() -> int:
-    """The number of the GPU that "cuda" is, in this thread."""
+    """The number of the GPU that "cuda" means in this thread."""
     return _opened.gpu
 
 
 def set_current_gpu(index: int) -> None:
-    """Let "cuda" be the GPU of a number, in this thread."""
+    """Set the GPU that "cuda" means in this thread, by number."""
     _opened.gpu = index
 
 
 def device_of(device: DeviceLike = None) -> Device:
-    """The device that an argument `device=` names; the default for None. Raises ValueError for one that is not here."""
+    """The device that an argument `device=` names; the default for None. Raises ValueError for a missing GPU."""
     found = get_default_device() if device is None else Device(device)
     if found.reason is not None:
         raise FormError(f"device: {str(device or found)!r} is not available: {found.reason}")

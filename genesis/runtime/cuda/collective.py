@@ -1,4 +1,4 @@
-"""Collectives of GPUs among the programs of a plan: ranks agree on the host, and the GPU goes on by itself."""
+"""Collectives of GPUs among the programs of a plan: ranks agree on the host, and the GPU runs asynchronously."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PAIR = "a message is between two ranks, and a graph is all ranks'"
 
 
 class CollectiveProgram:
-    """A collective of a group, on memory that slots say; `node` is what it reports a fault of.
+    """A collective of a group, on memory given by slots; its faults are those of `node`.
 
-    Before each run ranks compare what they are about to do, as they do before one of the CPU: other calls of NCCL's would never
-    end. The GPU goes on meanwhile with what it has. It runs in a stream of its own, behind what programs have begun before it;
-    programs go on, until an `AwaitingProgram` has them wait for it. `awaits` has that happen at once.
+    Before each run ranks compare what they are about to run, as on the CPU, because mismatched calls of NCCL would hang. The
+    GPU keeps working meanwhile. The collective runs on a separate stream, after the programs submitted before it. Later
+    programs run concurrently until an `AwaitingProgram` makes them wait; with `awaits` they wait at once.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class CollectiveProgram:
         self._marks: tuple[Mark, Mark] | None = None
 
     def run(self, values: Sequence[int | float], completion: Completion | None = None) -> Fault | None:
-        """Begin it, once all ranks are here; what went wrong, if something did. The group is of no use after an interrupt."""
+        """Start it once all ranks have arrived; returns the fault, if any. After an interrupt the group is unusable."""
         try:
             flag, value, _ = self.meet()
             fault = self.fault(flag, value) if flag else self.begin(values)
@@ -50,7 +50,7 @@ class CollectiveProgram:
         return fault
 
     def fault(self, flag: int, value: int = 0) -> Fault:
-        """What to report where it failed."""
+        """The fault of a failure."""
         return Fault(flag, self._node, value, 0)
 
     def seconds(self) -> list[float]:
@@ -61,7 +61,7 @@ class CollectiveProgram:
         return [self.engine.memory.gpu.seconds_between(*self._marks)]
 
     def begin(self, values: Sequence[int | float]) -> Fault | None:
-        """Begin it; all ranks are here."""
+        """Start it; all ranks have arrived."""
         memory, gpu = self.engine.memory, self.engine.memory.gpu
         with memory.lock:
             gpu.hold(gpu.mark(), communicates=True)
@@ -75,7 +75,7 @@ class CollectiveProgram:
         return None if is_begun else self.fault(ir.FAILED)
 
     def capture(self, values: Sequence[int | float], under_way: dict[object, Mark]) -> None:
-        """As `begin`, into the graph that the stream of programs is captured to: `under_way` gets the mark behind it."""
+        """As `begin`, into the graph that is being captured from the programs' stream: `under_way` gets the mark after it."""
         gpu = self.engine.memory.gpu
         gpu.hold(gpu.mark(), communicates=True)
         if not self._submit(values):
@@ -85,7 +85,7 @@ class CollectiveProgram:
             gpu.hold(under_way.pop(self))
 
     def _submit(self, values: Sequence[int | float]) -> bool:
-        """Have the stream of what communicates do it; whether NCCL began it."""
+        """Submit it to the communication stream; returns whether NCCL started it."""
         engine, dtype = self.engine, self._dtype
         operand, result = [int(values[slot.number]) + slot.offset for slot in self._slots]
         if self._copies:
@@ -94,7 +94,7 @@ class CollectiveProgram:
 
 
 class AwaitingProgram:
-    """Has programs wait for a collective that is under way."""
+    """Makes programs wait for a collective in flight."""
 
     refused = ""
 
@@ -115,7 +115,7 @@ class AwaitingProgram:
 
 
 def watch(group: Group, engine: Communicator, waited: float) -> None:
-    """While somebody waits for the GPU: raise CollectiveError where a collective of the group has failed, or takes too long."""
+    """While a thread waits for the GPU: raise CollectiveError if a collective of the group has failed or takes too long."""
     if engine.lost:
         raise CollectiveError(engine.lost)
     if engine.latest is None or not group.is_usable:

@@ -1,12 +1,11 @@
-"""Collectives of a group with the launches between and behind them: a graph of all ranks', or one by one.
+"""Collectives of a group with the launches between and after them: as one graph on all ranks, or one by one.
 
-In the graph a collective is in the stream of what communicates, from its last operand on; programs wait where its result is
-read. NCCL wants a call captured on all ranks or on none, and graphs launched that were captured together. Each rank has other
-addresses, and may have another program: another part of a trace was looked at. So ranks agree when they meet at the first
-collective, as they meet before each. A rank offers the graphs that it holds at the addresses of the run, by numbers that are
-the same on all ranks, and says which collectives it would capture. They launch a graph that all of them offer, and no rank
-meets another one before its end. They capture one where all would capture the same. Else each begins what it has, piece by
-piece, and meets the others before each collective.
+In the graph a collective runs on the communication stream once its last operand is ready, and programs wait before they read
+its result. NCCL requires a call to be captured on all ranks or on none, and graphs captured together to be launched together.
+But ranks have different addresses, and may have different programs, if they read different values. So ranks agree before the
+first collective. Each offers its graphs for the addresses of the run, by numbers that are the same on all ranks, and the
+collectives that it would capture. They launch a graph that all offer, and do not synchronize again before its end. They capture
+one if all would capture the same. Otherwise each starts its launches one by one, and synchronizes before each collective.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ assert _HELD + 2 == MEETING_WORDS
 
 
 class CommunicatingProgram:
-    """Programs in order: a collective first, then others of its group, waits, and launches that report no faults.
+    """Programs in order: a collective, then others of its group, waits, and launches that report no faults.
 
-    `refused` tells why no graph holds them, if some driver refused.
+    `refused` is the reason why they are not a graph, if a driver refused.
     """
 
     def __init__(self, memory: GpuMemory, members: Sequence[Member]) -> None:
@@ -53,9 +52,9 @@ class CommunicatingProgram:
         self._what = self._first.what._replace(said=f"{self._first.what.said}{others}")
 
     def run(self, values: Sequence[int | float], completion: Completion | None = None) -> Fault | None:
-        """Begin all, once all ranks are at the first collective; what went wrong, if something did.
+        """Start all once every rank has reached the first collective; returns the fault, if any.
 
-        The group is of no use after an interrupt, or where a launch fails.
+        After an interrupt or a failed launch the group is unusable.
         """
         try:
             with self._memory.lock:
@@ -77,11 +76,11 @@ class CommunicatingProgram:
             raise
 
     def seconds(self) -> list[float]:
-        """What each launch and collective took when they were last begun one by one. The next run does so again."""
+        """The seconds of each launch and collective in the last run that started them one by one, as the next run will."""
         return [second for member in self._members for second in member.seconds()]
 
     def _offered(self, values: Sequence[int | float], bound: Sequence[Bound]) -> list[int]:
-        """The words for the other ranks: the graphs that this one holds here, and what it would capture."""
+        """The words for the other ranks: this rank's graphs for these addresses, and what it would capture."""
         if self.refused or any([program.is_watched for program in self._programs]):
             return [0] * MEETING_WORDS
         key = self._programs[0].addresses(values)
@@ -91,11 +90,11 @@ class CommunicatingProgram:
         return [*[captured >> _BITS * word & _MASK for word in range(_HELD)], *(self._said() if would_capture else (0, 0))]
 
     def _said(self) -> list[int]:
-        """A digest and its complement: all ranks' bits of both are these only if all ranks' digests are."""
+        """A digest and its complement: both survive a bitwise reduction over ranks only if all digests are equal."""
         return [self._digest, ~self._digest & _MASK]
 
     def _captured(self, values: Sequence[int | float], bound: Sequence[Bound]) -> SharedGraph | Fault | None:
-        """A graph of all ranks' at these addresses; None where a rank's driver refuses."""
+        """A graph of all ranks at these addresses; None if a rank's driver refuses."""
         number, command = self._engine.next_graph(), None
         with self._memory.lock:
             self._memory.await_under_way()  # no graph waits for what is outside
@@ -120,7 +119,7 @@ class CommunicatingProgram:
         return graph
 
     def _commands(self, values: Sequence[int | float], bound: Sequence[Bound]) -> list[Command]:
-        """What the stream of programs is to capture. Collectives fork from it, and have joined it at the end."""
+        """The commands to capture from the programs' stream. Collectives fork from it and have joined it at the end."""
         gpu, under_way, left = self._memory.gpu, dict[object, Mark](), [*bound]
         commands: list[Command] = []
         for member in self._members:
@@ -141,7 +140,7 @@ class CommunicatingProgram:
             self._engine.latest = self._what, memory.gpu.mark()
 
     def _run_members(self, values: Sequence[int | float], completion: Completion | None) -> Fault | None:
-        """Begin one after the other; all ranks are at the first."""
+        """Start them one by one; all ranks have reached the first."""
         for member in self._members:
             if member is self._first:
                 fault = self._first.begin(values)

@@ -1,4 +1,4 @@
-"""The driver's calls, and a GPU's context. Other libraries use it too: it is pushed for each of our calls, and popped again."""
+"""The driver's calls, and a GPU's context, which is pushed and popped around each call, as other libraries use it too."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class GpuMemory:
     """Blocks of a GPU's memory for owners. See `runtime.memory.DeviceMemory`.
 
     As in the host's pool, an owner's death only queues its loan: a destructor that ran Python could lose an interrupt.
-    `watches` are asked while somebody waits, and told for how many seconds: what other processes have a part in may never end.
+    `watches` are called with the seconds waited while a thread waits, because work of other processes may never end.
     """
 
     is_host = False
@@ -41,7 +41,7 @@ class GpuMemory:
     # ---- blocks ----
 
     def lend(self, owner: object, nbytes: int) -> int:
-        """The address of a block that comes back when `owner` dies. Raises OutOfMemoryError."""
+        """The address of a block that is returned when `owner` dies. Raises OutOfMemoryError."""
         with self.lock:
             self._collect()
             address = self._allocator.take(nbytes)
@@ -97,7 +97,7 @@ class GpuMemory:
     # ---- copies ----
 
     def read(self, address: int, values: np.ndarray) -> None:
-        """Copy from the GPU over a contiguous array, once all work asked for so far is done."""
+        """Copy from the GPU into a contiguous array, after all work submitted so far."""
         if not values.nbytes:
             return
         flat = values.reshape(-1).view(np.uint8)
@@ -132,7 +132,7 @@ class GpuMemory:
                 self.gpu.copy(address, source, nbytes)
 
     def synchronize(self) -> None:
-        """Wait until all that was asked for so far is done. Raises RuntimeError if some of it failed."""
+        """Wait for all work submitted so far. Raises RuntimeError if some of it failed."""
         self.wait(self.mark())
 
     def wait(self, mark: Mark) -> None:
@@ -150,19 +150,19 @@ class GpuMemory:
             waited = time.monotonic() - began
 
     def await_under_way(self, number: object = None) -> None:
-        """Have programs wait from now on for what communicates under a number, or for all that does."""
+        """Make later programs wait for the communication with this number, or for all of it."""
         with self.lock:
             for each in [*self.under_way] if number is None else [number]:
                 if (mark := self.under_way.pop(each, None)) is not None:
                     self.gpu.hold(mark)
 
     def wait_for(self, stream: int) -> None:
-        """Wait for another library's stream; not during a capture, which that would invalidate."""
+        """Wait for another library's stream; not during a capture, which it would invalidate."""
         with self.lock:
             self.gpu.wait_for(stream)
 
     def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
-        """A mark behind all that was asked for so far. See `Gpu.mark`."""
+        """A mark after all work submitted so far. See `Gpu.mark`."""
         with self.lock:
             return self.gpu.mark(timed, sleeping)
 
@@ -183,7 +183,7 @@ class _Pinned:
         self._used = CHUNK
 
     def piece(self, nbytes: int) -> np.ndarray:
-        """Bytes that no copy reads or writes any more, for one copy, which is submitted before the next piece is asked for."""
+        """Bytes that no copy uses any more, for one copy, which must be submitted before the next piece is taken."""
         if self._used + nbytes > CHUNK:
             self._turn()
         start, self._used = self._used, self._used + -(-nbytes // ALIGNMENT) * ALIGNMENT

@@ -1,11 +1,10 @@
-"""NCCL, loaded by ctypes: what ranks do with tensors on their GPUs, as calls on a stream of their own.
+"""NCCL, loaded by ctypes: collectives and messages of tensors on GPUs, as calls on a separate stream.
 
-Communicators do not block: a call that is not done at once returns `IN_PROGRESS`, and nothing else may be called before
-`CommGetAsyncError` says that it is. So nothing waits for other ranks for longer than the group's timeout.
+Communicators do not block: a call that does not complete at once returns `IN_PROGRESS`, and nothing else may be called until
+`CommGetAsyncError` reports that it has. So no wait for other ranks exceeds the group's timeout.
 
-NCCL wants a call captured into a graph on all ranks or on none, and launches of graphs that were captured together. Which
-addresses a program has seen before, and so has a graph for, is each rank's own matter: ranks agree on it before each run. See
-`communicating_program.py`.
+NCCL requires a call to be captured on all ranks or on none, and graphs captured together to be launched together. Ranks agree
+on this before each run, because each has graphs for its own addresses: see `communicating_program.py`.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ Functions = Mapping[str, Callable[..., int]]
 
 
 class UniqueId(ctypes.Structure):
-    """What the ranks of a communicator find each other by."""
+    """The id by which a communicator's ranks find each other."""
 
     _fields_ = [("internal", ctypes.c_byte * 128)]
 
 
 class Config(ctypes.Structure):
-    """ncclConfig_t as of NCCL 2.18, which later ones take: they read `size` bytes, and know by `version` what is missing."""
+    """ncclConfig_t of NCCL 2.18. Later versions accept it: they read `size` bytes, and know its fields by `version`."""
 
     _fields_ = [
         ("size", ctypes.c_size_t), ("magic", ctypes.c_uint), ("version", ctypes.c_uint), ("blocking", ctypes.c_int),
@@ -52,7 +51,7 @@ class Config(ctypes.Structure):
 
     @staticmethod
     def made() -> Config:
-        """One that does not block, with NCCL's own choice of all else."""
+        """A non-blocking configuration with NCCL's defaults."""
         return Config(ctypes.sizeof(Config), 0xCAFEBEEF, 21800, 0, *[_UNDEFINED] * 3, None, _UNDEFINED)
 
 
@@ -87,7 +86,7 @@ _PARTS = {"complex64": "float32", "complex128": "float64"}  # two numbers each, 
 
 @functools.cache
 def library() -> Functions:
-    """The functions by their names, without "nccl". Raises UnavailableError where NCCL is missing, or too old."""
+    """The functions by name, without "nccl". Raises UnavailableError if NCCL is missing or too old."""
     wheels = importlib.util.find_spec("nvidia")
     folders = [*(wheels.submodule_search_locations or ())] if wheels else []
     found = [path for folder in folders if (path := Path(folder, "nccl", "lib", LIBRARY)).exists()]
@@ -100,7 +99,7 @@ def library() -> Functions:
 
 
 def functions_of(loaded: Any) -> Functions:
-    """The functions of a loaded library, which check what they are given."""
+    """The functions of a loaded library, with typed arguments."""
     found = {name: getattr(loaded, f"nccl{name}") for name in SIGNATURES}
     for name, function in found.items():
         function.argtypes, function.restype = SIGNATURES[name], _POINTER if name in TEXTS else _INT
@@ -117,7 +116,7 @@ def is_installed() -> bool:
 
 
 def unique_id(functions: Functions) -> bytes:
-    """What the ranks of a new communicator are to be given. Raises UnavailableError."""
+    """A new id for the ranks of a communicator. Raises UnavailableError."""
     made = UniqueId()
     status = functions["GetUniqueId"](ctypes.byref(made))
     if status:
@@ -126,7 +125,7 @@ def unique_id(functions: Functions) -> bytes:
 
 
 def refusal(dtype: DType, reduce: str) -> str:
-    """Why NCCL cannot reduce tensors of a dtype so; empty if it can."""
+    """Why NCCL does not support this reduction of a dtype; empty if it does."""
     kind = uint8 if dtype is bool_ else dtype.compute
     if reduce != "avg" and reduce not in REDUCTIONS:
         return f"NCCL has no {reduce}; want sum, prod, min, max or avg"
@@ -136,7 +135,7 @@ def refusal(dtype: DType, reduce: str) -> str:
 
 
 def calls_of(what: Collective, dtype: str, itemsize: int, rank: int, operand: int, result: int) -> list[Call]:
-    """The calls of a collective, on operands in row-major order. Those of several begin and end a group."""
+    """The calls of a collective on row-major operands. Several calls are enclosed in a group."""
     op, root, own = what.op, what.root, rank == what.root
     if what.reduce:
         parts = 1 + (dtype in _PARTS)
@@ -191,11 +190,11 @@ class SharedGraph:
 class Communicator:
     """Ranks that communicate from GPU to GPU; that of `memory` is this rank's.
 
-    `problem` is what NCCL said when it failed; `lost` why values on the GPU are not to be read any more, if so; `patience` for
-    how many seconds what was begun may go on to its end after a failure.
-    `graphs` are those that ranks hold together, by their numbers, as long as their programs live.
-    It waits for other ranks for at most `timeout` seconds, also when it is made: UnavailableError says that they did not come,
-    or why NCCL refuses.
+    `problem` is NCCL's message after a failure; `lost` the reason, if any, why values on the GPU must not be read any more;
+    `patience` the seconds that operations in flight may take after a failure.
+    `graphs` are the ranks' common graphs by number, as long as their programs live.
+    It waits for other ranks for at most `timeout` seconds, also at its creation, which raises UnavailableError if they do not
+    arrive or NCCL refuses.
     """
 
     def __init__(
@@ -235,7 +234,7 @@ class Communicator:
         return number
 
     def submit(self, commands: Sequence[Command]) -> bool:
-        """Have NCCL begin; whether it did. The memory's lock is held."""
+        """Start the calls; returns whether NCCL accepted them. The caller holds the memory's lock."""
         # One pass of C code, in which no interrupt comes: a group that was begun is ended.
         found = self.memory.gpu.call(_all, commands)
         failed = [status for status in found if status not in (SUCCESS, IN_PROGRESS)]
@@ -248,7 +247,7 @@ class Communicator:
         return not failed
 
     def _settled(self) -> int:
-        """NCCL's status once what was called is begun, or the time is over: `IN_PROGRESS` then."""
+        """NCCL's status once the call has started; `IN_PROGRESS` if the time is over."""
         state, began = ctypes.c_int(IN_PROGRESS), time.monotonic()
         while True:
             status = self.memory.gpu.call(self._functions["CommGetAsyncError"], self._handle, ctypes.byref(state))
@@ -258,11 +257,11 @@ class Communicator:
             time.sleep(PAUSE)
 
     def has_failed(self) -> bool:
-        """Whether something that was begun failed, on this rank or, as NCCL found out, on another."""
+        """Whether an operation failed, on this rank or, as NCCL reports, on another."""
         return self._is_lost() or bool(self.problem)
 
     def _is_lost(self) -> bool:
-        """Whether NCCL found out that what was begun does not end."""
+        """Whether NCCL reports that an operation will not end."""
         state = ctypes.c_int()
         status = self._functions["CommGetAsyncError"](self._handle, ctypes.byref(state)) or state.value
         if status not in (SUCCESS, IN_PROGRESS):
@@ -270,7 +269,7 @@ class Communicator:
         return status not in (SUCCESS, IN_PROGRESS)
 
     def close(self, is_broken: bool) -> None:
-        """End it. What was begun has a moment to end by itself if something failed, and is given up then."""
+        """Destroy it. After a failure, operations in flight get a moment to end, and are then aborted."""
         if not self._handle:
             return
         if is_broken:
@@ -302,6 +301,6 @@ def _all(commands: Sequence[Command]) -> list[int]:
 
 
 def _said(functions: Functions, status: int, handle: object) -> str:
-    """NCCL's text for a status, and what it said last."""
+    """NCCL's text for a status, and its last message."""
     texts = [functions["GetErrorString"](status), functions["GetLastError"](handle)]
     return ": ".join(filter(None, [ctypes.string_at(text).decode(errors="replace").strip() for text in texts if text]))

@@ -70,8 +70,8 @@ CudaWord = int | float | Slot | Scalar | _FaultRecord
 class CudaLaunch(NamedTuple):
     """A launch of a loaded function.
 
-    A function that serves many calls has a table in the GPU's memory with a row of words for each; all its parameters are the
-    table's address. `source` is its text.
+    A function for many calls takes only the address of a table in the GPU's memory, with a row of words for each call. `source`
+    is its text.
     """
 
     function: Loaded
@@ -119,7 +119,7 @@ def _packed(rows: Sequence[Sequence[float]]) -> np.ndarray:
 class CudaProgram:
     """Steps to run in order. The first `scalars_at` slots are addresses; the rest are scalars, a struct character each.
 
-    `refused` tells why the launches are begun one by one, if no graph could hold them.
+    `refused` is the reason why launches are submitted one by one, if they cannot be a graph.
     """
 
     def __init__(self, memory: GpuMemory, steps: Sequence[CudaLaunch], scalars_at: int, scalars: str) -> None:
@@ -178,11 +178,11 @@ class CudaProgram:
         return self._is_watched
 
     def addresses(self, values: Sequence[int | float]) -> tuple[float, ...]:
-        """What launches are bound to."""
+        """The addresses that launches are bound to."""
         return *values[: self._scalars_at], matmul.allow_tf32  # which library calls are bound to as well
 
     def bound(self, values: Sequence[int | float]) -> Bound:
-        """The launches at the addresses of a run, whose scalars are on the GPU then. The memory's lock is held."""
+        """The launches at a run's addresses, whose scalars are copied to the GPU. The caller holds the memory's lock."""
         # Bindings are kept by address: a pool of results hands out the same ones in turn.
         addresses = self.addresses(values)
         found = self._bound.get(addresses)

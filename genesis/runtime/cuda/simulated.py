@@ -1,8 +1,8 @@
 """A GPU simulated by the host, in its memory: kernels are Python functions.
 
-Commands run when they are submitted, so the stream of programs is always empty. What communicates may have effects that come
-later (`defer`): where somebody waits for a mark behind them, or finds it passed after a while. While a graph is captured
-commands are noted, and run when it is launched.
+Commands run when they are submitted, so the programs' stream is always empty. Communication may take effect later (`defer`):
+when a thread waits for a mark after it, or finds it passed after a while. During a capture commands are recorded, and run when
+the graph is launched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ALIGNMENT = 512
 
 
 class SimulatedMark(NamedTuple):
-    """A time, and how much had been submitted to a stream before it. One that is captured has a number there."""
+    """A time, and the number of commands submitted to a stream before it; within a capture, the mark's number."""
 
     seconds: float
     communicates: bool
@@ -36,9 +36,9 @@ class SimulatedMark(NamedTuple):
 
 
 class SimulatedCapture:
-    """What a graph does, in order: each effect is told of the marks that were set before in the same launch.
+    """The effects of a graph, in order; each gets the marks set before it in the same launch.
 
-    `forked` says whether the stream of what communicates has come in, and `open` what it did that programs do not wait for.
+    `forked`: whether the communication stream takes part; `open`: its effects for which programs do not wait yet.
     """
 
     def __init__(self) -> None:
@@ -47,14 +47,14 @@ class SimulatedCapture:
         self.forked, self.open = False, 0
 
     def launch(self) -> None:
-        """Do all of it."""
+        """Run all effects."""
         marks: list[Mark] = []
         for effect in self.effects:
             effect(marks)
 
 
 class SimulatedGpu(Gpu):
-    """A GPU of `total` bytes of memory, which are taken from the host when they are asked for."""
+    """A GPU with `total` bytes of memory, allocated on the host as needed."""
 
     def __init__(self, index: int, total: int = TOTAL) -> None:
         super().__init__(index)
@@ -124,9 +124,9 @@ class SimulatedGpu(Gpu):
     # ---- order ----
 
     def do(self, effect: Callable[[], object], communicates: bool = False) -> None:
-        """Have a stream do something: now, or whenever the graph that is being captured is launched.
+        """Run an effect on a stream: now or, during a capture, whenever the graph is launched.
 
-        Raises RuntimeError where a graph is captured and the stream is not part of it.
+        Raises RuntimeError during a capture that the stream is not part of.
         """
         self.submitted[communicates] += 1
         if self.capture is None:
@@ -161,7 +161,7 @@ class SimulatedGpu(Gpu):
             capture.open = 0
 
     def defer(self, effect: Callable[[], None]) -> None:
-        """Submit to the stream of what communicates what has its effect once somebody waits for a mark behind it."""
+        """Submit to the communication stream an effect that happens once a thread waits for a mark after it."""
         self.submitted[1] += 1
         self._deferred.append((self.submitted[1], effect))
 
