@@ -2,7 +2,7 @@
 
 from genesis.autograd import forward_ad, functional, graph
 from genesis.autograd.anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
-from genesis.autograd.backward_pass import backward, grad, zero_grad
+from genesis.autograd.gradients import backward, grad, zero_grad
 from genesis.autograd.custom import Context
 from genesis.autograd.data_parallel import LocalReduction, Reduction
 from genesis.autograd.forward_values import ChangedError, ReleasedError

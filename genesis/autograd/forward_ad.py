@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from genesis.autograd.backward_pass import grad
+from genesis.autograd.gradients import grad
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 

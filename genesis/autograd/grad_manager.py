@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Self, TypeVar
 
-from genesis.autograd.backward_pass import add_gradient, backward, grad, release
+from genesis.autograd.backward_pass import release
 from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
 from genesis.autograd.derivation import derivation
+from genesis.autograd.gradients import add_gradient, backward, grad
 from genesis.execution.flush import realize
 from genesis.ir.annotations import Tree
 from genesis.ops.layout import Layout

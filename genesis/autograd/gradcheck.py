@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from genesis.autograd.backward_pass import grad
 from genesis.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from genesis.autograd.gradients import grad
 from genesis.ir.annotations import AnyFunction, Arguments
 from genesis.ir.dtypes import complex128, float64
 from genesis.ir.shapes import Shape, numel

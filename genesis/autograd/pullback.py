@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from genesis.autograd.backward_pass import gradients_of
 from genesis.autograd.derivation import derivation
+from genesis.autograd.gradients import gradients_of
 from genesis.autograd.hooks import Gradients
 from genesis.execution.eager import together
 from genesis.ir.graph import Graph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.autograd.backward_pass import grad
+from genesis.autograd.gradients import grad
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.utils import sum_rightmost
 from genesis.ir.replayable import replayable_module

@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from genesis.autograd.backward_pass import add_gradient
 from genesis.autograd.derivation import leaves_of
+from genesis.autograd.gradients import add_gradient
 from genesis.functions.creation import ones_like
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module

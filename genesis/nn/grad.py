@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.autograd.backward_pass import grad
+from genesis.autograd.gradients import grad
 from genesis.functions.creation import zeros
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module

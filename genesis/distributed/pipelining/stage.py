@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from genesis.autograd.backward_pass import backward
+from genesis.autograd.gradients import backward
 from genesis.distributed.nn.functional import check_device
 from genesis.distributed.pipelining.link import Link
 from genesis.distributed.process_group import group_of

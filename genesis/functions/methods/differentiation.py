@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from genesis.autograd.backward_pass import backward as run_backward
 from genesis.autograd.derivation import derived_at
+from genesis.autograd.gradients import backward as run_backward
 from genesis.functions.overrides import function, seen_method
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
