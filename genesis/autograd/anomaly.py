@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.autograd.hooks import GradientEvent, add_observer, observers, remove_observer
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor

@@ -10,8 +10,9 @@ from operator import attrgetter
 
 from genesis.autograd.derivation import node_name
 from genesis.autograd.gathered_again import GatheredAgain
-from genesis.execution.flush import flush, readable
+from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
+from genesis.execution.realize import readable
 from genesis.ir.graph import Graph
 from genesis.lower.transient import CHEAP, gathered_alone, is_transient, read_inputs
 from genesis.ops.registry import PRIMITIVES, Operation, expand

@@ -11,7 +11,7 @@ from genesis.autograd.backward_pass import release
 from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
 from genesis.autograd.derivation import derivation
 from genesis.autograd.gradients import add_gradient, backward, grad
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ir.annotations import Tree
 from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of

@@ -16,7 +16,8 @@ from genesis.capture.replay.critical_section import has_come_between, run_critic
 from genesis.capture.replay.entry import OTHER_MODES, Entry
 from genesis.capture.replay.other_value import OtherValueError
 from genesis.capture.replay.single_program import FAULT
-from genesis.execution.flush import flush_all, flush_collectives, realize
+from genesis.execution.flush import flush_all, flush_collectives
+from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
 from genesis.nn.module import Module

@@ -9,7 +9,7 @@ from typing import Any
 from genesis.distributed import mpi
 from genesis.distributed.futures import Future, resolved
 from genesis.distributed.process_group import check_departures, departed, seconds_of
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.collectives import CollectiveError
 from genesis.tensor.dispatch import array_of

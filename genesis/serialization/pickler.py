@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ir.dtypes import DType
 from genesis.ir.sparse_layouts import SparseLayout
 from genesis.nn.parameter import Parameter

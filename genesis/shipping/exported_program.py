@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.execution.flush import readable
+from genesis.execution.realize import readable
 from genesis.ir.annotations import Options
 from genesis.ir.graph import VerificationError, format_nodes
 from genesis.lower.tables import verify_layouts

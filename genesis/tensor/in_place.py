@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module

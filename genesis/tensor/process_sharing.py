@@ -8,7 +8,7 @@ from __future__ import annotations
 from multiprocessing import reduction
 from typing import Any
 
-from genesis.execution.flush import is_interrupted
+from genesis.execution.realize import is_interrupted
 from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.execution.flush import readable
+from genesis.execution.realize import readable
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.graph import Node

@@ -9,8 +9,8 @@ import pytest
 
 import genesis
 from genesis.execution import result_pool, reused_inputs, verified_program
-from genesis.execution.flush import realize
 from genesis.execution.plan import plan_for
+from genesis.execution.realize import realize
 from genesis.execution.verified_program import MemoryPlanError, holders
 from genesis.ir.graph import Node
 from genesis.runtime.memory import Buffer

@@ -10,7 +10,7 @@ from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuar
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Source, State, hooks_of
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Node
 from genesis.tensor.dispatch import array_of

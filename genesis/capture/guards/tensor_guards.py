@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor

@@ -23,8 +23,9 @@ from genesis.capture.record.records import InputSource, Program, Refusal, Settin
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.capture.replay.program import ReplayProgram
-from genesis.execution.flush import FLUSH_HOOKS, flush_all, realize, realize_apart
+from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
+from genesis.execution.realize import realize, realize_apart
 from genesis.ir.annotations import Attributes, Options, Scalar, Tree
 from genesis.ir.graph import Graph
 from genesis.optim.lr_scheduler import LRScheduler

@@ -30,7 +30,8 @@ from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramRe
 from genesis.capture.replay.step import ReplayStep, step_of
 from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.execution.failure import take_back_notes
-from genesis.execution.flush import FLUSH_HOOKS, flush, realize
+from genesis.execution.flush import FLUSH_HOOKS, flush
+from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.runtime.executor_ir import PATIENCE
 from genesis.runtime.timeline import timeline

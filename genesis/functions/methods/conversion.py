@@ -10,7 +10,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from genesis.execution.flush import realize
+from genesis.execution.realize import realize
 from genesis.functions.memory_order import is_row_major
 from genesis.functions.overrides import overridable_method, seen_method
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree

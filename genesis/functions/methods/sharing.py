@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from genesis.execution.flush import flush, is_interrupted
+from genesis.execution.flush import flush
+from genesis.execution.realize import is_interrupted
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import seen_method
 from genesis.ir.annotations import Attributes

@@ -1,0 +1,101 @@
+"""Realizing: the memory of an array, computed by a flush of its trace if pending, or apart from a trace that is BUSY."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from genesis.execution.failure import LOSSES
+from genesis.execution.flush import flush
+from genesis.execution.interrupted_run import go_on, has_overwritten
+from genesis.execution.plan import collectives_of, held_arrays
+from genesis.runtime.collectives import GROUPS
+from genesis.tracing.memory import Memory
+from genesis.tracing.trace import BUSY, LOCK, Array, Trace
+
+
+def realize(array: Array) -> Memory:
+    """The memory of `array`, computed now if pending.
+
+    Raises RuntimeError if it was lost: it depended on an index that was out of range.
+    """
+    memory = array.memory
+    if memory is None:
+        trace = array.trace
+        assert trace is not None
+        if trace.closed is BUSY:  # in this thread, or in another one, for which we wait
+            with LOCK:
+                if is_interrupted(array):
+                    return _read_apart(trace, array)
+        flush(trace)
+        memory = array.memory
+        if memory is None:
+            raise _lost(trace)
+    return memory
+
+
+def realize_apart(array: Array) -> Memory:
+    """As `realize`, but the pending value's trace stays open, and computes it again when it is flushed."""
+    with LOCK:
+        trace = array.trace
+        is_open = array.memory is None and trace is not None and not (trace.closed or trace.eager)
+        if is_open and not (GROUPS and collectives_of(trace)):  # type: ignore[arg-type]
+            memory = _computed_apart(trace, [array]).get(array.index)  # type: ignore[arg-type]
+            if memory is not None:
+                return memory
+        return realize(array)
+
+
+def readable(array: Array) -> Array:
+    """`array`, realized; or a realized copy, if interrupted code of this thread has yet to compute it."""
+    memory = realize(array)
+    return array if array.memory is not None else Array(array.trace, array.index, array.node, memory)
+
+
+def is_interrupted(array: Array) -> bool:
+    """Whether `array` is pending in a trace that this thread, which has LOCK, was working on when a signal handler or finalizer
+    interrupted it."""
+    return array.memory is None and array.trace is not None and array.trace.closed is BUSY
+
+
+def _lost(trace: Trace) -> RuntimeError:
+    error = RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}")
+    error.__cause__ = trace.failure
+    return error
+
+
+def _read_apart(trace: Trace, array: Array) -> Memory:
+    """The memory of a value whose trace is BUSY: already computed by its run, or computed separately from unchanged inputs,
+    without an effect on the trace."""
+    run, index = trace.run, array.index
+    if has_overwritten(run):
+        go_on(run, trace)  # its inputs are gone, so finish the run: the interrupted code will find it done
+    if run is not None and run.completion and run.plan is not None:
+        found = dict(zip(run.plan.values, run.memories, strict=True))
+    else:
+        if trace.apart is None or index not in trace.apart:
+            # Values that a checkpoint reads come first: the other live handles vary from time to time, and so would the plan.
+            written = [new for tensor, before, _ in trace.written
+                       if not isinstance(before, int) and (new := tensor._array).trace is trace]
+            trace.apart = _computed_apart(trace, written if array in written else [*held_arrays(trace), array])
+        found = trace.apart
+    memory: Memory | None = found.get(index)
+    if memory is None:
+        raise _lost(trace)
+    return memory
+
+
+def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
+    """The values at some positions, by a twin of the trace up to the last of them: the rest may be incomplete."""
+    wanted = sorted({array.index for array in arrays} - trace.lost)
+    nodes = trace.nodes[: max(wanted, default=-1) + 1]
+    inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
+    twin = trace.twin(("apart", len(nodes)), nodes, dict(zip(inputs, trace.inputs, strict=False)))
+    twin.is_apart = True
+    if GROUPS and collectives_of(twin):
+        raise RuntimeError("what other processes compute too cannot be read by a signal handler that came in between")
+    twin.released = frozenset(range(len(nodes)))  # save nothing for backward
+    handles = twin.handles(wanted)
+    with contextlib.suppress(*LOSSES):  # readers of lost values get the error
+        flush(twin)
+    return {handle.index: handle.memory for handle in handles if handle.memory is not None}
