@@ -101,7 +101,7 @@ class Nest:
         if word.kind in ("pointer", "fault", "partials", "scratch", "tile", "transposition"):
             kind = POINTER
         elif word.is_double:
-            kind = ir.DoubleType()
+            kind = ir.DOUBLE
         at = self.builder.gep(self.block_words, [I64(number)], inbounds=True, source_etype=I64)
         return self.builder.load(at, typ=kind)
 

@@ -73,7 +73,7 @@ def computed(nest: Nest, i: Instruction) -> ir.Value:
         (word,) = nest.extra_words(i)
         if dtype in PART:  # a zero where there are no elements
             return Pair(*[lanes.constant(PART[dtype], 0)] * 2)  # type: ignore[return-value]
-        return lanes.convert(word, "float64" if word.type == ir.DoubleType() else "int64", dtype)
+        return lanes.convert(word, "float64" if word.type == ir.DOUBLE else "int64", dtype)
     if i.name == "load":
         assert i.access is not None
         known = known_stride(nest, i.access)

@@ -75,7 +75,7 @@ class _Driver(WordKernel):
 
     def _at(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
         """The address of a complex number."""
-        pair = ir.ArrayType(ir.FloatType() if self.dtype == "float32" else DOUBLE, 2)
+        pair = ir.ArrayType(ir.FLOAT if self.dtype == "float32" else DOUBLE, 2)
         return self.builder.gep(pointer, [index], inbounds=True, source_etype=pair)
 
     def text(self) -> str:
