@@ -15,7 +15,7 @@ Tiles come in groups, of several images or of some rows of one: transforms and p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.ir.dtypes import float32
@@ -24,23 +24,31 @@ from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.fuse_tiles import CACHE
 from genesis.lower.index_map import grouped_layout
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of
+from genesis.lower.winograd_transforms import (
+    Row,
+    assembled,
+    both,
+    interleaved,
+    part,
+    results_of,
+    stacked,
+    transform_gradient,
+    transform_kernel,
+    transform_tile,
+    unstacked,
+    weights_of,
+)
 from genesis.ops.layout import Layout
-from genesis.ops.registry import expand
-from genesis.ops.source import iota
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import reshape_value
 
 # Channels on both sides from which the multiplications that are saved outweigh transforms, and tiles from which they outweigh
 # transforming the weights.
 LEAST_CHANNELS, LEAST_TILES = 32, 64
 MOST_PLANES = 1 << 24  # numbers of transformed planes, which lie in memory as a whole: 64 MB, and as many of their products
-# Elements between the sixteen matrices, five cache lines: a power of two apart, their lines would meet in one set of a cache.
-GAP = 80
 LANES = 6  # a row of fewer tiles does not fill vectors: then neighbours are the same tile of the next image
 # The least tiles of a group, for products and for sums over tiles, which add to a result each time: so fewer only where those
 # of both sides stay in a second-level cache. Of 32 and 64 channels of 16 x 16, sums take 5.3 to 6.3 ms so, and 7.7 to 8.7.
 GROUP, FEW_TERMS, TERMS = 96, 128, 256
-
-Row = Sequence[Value]
 
 
 class _Windows(NamedTuple):
@@ -220,13 +228,13 @@ def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> 
     """The product of weights (.., out, channels * 9) with windows, as `node` is."""
     out, channels, positions = node.shape[-2], windows.channels, windows.height * windows.width
     groups = _groups(windows, GROUP)
-    kernel = [[_part(weights, (out, channels), (9 * channels, 9), 3 * i + j) for j in range(3)] for i in range(3)]
-    left, right = _stacked(_both(kernel, _of_kernel), 0, times=groups.number), _tiles(source, groups, "result")
+    kernel = [[part(weights, (out, channels), (9 * channels, 9), 3 * i + j) for j in range(3)] for i in range(3)]
+    left, right = stacked(both(kernel, transform_kernel), 0, times=groups.number), _tiles(source, groups, "result")
     y = _product(left, right)
     outer, inner = groups.strides(positions * out, 2 * windows.width, 2)
-    rows = _results(y, (*groups.outer, out, *groups.inner()))
-    return _laid([(row, Layout(row.shape, (*outer, positions, *inner, 1), p * windows.width)) for p, row in enumerate(rows)],
-                 node.shape)
+    rows = results_of(y, (*groups.outer, out, *groups.inner()))
+    strides = (*outer, positions, *inner, 1)
+    return assembled([(row, Layout(row.shape, strides, p * windows.width)) for p, row in enumerate(rows)], node.shape)
 
 
 def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
@@ -237,19 +245,19 @@ def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: N
     out, channels, taps, depth = node.shape[-2], windows.channels, windows.taps, windows.depth
     images, rows, columns = windows.images, windows.height // 2, windows.width // 2
     strides: Shape = (windows.terms, 9, 9 * taps)
-    kernel = [[_part(weights, (out, taps, channels), strides, 3 * i + j) for j in range(3)] for i in range(3)]
-    left = _stacked(_both(kernel, _of_kernel), 0, times=images)
+    kernel = [[part(weights, (out, taps, channels), strides, 3 * i + j) for j in range(3)] for i in range(3)]
+    left = stacked(both(kernel, transform_kernel), 0, times=images)
     image, channel, row, column = windows.strides
     shape = (images, depth + taps - 1, channels, rows, columns)
     here = _TileOrigins(_in_memory(source), windows.offset, (image, windows.plane, channel, 2 * row, 2 * column), row, column)
-    planes = _stacked(_both(here.parts(shape, 4), _of_tile), 2)
-    image, plane, part, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
-    right = _part(planes, (images, 16, taps, channels, depth, rows * columns), (image, part, plane, channel, plane, tile), 0)
+    planes = stacked(both(here.parts(shape, 4), transform_tile), 2)
+    image, plane, matrix, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
+    right = part(planes, (images, 16, taps, channels, depth, rows * columns), (image, matrix, plane, channel, plane, tile), 0)
     y = _product(left, reshape_value(right, (images, 16, taps * channels, depth * rows * columns)))
     positions = windows.positions
     strides = (positions * out, 0, positions, positions // depth, 2 * windows.width, 2, 1)
-    found = _results(y, (images, 1, out, depth, rows, columns))
-    return _laid([(x, Layout(x.shape, strides, p * windows.width)) for p, x in enumerate(found)], node.shape)
+    found = results_of(y, (images, 1, out, depth, rows, columns))
+    return assembled([(x, Layout(x.shape, strides, p * windows.width)) for p, x in enumerate(found)], node.shape)
 
 
 def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> Value:
@@ -258,13 +266,13 @@ def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> V
     groups = _groups(windows, FEW_TERMS if 16 * 4 * (out + channels) * FEW_TERMS <= 2 * CACHE else TERMS)
     here = _tile_origins(gradient, groups, out, (positions * out, positions, windows.width, 1), 0, "gradient", 0)
     given = here.parts((*groups.outer, out, *groups.inner()), 2)
-    left, right = _stacked(_both(given, _of_gradient), 2), _tiles(source, groups, "gradient", turned=True)
+    left, right = stacked(both(given, transform_gradient), 2), _tiles(source, groups, "gradient", turned=True)
     y = _product(left, right)
     y = y.graph.add("sum", (y,), (1, *y.shape[1:]), node.dtype, {"axes": (0,)}) if groups.number > 1 else y
-    sums, strides, pitch = _unstacked(y, (out, channels))
-    products = [[_part(sums, (out, channels), strides, (4 * i + j) * pitch) for j in range(4)] for i in range(4)]
-    pieces = _both(products, _of_weights)
-    return _put_together(pieces, (9 * channels, 9), 3, node.shape)
+    sums, strides, pitch = unstacked(y, (out, channels))
+    products = [[part(sums, (out, channels), strides, (4 * i + j) * pitch) for j in range(4)] for i in range(4)]
+    pieces = both(products, weights_of)
+    return interleaved(pieces, (9 * channels, 9), 3, node.shape)
 
 
 def _product(left: Value, right: Value) -> Value:
@@ -277,7 +285,7 @@ def _tiles(source: Value, groups: _Groups, reader: str, *, turned: bool = False)
     """B' x B of all tiles: (groups, 16, channels, tiles), or the last two axes swapped if `turned`."""
     windows = groups.windows
     here = _tile_origins(source, groups, windows.channels, windows.strides, windows.offset, reader, 1)
-    return _stacked(_both(here.parts((*groups.outer, windows.channels, *groups.inner()), 4), _of_tile), 2, turned=turned)
+    return stacked(both(here.parts((*groups.outer, windows.channels, *groups.inner()), 4), transform_tile), 2, turned=turned)
 
 
 class _TileOrigins(NamedTuple):
@@ -291,7 +299,7 @@ class _TileOrigins(NamedTuple):
 
     def parts(self, shape: Shape, side: int) -> list[Row]:
         """[i][j]: element (i, j) of all tiles, as a view of `shape`, for `side` rows and columns."""
-        return [[_part(self.value, shape, self.strides, self.offset + i * self.row + j * self.column) for j in range(side)]
+        return [[part(self.value, shape, self.strides, self.offset + i * self.row + j * self.column) for j in range(side)]
                 for i in range(side)]
 
 
@@ -306,7 +314,7 @@ def _tile_origins(
         return _TileOrigins(_in_memory(x), offset, (*outer, channel, *inner), row, column)
     rows, columns, images = groups.inner(beyond)
     shape = (*groups.outer, channels, 2 * rows, 2 * columns, images)
-    apart = _part(x, shape, (*outer, channel, row, column, image), offset)
+    apart = part(x, shape, (*outer, channel, row, column, image), offset)
     apart = x.graph.add("clone", (apart,), shape, x.dtype, {"materialize": True, "reader": reader})
     *lie, row, column, image = contiguous_strides(shape)
     return _TileOrigins(apart, 0, (*lie, 2 * row, 2 * column, image), row, column)
@@ -315,90 +323,3 @@ def _tile_origins(
 def _in_memory(x: Value) -> Value:
     """`x` in memory, so that readers do not recompute it."""
     return x.graph.add("clone", (x,), x.shape, x.dtype, {"operands": "materialize"})
-
-
-def _part(x: Value, shape: Shape, strides: Shape, offset: int) -> Value:
-    return view_value(x, Layout(shape, strides, offset), "slice")
-
-
-def _both(matrix: Sequence[Row], transform: Callable[[Row], Row]) -> list[Row]:
-    """T X T', for a `transform` T of a column."""
-    columns = [transform(column) for column in zip(*matrix, strict=True)]  # columns[j][i] = (T X)[i, j]
-    return [transform(row) for row in zip(*columns, strict=True)]
-
-
-def _of_tile(x: Row) -> Row:
-    return x[0] - x[2], x[1] + x[2], x[2] - x[1], x[1] - x[3]
-
-
-def _of_kernel(w: Row) -> Row:
-    ends, middle = _half(w[0] + w[2]), _half(w[1])
-    return w[0], ends + middle, ends - middle, w[2]
-
-
-def _results(x: Value, shape: Shape) -> Row:
-    """A' M A for products M (groups, 16, ..), each of `shape`: two rows, whose last axis is the two columns.
-
-    A vector of tiles then holds both columns, and stores adjacent elements.
-    """
-    y, strides, pitch = _unstacked(x, shape)
-
-    def column(k: int) -> Value:
-        return _part(y, (*shape, 2), (*strides, pitch), k * pitch)
-
-    ramp = iota(x.graph, 2, x.dtype)
-    sign = expand(expand(x.graph.constant(1, x.dtype), (2,)) - (ramp + ramp), (*shape, 2))
-    # The second column's terms are the first's, shifted by one: m0 + (m1 + m2), and m1 - (m2 + m3).
-    m = [column(4 * i) + sign * (column(4 * i + 1) + column(4 * i + 2)) for i in range(4)]
-    return m[0] + (m[1] + m[2]), (m[1] - m[2]) - m[3]
-
-
-def _of_gradient(y: Row) -> Row:
-    return y[0], y[0] + y[1], y[0] - y[1], -y[1]
-
-
-def _of_weights(m: Row) -> Row:
-    total = _half(m[1] + m[2])
-    return m[0] + total, _half(m[1] - m[2]), total + m[3]
-
-
-def _half(x: Value) -> Value:
-    return x * expand(x.graph.constant(0.5, x.dtype), x.shape)
-
-
-def _stacked(matrix: Sequence[Row], lead: int, *, times: int = 1, turned: bool = False) -> Value:
-    """(leading axes, 16, next axis, others), repeated `times`, or the last two axes swapped if `turned`."""
-    parts = [x for row in matrix for x in row]
-    x = parts[0]
-    groups, first, rest = (numel(extents) for extents in (x.shape[:lead], x.shape[lead : lead + 1], x.shape[lead + 1 :]))
-    pitch = first * rest + GAP
-    y = _laid([(reshape_value(x, (groups, first * rest)), Layout((groups, first * rest), (16 * pitch, 1), k * pitch))
-               for k, x in enumerate(parts)], (groups, 16, pitch))
-    shape, strides = ((rest, first), (1, rest)) if turned else ((first, rest), (rest, 1))
-    return _part(y, (groups * times, 16, *shape), (16 * pitch * (groups > 1), pitch, *strides), 0)
-
-
-def _unstacked(x: Value, shape: Shape) -> tuple[Value, Shape, int]:
-    """A value with x (groups, 16, ..) in memory; the strides of one of the 16 parts, of `shape`, and the distance of parts."""
-    groups = x.shape[0]
-    size = numel(shape) // groups
-    pitch, lead = size + GAP, 2 if len(shape) > 2 else 0
-    y = _laid([(reshape_value(x, (groups, 16, size)), Layout((groups, 16, size), (16 * pitch, pitch, 1), 0))],
-              (groups, 16, pitch))
-    strides = (*(16 * pitch * stride for stride in contiguous_strides(shape[:lead])), *contiguous_strides(shape[lead:]))
-    return y, strides, pitch
-
-
-def _put_together(pieces: Sequence[Row], strides: Shape, row: int, shape: Shape) -> Value:
-    """The pieces interleaved: each with `strides`, pieces of a row adjacent, rows of pieces `row` apart."""
-    return _laid([(piece, Layout(piece.shape, strides, i * row + j))
-                  for i, pieces_of_row in enumerate(pieces) for j, piece in enumerate(pieces_of_row)], shape)
-
-
-def _laid(parts: Sequence[tuple[Value, Layout]], shape: Shape) -> Value:
-    """A value of `shape` with parts at their layouts; the rest is never read."""
-    first = parts[0][0]
-    y = expand(first.graph.constant(0, first.dtype), shape)
-    for part, at in parts:
-        y = first.graph.add("put", (y, part), shape, first.dtype, {**at._asdict(), "rest": "unread"})
-    return y
