@@ -1,4 +1,4 @@
-"""Smaller models, under PyTorch's names: `ao.quantization` makes them of others, `ao.nn` has their layers."""
+"""Quantised models, under PyTorch's names: `ao.quantization` converts models, `ao.nn` has their layers."""
 
 from genesis.ao import nn, quantization
 

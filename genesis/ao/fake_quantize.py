@@ -1,4 +1,4 @@
-"""Numbers as they are after they were quantised, with gradients for training that takes account of it."""
+"""Fake quantisation: rounds numbers as quantisation does, with gradients for quantisation-aware training."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class qscheme(enum.Enum):
-    """How numbers are quantised: with one scale or one for each channel, around 0 or around a zero point."""
+    """A quantisation scheme: one scale or one per channel, around 0 or around a zero point."""
 
     per_tensor_affine = enum.auto()
     per_tensor_symmetric = enum.auto()

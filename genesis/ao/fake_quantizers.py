@@ -1,4 +1,4 @@
-"""Modules for training that takes account of quantisation, and marks of where a model's quantised part begins and ends."""
+"""Modules for quantisation-aware training, and stubs at the beginning and end of a model's quantised part."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = [
 
 
 class QConfig(NamedTuple):
-    """What makes the observers, or the fake quantisers, of a module's results and of its weights."""
+    """The factories of the observers or fake quantisers for a module's results and weights."""
 
     activation: Any
     weight: Any
 
 
 class FakeQuantizeBase(Module):
-    """The base of fake quantisers: both parts can be switched on and off."""
+    """The base of fake quantisers: observing and rounding can be switched on and off."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,19 +49,19 @@ class FakeQuantizeBase(Module):
         self.register_buffer("observer_enabled", from_data([1], uint8))
 
     def enable_fake_quant(self, enabled: bool = True) -> None:
-        """Have it quantise, or pass on what it gets."""
+        """Round, or return the input unchanged."""
         self.fake_quant_enabled = from_data([int(enabled)], uint8)
 
     def disable_fake_quant(self) -> None:
-        """Have it pass on what it gets."""
+        """Return the input unchanged."""
         self.enable_fake_quant(False)
 
     def enable_observer(self, enabled: bool = True) -> None:
-        """Have it note ranges, or keep the scale that it has."""
+        """Track ranges, or keep the scale."""
         self.observer_enabled = from_data([int(enabled)], uint8)
 
     def disable_observer(self) -> None:
-        """Have it keep the scale that it has."""
+        """Keep the scale."""
         self.enable_observer(False)
 
     @classmethod
@@ -71,7 +71,7 @@ class FakeQuantizeBase(Module):
 
 
 class FakeQuantize(FakeQuantizeBase):
-    """Notes the range of what it sees by an observer, and rounds it as if it were quantised.
+    """Tracks the range of its input by an observer, and rounds it as quantisation does.
 
     >>> quantizer = genesis.ao.quantization.FakeQuantize(quant_min=0, quant_max=15)
     >>> quantizer(genesis.tensor([0.0, 0.24, 1.5]))
@@ -100,12 +100,12 @@ class FakeQuantize(FakeQuantizeBase):
         self.is_per_channel = self.qscheme in (per_channel_affine, per_channel_symmetric)
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:
-        """The scale and the zero point of what was seen."""
+        """The scale and the zero point for the observed range."""
         found: tuple[Tensor, Tensor] = self.activation_post_process.calculate_qparams()
         return found
 
     def forward(self, X: Tensor) -> Tensor:
-        """`X`, rounded to the numbers that quantised ones stand for."""
+        """`X`, rounded to quantised values."""
         if self.observer_enabled[0] == 1:
             self.activation_post_process(X.detach())
             self.scale, zero_point = self.calculate_qparams()
@@ -124,31 +124,31 @@ class FakeQuantize(FakeQuantizeBase):
 
 
 def disable_fake_quant(mod: Module) -> None:
-    """Have a fake quantiser pass on what it gets; of other modules nothing changes. For `Module.apply`."""
+    """Make a fake quantiser return its input unchanged; for `Module.apply`, other modules are ignored."""
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_fake_quant()
 
 
 def enable_fake_quant(mod: Module) -> None:
-    """Have a fake quantiser quantise."""
+    """Make a fake quantiser round."""
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_fake_quant()
 
 
 def disable_observer(mod: Module) -> None:
-    """Have a fake quantiser keep its scale."""
+    """Make a fake quantiser keep its scale."""
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_observer()
 
 
 def enable_observer(mod: Module) -> None:
-    """Have a fake quantiser note ranges."""
+    """Make a fake quantiser track ranges."""
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_observer()
 
 
 class QuantStub(Module):
-    """Where a model's quantised part begins: passes on what it gets."""
+    """The beginning of a model's quantised part: returns its input."""
 
     def __init__(self, qconfig: QConfig | None = None) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class QuantStub(Module):
 
 
 class DeQuantStub(QuantStub):
-    """Where it ends."""
+    """The end of a model's quantised part: returns its input."""
 
 
 default_fake_quant = FakeQuantize.with_args(

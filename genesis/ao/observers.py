@@ -1,4 +1,4 @@
-"""Observers: modules that pass on what they see, and note its range, from which scales and zero points follow."""
+"""Observers: modules that return their input and track its range, from which scales and zero points are computed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EPS = 2.0**-23  # the least scale
 
 
 class _WithArguments:
-    """A function that makes a module: `with_args` gives more of its arguments."""
+    """A factory of modules: `with_args` binds further arguments."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         self.p = make
@@ -54,7 +54,7 @@ class _WithArguments:
 
 
 def takes_sizes(module: Module, *names: str) -> None:
-    """Have buffers be loaded in whatever size they have in a state dict: there is one number for each channel that was seen."""
+    """Let buffers take their sizes from a loaded state dict: they have a number for each observed channel."""
     def resize(module: Module, state: Mapping[str, Any], prefix: str, *others: Any) -> None:
         for name in names:
             found = state.get(prefix + name)
@@ -66,7 +66,7 @@ def takes_sizes(module: Module, *names: str) -> None:
 
 
 class ObserverBase(Module):
-    """The base of observers: `calculate_qparams()` gives the scale and the zero point."""
+    """The base of observers: `calculate_qparams()` returns the scale and the zero point."""
 
     def __init__(self, dtype: DType, is_dynamic: bool = False) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class ObserverBase(Module):
 
 
 class _RangeObserver(ObserverBase):
-    """The base of those that note the least and the greatest number."""
+    """The base of observers of the least and the greatest number."""
 
     min_val: Tensor
     max_val: Tensor
@@ -123,11 +123,11 @@ class _RangeObserver(ObserverBase):
         return self.min_val.numel() > 0 and not bool((self.min_val == inf).any())
 
     def reset_min_max_vals(self) -> None:
-        """Forget what was seen."""
+        """Reset the range."""
         self._note(from_data(inf), from_data(-inf))
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:
-        """The scale and the zero point with which the range that was seen, and 0, are within the quantised numbers' range."""
+        """The scale and the zero point with which the quantised numbers cover the observed range and 0."""
         if not self._has_seen:
             warnings.warn(f"{type(self).__name__}: calculate_qparams before anything was seen; the scale is 1", stacklevel=2)
             return from_data([1.0]), from_data([0])
@@ -149,7 +149,7 @@ class _RangeObserver(ObserverBase):
 
 
 class MinMaxObserver(_RangeObserver):
-    """Notes the least and the greatest of all numbers that it has seen.
+    """Tracks the least and the greatest number.
 
     >>> observer = genesis.ao.quantization.MinMaxObserver()
     >>> x = observer(genesis.tensor([-1.0, 4.1]))
@@ -167,7 +167,7 @@ class MinMaxObserver(_RangeObserver):
         super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps, is_dynamic, (inf, -inf))
 
     def forward(self, x_orig: Tensor) -> Tensor:
-        """`x_orig`, which is noted."""
+        """`x_orig`, whose range is tracked."""
         if x_orig.numel():
             x = x_orig.detach()
             self._seen(x.amin(), x.amax())
@@ -178,7 +178,7 @@ class MinMaxObserver(_RangeObserver):
 
 
 class MovingAverageMinMaxObserver(MinMaxObserver):
-    """Notes moving averages of the least and the greatest number of what it sees."""
+    """Tracks moving averages of the inputs' least and greatest numbers."""
 
     def __init__(
         self, averaging_constant: float = 0.01, dtype: DType = uint8, qscheme: qscheme = per_tensor_affine,
@@ -193,7 +193,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
 
 
 class PerChannelMinMaxObserver(_RangeObserver):
-    """Notes the least and the greatest number of each index of the axis `ch_axis`."""
+    """Tracks the least and the greatest number at each index of axis `ch_axis`."""
 
     def __init__(
         self, ch_axis: int = 0, dtype: DType = uint8, qscheme: qscheme = per_channel_affine, reduce_range: bool = False,
@@ -206,7 +206,7 @@ class PerChannelMinMaxObserver(_RangeObserver):
         self.ch_axis = ch_axis
 
     def forward(self, x_orig: Tensor) -> Tensor:
-        """`x_orig`, which is noted."""
+        """`x_orig`, whose range is tracked."""
         if x_orig.numel():
             rows = x_orig.detach().movedim(self.ch_axis, 0).flatten(1)
             self._seen(rows.amin(1), rows.amax(1))
@@ -219,12 +219,12 @@ class PerChannelMinMaxObserver(_RangeObserver):
         self._note(least, greatest)
 
     def reset_min_max_vals(self) -> None:
-        """Forget what was seen."""
+        """Reset the range."""
         self._note(from_data([], float32), from_data([], float32))
 
 
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
-    """Notes moving averages of the least and the greatest number of each channel."""
+    """Tracks moving averages of each channel's least and greatest numbers."""
 
     def __init__(
         self, averaging_constant: float = 0.01, ch_axis: int = 0, dtype: DType = uint8, qscheme: qscheme = per_channel_affine,
@@ -246,7 +246,7 @@ def _averaged(observer: _RangeObserver, least: Tensor, greatest: Tensor, share: 
 
 
 class PlaceholderObserver(ObserverBase):
-    """Notes nothing: it stands for a dtype."""
+    """Tracks nothing: it only names a dtype."""
 
     def __init__(
         self, dtype: DType = float32, custom_op_name: str = "", *args: Any, is_dynamic: bool = False, **options: Any
@@ -260,7 +260,7 @@ class PlaceholderObserver(ObserverBase):
 
 
 class NoopObserver(PlaceholderObserver):
-    """Notes nothing."""
+    """Tracks nothing."""
 
 
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)

@@ -1,4 +1,4 @@
-"""Models of float32 become models with int8 weights."""
+"""Converts models of float32 into models with int8 weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ModuleKey = type[Module] | str  # a class of modules, or a module's path
 
 
 class DynamicQConfig:
-    """How a module is quantised whose inputs are as they come."""
+    """The quantisation of a module with dynamically quantised inputs."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,7 +36,7 @@ per_channel_dynamic_qconfig = default_dynamic_qconfig = DynamicQConfig("per_chan
 
 
 class Quantized(Protocol):
-    """A class of layers that are made of others."""
+    """A class of quantised layers, which have `from_float`."""
 
     @classmethod
     def from_float(cls, mod: Any) -> Module: ...
@@ -52,13 +52,13 @@ def quantize_dynamic(
     """The model with int8 weights in its linear layers, a scale for each output; for inference.
 
     Args:
-        model: is copied first, unless `inplace`. A model that is itself a layer to be quantised is returned as another one.
-        qconfig_spec: which modules: classes and paths, `{nn.Linear}`, `{"head", nn.TransformerEncoder}`, with all that is
-            below them; of a mapping those with None are left out. By default all linear layers.
-        dtype: of the weights, int8.
-        mapping: the classes that are replaced, and their replacements, which have a `from_float`.
+        model: is copied, unless `inplace`. If the model itself is a layer to be quantised, its replacement is returned.
+        qconfig_spec: the modules to quantise with everything below them, by class or path: `{nn.Linear}`,
+            `{"head", nn.TransformerEncoder}`; in a mapping, None excludes modules. By default all linear layers.
+        dtype: the dtype of weights, int8.
+        mapping: classes -> their replacements, which have `from_float`.
 
-    Warns where an entry of `qconfig_spec` has nothing to quantise. Raises ValueError for another dtype or qconfig.
+    Warns if an entry of `qconfig_spec` matches nothing to quantise. Raises ValueError for another dtype or qconfig.
 
     >>> from genesis import nn
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2))

@@ -1,8 +1,8 @@
-"""What MPICH asks who its ranks are: the server of PMI, version 1, for ranks that met at an address. `rendezvous` starts it.
+"""A server of PMI, version 1, from which MPICH gets its ranks' addresses, for ranks that met at an address. See `rendezvous`.
 
-`python process_manager.py LISTENER CONNECTION RANKS` serves the sockets of those numbers, that of rank 0 and the one for the
-others, until the last rank has gone. Of the library it imports nothing: it is there in milliseconds. A line is
-`cmd=NAME KEY=VALUE ..`. A rank's first one is of our own, "hello"; it is answered when all have come, and then its MPI speaks.
+`python process_manager.py LISTENER CONNECTION RANKS` serves the sockets with these descriptors, one of rank 0 and one for the
+other ranks, until the last rank has gone. It starts in milliseconds, because it imports nothing of the library. A line is
+`cmd=NAME KEY=VALUE ..`. A rank's first line is "hello", not of PMI; it is answered when all have arrived, and then MPI speaks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLAIN = {  # questions that have one answer
 
 
 class Server:
-    """Ranks by their connections, and the values that they leave for each other by keys."""
+    """Ranks by connection, and the key-value store through which they exchange addresses."""
 
     def __init__(self, listener: socket.socket, first: socket.socket, size: int) -> None:
         self._listener, self._first, self._size = listener, first, size
@@ -39,7 +39,7 @@ class Server:
         self._take(first)
 
     def serve(self) -> None:
-        """Answer until all ranks have gone, or rank 0 has before the others came."""
+        """Serve until all ranks have gone, or rank 0 has before all have arrived."""
         while self._ranks if self._have_met else self._first in self._read:
             for key, _ in self._selector.select():
                 if key.fileobj is self._listener:
@@ -83,7 +83,7 @@ class Server:
         self._give_up()
 
     def _give_up(self) -> None:
-        """Leave those that wait at the barrier for a rank that has gone: their MPI ends where nobody answers."""
+        """Disconnect the ranks at the barrier when another has gone: their MPI then ends them."""
         while self._waiting and len(self._ranks) < self._size:
             self._forget(self._waiting.pop())
 
@@ -129,7 +129,7 @@ class Server:
 
 
 def mapping(machines: list[str]) -> str:
-    """Which ranks share a machine, as PMI says it: blocks of (first machine, machines, ranks of each), in the order of ranks.
+    """PMI's description of the ranks' machines: blocks of (first machine, machines, ranks of each), in rank order.
 
     >>> mapping(["a", "a", "b"])
     '(vector,(0,1,2),(1,1,1))'

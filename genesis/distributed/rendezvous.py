@@ -1,7 +1,7 @@
-"""Ranks that no launcher of MPI has started, and that meet at an address as PyTorch's do: those of `spawn`, or of `torchrun`.
+"""Ranks without an MPI launcher, which meet at an address as PyTorch's do: those of `spawn` or `torchrun`.
 
-Rank 0 listens at the address, and has a process answer there (`process_manager`). When all have come, each starts MPI, which
-asks that process for the others over the same connection: so MPICH, whose launcher does no more. Open MPI wants its own.
+Rank 0 listens at the address, and starts a server there (`process_manager`). When all ranks have arrived, each starts MPICH,
+which gets the other ranks' addresses over the same connection, as from its own launcher. Open MPI requires its own launcher.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _managers: list[subprocess.Popen[bytes]] = []  # what answers, if this is rank 0
 
 
 class Rendezvous(NamedTuple):
-    """Where ranks meet, and which of them this one is."""
+    """The address where ranks meet, their number, and this rank."""
 
     rank: int
     size: int
@@ -45,10 +45,10 @@ class Rendezvous(NamedTuple):
 def rendezvous_of(
     init_method: str | None, store: Store | None, world_size: int, rank: int, environment: Mapping[str, str]
 ) -> Rendezvous | None:
-    """What arguments of `init_process_group` say of it, and where they are silent the environment; None for a rank on its own.
+    """The rendezvous given by arguments of `init_process_group` or, where missing, by the environment; None for a single rank.
 
-    Of a store, or "file://PATH", ranks learn it from rank 0, whose port is one that is free. Raises ValueError where a part is
-    missing, or not a number in its range, and for another kind of `init_method`.
+    Of a store, or "file://PATH", ranks learn it from rank 0, whose port is one that is free. Raises ValueError if a part is
+    missing or out of range, and for another kind of `init_method`.
     """
     told = urlsplit(init_method or "env://")
     if told.scheme in HANDLERS:
@@ -87,9 +87,9 @@ def with_ranks(url: SplitResult, rank: int, world_size: int) -> str:
 
 
 def meet(where: Rendezvous, seconds: float) -> None:
-    """Wait at most that long until all ranks have come there, and start MPI with them.
+    """Wait for all ranks, at most `seconds`, and start MPI with them.
 
-    Raises RuntimeError where they do not come, where they disagree, and where MPI cannot begin so.
+    Raises RuntimeError if they do not arrive, disagree, or MPI cannot start this way.
     """
     if _met:
         if _met[0][:2] != where[:2]:
@@ -119,7 +119,7 @@ def meet(where: Rendezvous, seconds: float) -> None:
 
 
 def answered(where: Rendezvous) -> socket.socket:
-    """A connection to a process that answers there, until all ranks have gone: rank 0's."""
+    """Rank 0's connection to a server at the address, which runs until all ranks have gone."""
     if where.store is not None:
         where = where._replace(address=socket.gethostname(), port=0)
     try:
@@ -139,7 +139,7 @@ def answered(where: Rendezvous) -> socket.socket:
 
 
 def _reached(where: Rendezvous, end: float) -> socket.socket:
-    """A connection to rank 0, which may come later."""
+    """A connection to rank 0, which may start later."""
     if where.store is not None:
         where.store.wait([_KEY], datetime.timedelta(seconds=end - time.monotonic()))
         address, port = where.store.get(_KEY).decode().split()
@@ -152,7 +152,7 @@ def _reached(where: Rendezvous, end: float) -> socket.socket:
 
 
 def _line(connection: socket.socket, where: Rendezvous, end: float) -> str:
-    """The answer: no byte more is read, for what follows is MPI's."""
+    """A line of the answer; no further byte is read, because it is MPI's."""
     found = b""
     while not found.endswith(b"\n"):
         connection.settimeout(max(end - time.monotonic(), 0.001))
@@ -175,7 +175,7 @@ def _number(name: str, said: str, least: int, most: int) -> int:
 
 
 def _wanted(name: str, said: str) -> str:
-    """The message where a part is missing or wrong."""
+    """The error message for a missing or wrong part."""
     is_there = f"{name} is {said!r}" if said else f"{name} is missing"
     return (
         f"init_process_group: {is_there}; want WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT in the environment, or arguments "

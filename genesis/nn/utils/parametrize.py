@@ -54,7 +54,7 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, in their order, with what they compute it from.
+    """The parametrizations of one tensor, in order, with the tensors that they are computed from.
 
     This is `original`, or `original0`, `original1`, .. where the first one's `right_inverse` gives several tensors.
     `register_parametrization` makes it.
@@ -223,11 +223,11 @@ def _computed(name: str) -> property:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Have `module.tensor_name` be what `parametrization` computes from what it was; returns the module.
+    """Make `module.tensor_name` the result of `parametrization` for its previous value; returns the module.
 
     Args:
         module: whose parameter or buffer is meant.
-        tensor_name: the attribute. Parametrized already, it is computed from what it is so far.
+        tensor_name: the attribute. Further parametrizations are applied to the result of earlier ones.
         parametrization: a module of one tensor. Its `right_inverse`, if it has one, says what to compute a given tensor
             from: one tensor or, of the first parametrization, several; it is also how the tensor is assigned to.
         unsafe: the parametrization may change dtype and shape, and is not tried.

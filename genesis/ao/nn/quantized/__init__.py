@@ -1,4 +1,4 @@
-"""Layers whose weights are integers; those of `dynamic` quantise what they are given as it comes."""
+"""Layers with integer weights; those of `dynamic` quantise their inputs at each call."""
 
 from genesis.ao.nn.quantized import dynamic
 from genesis.ao.nn.quantized.functional_modules import FloatFunctional

@@ -1,4 +1,4 @@
-"""Layers with int8 weights, for inference: what comes in is quantised row by row, what goes out is float32."""
+"""Layers with int8 weights, for inference: inputs are quantised row by row, results are float32."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Linear(Module):
     """`nn.Linear` with a weight of int8 (out_features, in_features) and a `scale` (out_features,) for each output.
 
     Each row of the input (.., in_features) is rounded to 255 levels between plus and minus its largest magnitude; products
-    with the weight are added up exactly. `from_float` makes one of an `nn.Linear`. It has no gradient.
+    with the weight are summed exactly. `from_float` converts an `nn.Linear`. It has no gradient.
 
     >>> layer = Linear.from_float(genesis.nn.Linear(3, 2))
     >>> layer
@@ -50,7 +50,7 @@ class Linear(Module):
 
     @classmethod
     def from_float(cls, mod: FloatLinear) -> Self:
-        """The layer that computes nearly what `mod` does; each output's weights are rounded to multiples of its scale.
+        """The quantised layer of `mod`; each output's weights are rounded to multiples of its scale.
 
         Raises TypeError for another kind of module or weights that are not of float32, ValueError for those that are not
         finite.

@@ -1,4 +1,4 @@
-"""Operations as modules, which a quantised model observes the results of; here they compute with floats."""
+"""Operations as modules, whose results a quantised model observes; here they compute with floats."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FloatFunctional(Module):
         return self._seen(_matmul(x, y))
 
     def cat(self, x: Sequence[Tensor], dim: int = 0) -> Tensor:
-        """The tensors one after the other."""
+        """The tensors, concatenated."""
         return self._seen(_cat(x, dim))
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
