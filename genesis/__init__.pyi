@@ -355,7 +355,7 @@ promote_types = promote
 row_stack = vstack
 short = int16
 subtract = sub
-def subtract_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
+def subtract_(input: Tensor, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """`sub`, in place."""
 swapaxes = transpose
 swapdims = transpose

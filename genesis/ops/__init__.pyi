@@ -130,9 +130,9 @@ def adaptive_max_pool3d(
     input: Tensor, output_size: Int | Sequence[Int] | None, return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]:
     """The greatest elements of `output_size` parts, as equal as can be, of the last 3 axes."""
-def add(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
+def add(input: Operand, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """`input + alpha * other`."""
-def add_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
+def add_(input: Tensor, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """`add`, in place."""
 def addbmm(input: Operand, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
@@ -1325,13 +1325,13 @@ def stft(
     return_complex: Bool | None = None, align_to_window: Bool | None = None,
 ) -> Tensor:
     """The Fourier transforms of windows of `n_fft` samples along a signal: (.., frequencies, windows)."""
-def sub(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
+def sub(input: Operand, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """`input - alpha * other`."""
-def sub_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
+def sub_(input: Tensor, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """`sub`, in place."""
-def subtract(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
+def subtract(input: Operand, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """`input - alpha * other`."""
-def subtract_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
+def subtract_(input: Tensor, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """`sub`, in place."""
 def sum(
     input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,

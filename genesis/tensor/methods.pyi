@@ -256,9 +256,9 @@ class Methods:
         """As `numpy.arccosh`."""
     def acosh_(self) -> Self:
         """`acosh`, in place."""
-    def add(self, other: Operand, alpha: Operand = 1) -> Tensor:
+    def add(self, other: Operand, *, alpha: Operand = 1) -> Tensor:
         """`input + alpha * other`."""
-    def add_(self, other: Operand, alpha: Operand = 1) -> Self:
+    def add_(self, other: Operand, *, alpha: Operand = 1) -> Self:
         """`add`, in place."""
     def addbmm(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
         """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
@@ -1411,13 +1411,13 @@ class Methods:
     @overload
     def stride(self, dim: Int) -> Int:
         """The steps, in elements, between neighbours along each axis (or along `dim`)."""
-    def sub(self, other: Operand, alpha: Operand = 1) -> Tensor:
+    def sub(self, other: Operand, *, alpha: Operand = 1) -> Tensor:
         """`input - alpha * other`."""
-    def sub_(self, other: Operand, alpha: Operand = 1) -> Self:
+    def sub_(self, other: Operand, *, alpha: Operand = 1) -> Self:
         """`sub`, in place."""
-    def subtract(self, other: Operand, alpha: Operand = 1) -> Tensor:
+    def subtract(self, other: Operand, *, alpha: Operand = 1) -> Tensor:
         """`input - alpha * other`."""
-    def subtract_(self, other: Operand, alpha: Operand = 1) -> Self:
+    def subtract_(self, other: Operand, *, alpha: Operand = 1) -> Self:
         """`sub`, in place."""
     def sum(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim` (all axes, if None). Integers and bools sum to int64."""
