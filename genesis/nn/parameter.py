@@ -118,6 +118,9 @@ class UninitializedTensorMixin(Tensor):
         """Raises RuntimeError: there is no memory yet."""
         raise RuntimeError("Can't share memory on an uninitialized parameter or buffer: call the module before")
 
+    def __copy__(self) -> Tensor:
+        return self.__deepcopy__({})
+
     def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
         make, arguments = self.__reduce_ex__(2)
         made: Tensor = make(*arguments)

@@ -754,7 +754,7 @@ def lcm(input: Operand, other: Operand) -> Tensor:
 def lcm_(input: Tensor, other: Operand) -> Tensor:
     """`lcm`, in place."""
 def ldexp(input: Operand, other: Operand) -> Tensor:
-    """`input * 2 ** other`."""
+    """`input * 2 ** other`; of integers `other`, where `2 ** other` is no number of the dtype too."""
 def ldexp_(input: Tensor, other: Operand) -> Tensor:
     """`ldexp`, in place."""
 def ldl_factor(A: Tensor, *, hermitian: Bool = False) -> Indefinite:

@@ -26,7 +26,18 @@ from genesis.ops.elementwise import (
     where,
     zeros_like,
 )
-from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.registry import (
+    Emitter,
+    Kernel,
+    Operation,
+    as_values,
+    cast,
+    composite,
+    expand,
+    floating_dtype,
+    promoted,
+    widened,
+)
 from genesis.ops.rows import binary, formula, from_scipy, unary
 
 
@@ -164,9 +175,15 @@ float_power = formula(
 
 @composite("ldexp", 2, in_place=True, takes_complex=True)
 def ldexp(input: Value, other: Value) -> Value:
-    """`input * 2 ** other`."""
+    """`input * 2 ** other`; of integers `other`, where `2 ** other` is no number of the dtype too."""
     x, exponent = promoted(input, other, floating=True)
-    return cast(widened(x) * exp2(widened(exponent)), x.dtype)
+    if x.dtype.is_complex or as_values(other)[0].dtype.category > 1:
+        return cast(widened(x) * exp2(widened(exponent)), x.dtype)
+    left, result = _in_float64(other), _in_float64(x)
+    for _ in range(2 if x.dtype is float64 else 0):  # -969 is 53 digits above the least exponent, so one product rounds
+        step = cast(where(left > 1023, 1023.0, where(left < -1022, -969.0, 0.0)), float64)
+        left, result = left - step, result * exp2(step)
+    return cast(result * exp2(clamp(left, -1022.0, 1023.0)), x.dtype)
 
 
 def _in_float64(x: Value) -> Value:

@@ -357,6 +357,7 @@ def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> V
     """
     if min is None and max is None:
         raise ValueError("clamp: at least one of min and max must be given")
+    input, *_ = promoted(input, *[bound for bound in (min, max) if bound is not None])  # at once: a bound of 1.5 makes floats
     if min is not None:
         input = _bounded(input, min, lower=True)
     return input if max is None else _bounded(input, max, lower=False)

@@ -180,7 +180,8 @@ class Optimizer:
         """
         members = group["params"] if self.part is None else [p for p in group["params"] if self.part.has(p)]
         wanted = {"step", *self.slots(group)}
-        by_age: dict[tuple[int, Device | None, bool], list[Tensor]] = {}
+        by_age: dict[tuple[int, Device | None, bool, int], list[Tensor]] = {}
+        turns: dict[int, int] = {}  # of parameters that share memory: each adds to what the one before it has written
         is_recorded = thread_state.recorder is not None
         for parameter in members:
             gradient = parameter.grad if is_recorded else parameter._grad  # the property notifies the recorder
@@ -192,8 +193,10 @@ class Optimizer:
                 moved += ((parameter, id(parameter._array), age),)
                 state["step"] = age + 1
                 device = parameter.device if seen_devices else None
-                by_age.setdefault((age + 1, device, gradient.__class__ is SparseTensor), []).append(parameter)
-        for (age, _, is_sparse), parameters in by_age.items():
+                root = id(parameter if parameter._base is None else parameter._base)
+                turn = turns[root] = turns.get(root, 0) + 1
+                by_age.setdefault((age + 1, device, gradient.__class__ is SparseTensor, turn), []).append(parameter)
+        for (age, _, is_sparse, _), parameters in by_age.items():
             if is_sparse:
                 refuse("a gradient is sparse")
                 gradients: list[Any] = [parameter.grad for parameter in parameters]

@@ -169,6 +169,11 @@ class CompositeTensor(Tensor, Described):
 
     # ---- copies ----
 
+    def __copy__(self) -> Self:
+        result = object.__new__(type(self))
+        vars(result).update(vars(self))
+        return result
+
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         result = object.__new__(type(self))
         memo[id(self)] = result

@@ -54,6 +54,8 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
             "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
     unrecorded = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps_derivation = unrecorded and root._array.node.differentiable
+    if tensor._base is not None:
+        _require_writable(tensor, root)
     if not (tensor._untracked or root._keeps_derivation):
         change = change or last_change(value._array)
         note(root._array, change)
@@ -72,14 +74,19 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     return tensor
 
 
+def _require_writable(view: Tensor, root: Tensor) -> None:
+    """Raise RuntimeError unless `view` may be written to, before any backward is told that it has changed."""
+    assert view._layout is not None
+    if not is_injective(view._layout):
+        raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
+    if root._requires_grad and not view._detached and thread_state.grad_enabled and root.is_leaf:
+        raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+
+
 def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, keeps_derivation: bool) -> None:
     """Write `value` into the part of its root that `tensor` views; immediately if the outside shares the memory."""
     layout = tensor._layout
     assert layout is not None
-    if not is_injective(layout):
-        raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
-    if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
-        raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
     if tensor._element_map is not None:
         value = _call_with(not unrecorded, tensor._element_map, (value,))
     memory = root._array.memory

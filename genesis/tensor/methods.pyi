@@ -167,6 +167,8 @@ class Methods:
     def __bool__(self) -> Bool: ...
     def __complex__(self) -> complex: ...
     def __contains__(self, element: object) -> Bool: ...
+    def __copy__(self) -> Tensor:
+        """`copy.copy`: a leaf that shares the tensor's storage, with its attributes but for `grad`."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The tensor's GPU memory, for other libraries. Raises AttributeError on other devices."""
@@ -881,7 +883,7 @@ class Methods:
     def lcm_(self, other: Operand) -> Self:
         """`lcm`, in place."""
     def ldexp(self, other: Operand) -> Tensor:
-        """`input * 2 ** other`."""
+        """`input * 2 ** other`; of integers `other`, where `2 ** other` is no number of the dtype too."""
     def ldexp_(self, other: Operand) -> Self:
         """`ldexp`, in place."""
     def le(self, other: Operand) -> Tensor:

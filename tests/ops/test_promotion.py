@@ -122,3 +122,14 @@ def test_names_are_those_of_dtypes_everywhere():
     for wrong in ("float8_e5m2", "int32"):
         with pytest.raises(TypeError, match="set_default_dtype: "):
             genesis.set_default_dtype(wrong)
+
+
+@pytest.mark.parametrize("bounds", [(-3, 1.5), (-300, 1.5), (-1.5, 300), (2, 100.0)])
+def test_bounds_of_two_dtypes_are_promoted_at_once(bounds):
+    """Of unsigned integers, -3 by itself is 253."""
+    values = [0, 1, 100, 255]
+    for given in (lambda library: bounds, lambda library: [library.tensor(bound) for bound in bounds]):
+        ours, theirs = (
+            library.clamp(library.tensor(values, dtype=library.uint8), *given(library)) for library in (genesis, torch))
+        assert torch_dtype(ours.dtype) is theirs.dtype
+        assert ours.tolist() == theirs.tolist()

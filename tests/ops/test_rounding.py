@@ -104,3 +104,13 @@ def test_ranges_between_fractions_have_torchs_length(ends, dtype):
     """Of int64, the ends and the step are whole numbers before it is counted."""
     ours, theirs = (library.arange(*ends, dtype=getattr(library, dtype)).tolist() for library in (genesis, torch))
     assert ours == theirs
+
+
+def test_scaling_by_powers_of_two_that_are_no_numbers_of_the_dtype_is_torchs():
+    values = [0.0, -0.0, 1e-30, 1e-38, 1e30, 1.0, float("inf"), float("nan"), 1.99999999999, 1e-300, 1.7e308]
+    exponents = [2000, 200, 140, 200, -140, -149, -500, 5, -1074, 1200, -2097]
+    for dtype in ("float16", "float32", "float64"):
+        ours, theirs = (
+            library.ldexp(library.tensor(values, dtype=getattr(library, dtype)), library.tensor(exponents, dtype=library.int32))
+            for library in (genesis, torch))
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())

@@ -3,6 +3,7 @@
 import contextlib
 
 import pytest
+import torch
 
 import genesis
 from genesis import nn, optim
@@ -138,3 +139,25 @@ def test_a_step_whose_state_has_another_shape_writes_nothing(mode):
         with pytest.raises(ValueError, match=r"shape \(2,\), which does not fit into \(1,\)"):
             optimizer.step()
         assert w.tolist() == [3.0, -3.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_parameters_that_share_memory_are_all_moved_as_in_torch(compiled):
+    """One is tied to the other through `.data`, another is a part of it."""
+    moved = []
+    for library in (genesis, torch):
+        whole, tied, part = (library.nn.Parameter(library.ones(3)) for _ in range(3))
+        tied.data, part.data = whole.data, whole.data[1:]
+        optimizer = library.optim.SGD([whole, tied, part], lr=0.1, momentum=0.9)
+
+        def step(whole=whole, tied=tied, part=part, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = (whole * whole).sum() + (tied * 3).sum() - part.sum() / 2
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = genesis.compile(step) if compiled and library is genesis else step
+        losses = [step().item() for _ in range(4)]
+        moved.append([*losses, *whole.tolist(), *tied.tolist(), *part.tolist()])
+    assert moved[0] == pytest.approx(moved[1], rel=1e-5)

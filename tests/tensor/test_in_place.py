@@ -201,3 +201,14 @@ def test_what_is_overwritten_gets_zeros_for_a_gradient_as_in_torch(name):
         (y * y).sum().backward()
         found.append(x.grad.tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_write_that_is_refused_has_changed_nothing_that_backward_reads(lib):
+    weight = lib.ones(1, requires_grad=True)
+    spread = lib.ones(2, 1).expand(2, 3)
+    total = (weight * spread).sum()
+    with pytest.raises(RuntimeError):
+        spread.add_(1)
+    total.backward()
+    assert weight.grad.tolist() == [6]

@@ -1,5 +1,6 @@
 """Memory shared with NumPy: results land in it, and what was written before a change keeps the value it had then."""
 
+import copy
 import gc
 import weakref
 
@@ -214,3 +215,18 @@ def test_asarray_is_torchs(name):
 def test_devices_that_do_not_exist_are_runtime_errors_too():
     with pytest.raises(RuntimeError, match=r"Expected one of cpu, cuda, .*meta device type at start of device string"):
         genesis.device("nowhere")
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_shallow_copy_shares_memory(lib):
+    leaf, part, parameter = lib.ones(3, requires_grad=True), lib.arange(4)[1:], lib.nn.Parameter(lib.ones(2))
+    parameter.note = "kept"
+    copies = [copy.copy(one) for one in (leaf, part, parameter, leaf * 2)]
+    with lib.no_grad():
+        for one in copies:
+            one[0] = 7
+    assert (leaf.tolist(), part.tolist(), parameter.tolist()) == ([7, 1, 1], [7, 2, 3], [7, 1])
+    assert [(type(one), one.requires_grad, one.is_leaf) for one in copies] == [
+        (lib.Tensor, True, True), (lib.Tensor, False, True), (lib.nn.Parameter, True, True), (lib.Tensor, True, True)]
+    assert copies[2].note == "kept"
+    assert copies[1].storage_offset() == 1

@@ -42,6 +42,7 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
+from genesis.tensor.views import detach, share_data
 from genesis.tracing.recording_hooks import item_read, refuse, unseen, values_read
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
@@ -277,6 +278,16 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     result._array, result._requires_grad = from_data(self)._array, self.requires_grad
     if self.grad is not None:
         hold_gradient(result, self.grad.__deepcopy__(memo))
+    return result
+
+
+@seen_method
+def __copy__(self: Tensor) -> Tensor:
+    """`copy.copy`: a leaf that shares the tensor's storage, with its attributes but for `grad`."""
+    result = type(self).__new__(type(self))
+    result.__dict__.update(users_attributes(self))
+    share_data(result, detach(self))
+    result._requires_grad = self.requires_grad
     return result
 
 
