@@ -12,6 +12,7 @@ import numpy as np
 from genesis.codegen.cuda.binaries import names, toolchain
 from genesis.codegen.cuda.signature import Function
 from genesis.ir.annotations import Attributes
+from genesis.runtime.uninterrupted import uninterrupted
 
 
 class _Memory:
@@ -60,6 +61,10 @@ def _kernel(function: Function) -> Any:
 
 def run(function: Function, blocks: Sequence[int], threads: Sequence[int], values: Sequence[float]) -> None:
     """Run a function; `values` are its parameters, addresses and numbers. Returns when all threads are done."""
+    uninterrupted(_run, function, blocks, threads, values)  # in another thread: a recording would watch numba's simulator
+
+
+def _run(function: Function, blocks: Sequence[int], threads: Sequence[int], values: Sequence[float]) -> None:
     arguments = [_argument(type_, value) for type_, value in zip(function.parameters, values, strict=True)]
     _kernel(function)[tuple(blocks), tuple(threads)](*arguments)
 
