@@ -211,7 +211,7 @@ class KernelCache:
             return False
 
         def finish(index: int, object_code: bytes) -> None:
-            if _are_as_digested(sum([name.startswith(_EMITTERS_BEGIN) for name in [*sys.modules]])):
+            if _are_as_digested(sum(map(sys.modules.__contains__, _EMITTING_MODULES))):
                 self._write(kernels[index].source, object_code)
             claims.let_go(_name(kernels[index].source))
             line.step()
@@ -337,22 +337,17 @@ def digest_of(files: Iterable[Path]) -> str:
 
 
 _PACKAGE = Path(__file__).parents[1]
-
-
-def _digest_of_emitters() -> str:
-    return digest_of([
-        *_PACKAGE.glob("codegen/cpu/**/*.py"), *_PACKAGE.glob("runtime/*_ir.py"), _PACKAGE / "runtime" / "numba_compiler.py",
-    ])
-
-
-_EMITTERS = _digest_of_emitters()  # a new emitter must not meet an old one's kernels
-_EMITTERS_BEGIN = "genesis.codegen.cpu"
+_EMITTING = [
+    *_PACKAGE.glob("codegen/cpu/**/*.py"), *_PACKAGE.glob("runtime/*_ir.py"), _PACKAGE / "runtime" / "numba_compiler.py",
+]
+_EMITTING_MODULES = [".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts) for path in _EMITTING]
+_EMITTERS = digest_of(_EMITTING)  # a new emitter must not meet an old one's kernels
 
 
 @functools.cache
 def _are_as_digested(imported: int) -> bool:
     """Whether no emitter was edited before the last of them was imported, mostly when a kernel is to be compiled."""
-    return _digest_of_emitters() == _EMITTERS
+    return digest_of(_EMITTING) == _EMITTERS
 
 
 kernel_cache = KernelCache(lambda: cache_directory("kernels"))
