@@ -128,40 +128,18 @@ class NativeReplay:
             self._note_nothing()
             code.emit("STORE", _at(self._calls.done), 0)
             code.emit("SET", code.constant(self._calls), "taken", code.constant(NOTHING))
-        is_early = len(steps) > 1  # a single program's numbers come last: a handler that interrupts sees no effect of it
-        numbers = self._computed() if is_early else None
+        # A single program's numbers come last: a handler that interrupts sees no effect of it.
+        numbers = self._computed() if len(steps) > 1 else None
         sets = self._sets(words)
         self._tensors: dict[int, Register] = {}
         self._storages: dict[int, Register] = {}
         result = self._build(self._results.tree, words) if self._results.is_new else None
         if self._communicates:
-            self._tell_backwards(words[-1], previous[-1])
-            self._run_collectives(words[-1])
-            code.emit("STORE", _at(self._calls.done), 1)
-            for tensor, name, value, _ in sets:
-                code.emit("SET", tensor, name, value)
-            self._note_nothing()
+            self._run_communicating(sets, words[-1], previous[-1])
             return self._build(self._results.tree, words) if result is None else result
         temporary = self._temporaries() if self._arena_bytes else None
-        for k, step in enumerate(steps):
-            is_last = k == len(steps) - 1
-            if step.program.verify is not None:  # Python, which may run the same program
-                self._require_idle()
-                self._fill(k, words, temporary, numbers)
-                copied = code.call(step.program.program.copied)
-                code.call(partial(step.program.verify, len(self._results.views_in(k))), copied)
-            self._require_idle()
-            if is_last:
-                self._tell_backwards(words[k], previous[k])
-                numbers = numbers if is_early else self._computed()
-            self._fill(k, words, temporary, numbers)
-            for tensor, name, value, _ in sets if is_last else ():
-                code.emit("SET", tensor, name, value)
-            run = code.emit("RUN", step.program.program.address)
-            self._undo(sets if is_last else (), words)
-            code.skip_from(run)
-            for read in step.reads:
-                self._require_value(read, words)
+        for k in range(len(steps)):
+            self._run_program(k, sets if k == len(steps) - 1 else (), words, previous, temporary, numbers)
         code.emit("STORE", _at(self._calls.done), 1)
         if result is None:
             result = self._build(self._results.tree, words)
@@ -169,6 +147,40 @@ class NativeReplay:
         if self._is_locked:
             self._note_nothing()
         return result
+
+    def _run_program(
+        self, k: int, sets: Sequence[Set], words: Sequence[ResultWords], previous: Sequence[ResultWords],
+        temporary: Register | None, numbers: Register | None,
+    ) -> None:
+        """Run program `k`; the last one also sets the attributes `sets`. A single program computes its numbers itself."""
+        code, step = self._code, self._steps[k]
+        if step.program.verify is not None:  # Python, which may run the same program
+            self._require_idle()
+            self._fill(k, words, temporary, numbers)
+            copied = code.call(step.program.program.copied)
+            code.call(partial(step.program.verify, len(self._results.views_in(k))), copied)
+        self._require_idle()
+        if k == len(self._steps) - 1:
+            self._tell_backwards(words[k], previous[k])
+            numbers = numbers if k else self._computed()
+        self._fill(k, words, temporary, numbers)
+        for tensor, name, value, _ in sets:
+            code.emit("SET", tensor, name, value)
+        run = code.emit("RUN", step.program.program.address)
+        self._undo(sets, words)
+        code.skip_from(run)
+        for read in step.reads:
+            self._require_value(read, words)
+
+    def _run_communicating(self, sets: Sequence[Set], words: ResultWords, previous: ResultWords) -> None:
+        """Run the only program, which has collectives, and set attributes."""
+        code = self._code
+        self._tell_backwards(words, previous)
+        self._run_collectives(words)
+        code.emit("STORE", _at(self._calls.done), 1)
+        for tensor, name, value, _ in sets:
+            code.emit("SET", tensor, name, value)
+        self._note_nothing()
 
     def _require_idle(self) -> None:
         """Go on if no other thread has a run under way or fills slots for one: Python may have let it come before."""
