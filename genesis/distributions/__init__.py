@@ -1,8 +1,8 @@
 """Probability distributions under PyTorch's names: densities, samples with gradients, transforms, divergences.
 
-All is written of Tensor's operations, so densities fuse and differentiate with what they are part of. Numbers that are drawn
-by rejection (gamma, beta, Dirichlet, von Mises, Poisson, binomial) come from the host; their gradients are those of the
-quantile at a fixed probability, of any order.
+All are composed of Tensor's operations, so densities fuse and differentiate with the surrounding program. Numbers that are
+drawn by rejection (gamma, beta, Dirichlet, von Mises, Poisson, binomial) come from the host; their gradients are those of
+the quantile at a fixed probability, of any order.
 
 >>> import genesis
 >>> d = genesis.distributions

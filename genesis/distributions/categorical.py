@@ -1,4 +1,4 @@
-"""Choices: of one of several, as an index or a unit vector, and how often each is chosen."""
+"""Categorical choices, as an index or a unit vector, and multinomial counts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Categorical(ProbsOrLogits):
 
 
 class OfCategories(Distribution):
-    """Distributions that are made of a `Categorical`, whose last axis is the event's."""
+    """Distributions based on a `Categorical`, whose last axis is the event's."""
 
     probs: Alternative = parameter(constraints.simplex, of="_categorical")
     logits: Alternative = parameter(constraints.real_vector, of="_categorical")
@@ -144,7 +144,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(OfCategories):
-    """How often each of n categories is chosen, of `total_count` choices."""
+    """The counts of n categories among `total_count` choices."""
 
     def __init__(
         self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,

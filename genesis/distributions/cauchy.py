@@ -1,4 +1,4 @@
-"""Cauchy's distribution, that of its size, and Student's."""
+"""Cauchy's distribution, the half-Cauchy and Student's."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def tangent(share: Tensor, rest: Tensor) -> Tensor:
 
 
 class HalfCauchy(Folded):
-    """The size of a number of Cauchy's distribution about 0."""
+    """The absolute value of a Cauchy number about 0."""
 
     whole = Cauchy
     mean = variance = formula(lambda d: full_like(d.scale, inf))

@@ -1,4 +1,4 @@
-"""What a constraint is, and constraints that depend on a distribution's parameters."""
+"""The base of constraints, and constraints that depend on a distribution's parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from genesis.tensor.handle import Tensor
 
 
 class Constraint(Described):
-    """A region: `check` says, for each event, whether it lies within. An event has the last `event_dim` axes.
+    """A region: `check` tests for each event whether it is inside. An event has the last `event_dim` axes.
 
     >>> from genesis.distributions import constraints
     >>> constraints.positive.check(genesis.tensor([-1.0, 2.0]))
@@ -21,7 +21,7 @@ class Constraint(Described):
     event_dim = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """Whether each event of `value` lies within, of shape sample_shape + batch_shape."""
+        """Whether each event of `value` is inside, of shape sample_shape + batch_shape."""
         raise NotImplementedError(f"{type(self).__name__}: check is not defined")
 
     def __repr__(self) -> str:

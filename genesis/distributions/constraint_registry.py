@@ -21,13 +21,13 @@ Factory = Callable[[Any], Transform]
 
 
 class ConstraintRegistry:
-    """Which transform has a constraint for its codomain, by the constraint's class."""
+    """Transforms by the class of the constraint that is their codomain."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Factory] = {}
 
     def register(self, constraint: Constraint | type, factory: Factory | None = None) -> Any:
-        """Let `factory` make the transforms of a class of constraints; without it, a decorator."""
+        """Register `factory` for a class of constraints; without it, a decorator."""
         if factory is None:
             return lambda given: self.register(constraint, given)
         kind = type(constraint) if isinstance(constraint, Constraint) else constraint

@@ -1,4 +1,4 @@
-"""Constraints that are made of others: of more axes, of components, of parts."""
+"""Constraints composed of others: with more axes, of components, of parts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _IndependentConstraint(_OfAnother):
 
 
 class MixtureSameFamilyConstraint(_OfAnother):
-    """The support of a mixture: within that of all components, which have one axis more."""
+    """The support of a mixture: the intersection of its components' supports."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint
@@ -76,7 +76,7 @@ class _OfParts(Constraint):
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
-        """The most that one has."""
+        """The maximum over the parts."""
         return max([c.event_dim for c in self.cseq])
 
 

@@ -72,7 +72,7 @@ def formulas(compute: Callable[[Any], tuple[Tensor, ...]]) -> tuple[Tensor, ...]
 
 @dataclass_transform(eq_default=False, field_specifiers=(parameter,))
 class _Declaring(Described):
-    """What makes a class of its declaration."""
+    """Creates a class's attributes from its declaration."""
 
     arg_constraints: ClassVar[Any] = declared()  # a mapping of names to constraints, or a property
     support: ClassVar[Any] = constraints.dependent
@@ -112,7 +112,7 @@ def _initializer(cls: type, rows: Mapping[str, Parameter]) -> AnyFunction:
 
 
 class Declared(_Declaring):
-    """What holds parameters and checks them."""
+    """The base of classes with declared parameters, which are checked."""
 
     _validate_args = __debug__
 
@@ -150,7 +150,7 @@ class Declared(_Declaring):
         return {name: x for name, x in parameters.items() if x is not None or name not in names}  # type: ignore[misc]
 
     def _axes(self, name: str) -> int:
-        """How many axes of a parameter belong to one event."""
+        """The number of a parameter's event axes."""
         return self._declared[name].axes if name in self._declared else 0
 
     def _spread(self, tensors: Mapping[str, Tensor], batch_shape: Sequence[int]) -> dict[str, Tensor]:
@@ -162,7 +162,7 @@ class Declared(_Declaring):
 
     # ---- checks ----
     def _check_parameters(self, numbers: Mapping[str, Number] = declared()) -> None:
-        """Raise unless all parameters satisfy their constraints: tensors by one look at all, `numbers` as they are."""
+        """Raise unless all parameters satisfy their constraints; tensors are tested together, in one program."""
         if not self._validate_args or unseen():
             return
         try:
@@ -182,7 +182,7 @@ class Declared(_Declaring):
             self._complain(*next((name, constraint) for name, constraint, answer in answers if not bool(answer)))
 
     def _follows(self, name: str) -> bool:
-        """Whether a parameter follows from others where it is not given."""
+        """Whether a parameter that is not given is computed from others."""
         row = self._declared.get(name)
         return isinstance(getattr(type(self), name, None), derived) or (row is not None and row.default is None)
 

@@ -1,4 +1,4 @@
-"""The base of all distributions: shapes, parameters, checks, and what follows from `log_prob`, `rsample` and `support`."""
+"""The base of all distributions: shapes, parameters, checks, and methods derived from `log_prob`, `rsample` and `support`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Distribution(Declared):
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their parameters and values where they are not told."""
+        """Set whether distributions check their parameters and values by default."""
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args: wants True or False, got {value!r}")
         Distribution._validate_args = value
@@ -108,7 +108,7 @@ class Distribution(Declared):
         return self.icdf(uniform_inside(shape, like.dtype, like.device))
 
     def _like(self) -> Tensor:
-        """A parameter, whose dtype and device are those of samples."""
+        """A parameter with the dtype and device of samples."""
         return next(value for value in vars(self).values() if isinstance(value, Tensor))
 
     def sample_n(self, n: int) -> Tensor:
@@ -120,7 +120,7 @@ class Distribution(Declared):
         raise NotImplementedError(f"{type(self).__name__}: has no log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is at most `value`."""
+        """The probability of numbers up to `value`."""
         raise NotImplementedError(f"{type(self).__name__}: has no cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ class Distribution(Declared):
 
     # ---- checks ----
     def _validate_sample(self, value: Tensor) -> None:
-        """Raise unless `value` fits the shapes and lies in the support."""
+        """Raise unless `value` fits the shapes and is in the support."""
         if not isinstance(value, Tensor):
             raise ValueError(f"{type(self).__name__}: the value must be a tensor, got {type(value).__name__}")
         event = len(self._event_shape)
@@ -182,7 +182,7 @@ class Distribution(Declared):
             raise ValueError(f"{type(self).__name__}: values must lie within the support {support!r}, got\n{value}")
 
     def _checked(self, value: Operand) -> Tensor:
-        """`value`, checked where that is wanted."""
+        """`value`, checked unless checks are off."""
         if self._validate_args:
             self._validate_sample(value)  # type: ignore[arg-type]
         return value  # type: ignore[return-value]

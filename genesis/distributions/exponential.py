@@ -1,4 +1,4 @@
-"""The exponential distribution, and what powers and exponentials make of it: Weibull's and Pareto's, and Kumaraswamy's."""
+"""The exponential distribution, and its transforms by powers and exponentials: Weibull's, Pareto's and Kumaraswamy's."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Kumaraswamy(Composed):
         return Uniform(ones * 0, ones, validate_args=False), [*parts]
 
     def _log_rest(self, value: Tensor) -> Tensor:
-        """log(1 - x^a), by which of the two is small."""
+        """log(1 - x^a), by the form that is accurate for x."""
         power = self.concentration1 * value.log()
         return where(power < -ln(2), (-power.exp()).log1p(), (-power.expm1()).log())
 
@@ -182,7 +182,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, where(bounded, end, inf))
 
     def _parts(self) -> tuple[Tensor, Tensor]:
-        """Whether the concentration is as good as 0, and one to divide by."""
+        """Whether the concentration is practically 0, and a nonzero one to divide by."""
         straight = self.concentration.abs() < 1e-6 if self.loc.dtype.itemsize < 8 else self.concentration == 0
         return straight, where(straight, 1, self.concentration)
 

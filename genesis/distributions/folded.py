@@ -1,4 +1,4 @@
-"""Distributions of sizes."""
+"""Distributions of absolute values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from genesis.tensor.handle import Tensor
 
 
 class Folded(TransformedDistribution):
-    """The size of a number of the distribution `whole`, which is symmetric about 0."""
+    """The absolute value of a number of the distribution `whole`, which is symmetric about 0."""
 
     scale: Parameter = parameter(constraints.positive, of="base_dist")
     support = constraints.nonnegative

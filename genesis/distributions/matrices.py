@@ -73,7 +73,7 @@ class Wishart(WithCovariance, ExponentialFamily):
         return sample
 
     def _is_proper(self, sample: Tensor) -> Tensor:
-        """Which samples have a matrix that is positive definite, if their batch has several."""
+        """The mask of samples with a positive definite matrix in their batch."""
         with recording(False) as unrecorded, unrecorded:
             proper = self.support.check(sample)
             return proper.flatten(proper.ndim - len(self._batch_shape)).any(-1) if self._batch_shape else proper

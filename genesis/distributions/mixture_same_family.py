@@ -54,7 +54,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """Which component is chosen."""
+        """The distribution of components."""
         return self._mixture_distribution
 
     @property

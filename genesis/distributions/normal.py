@@ -1,4 +1,4 @@
-"""The normal distribution, that of its exponential and that of its size."""
+"""The normal distribution, the log-normal and the half-normal."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class LogNormal(TransformedDistribution):
 
 
 class HalfNormal(Folded):
-    """The size of a normal number with mean 0 and standard deviation `scale`."""
+    """The absolute value of a normal number with mean 0 and standard deviation `scale`."""
 
     whole = Normal
     mean = formula(lambda d: d.scale * (2 / pi) ** 0.5)

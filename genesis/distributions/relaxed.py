@@ -46,7 +46,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 
 
 class _WithTemperature:
-    """What is made of the distribution `base_dist` that has the temperature."""
+    """The base of transforms of `base_dist`, which has the temperature."""
 
     base_dist: Any
 

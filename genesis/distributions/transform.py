@@ -89,7 +89,7 @@ class Transform(Described):
         raise NotImplementedError(f"{type(self).__name__}: _inverse is not defined")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The logarithm of the size of the Jacobian's determinant, of each event, from argument and result."""
+        """log |det J| of each event, from argument and result."""
         raise NotImplementedError(f"{type(self).__name__}: log_abs_det_jacobian is not defined")
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
@@ -119,7 +119,7 @@ class Elementwise(Transform):
 
 
 class _InverseTransform(Transform):
-    """A transform backwards."""
+    """The inverse of a transform."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)

@@ -89,7 +89,7 @@ class TransformedDistribution(Distribution):
         return density if total is None else density - total  # type: ignore[no-any-return]
 
     def _mirrored(self, probability: Tensor) -> Tensor:
-        """1 - probability where the transforms fall."""
+        """1 - probability if the transforms are decreasing."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
@@ -110,7 +110,7 @@ class TransformedDistribution(Distribution):
 
 
 class Composed(TransformedDistribution):
-    """Distributions whose base or transforms are made of their declared parameters."""
+    """Distributions whose base or transforms depend on their declared parameters."""
 
     _expanded = Distribution._expanded
 

@@ -1,4 +1,4 @@
-"""What distributions share: parameters of one shape, odds and probabilities, triangles as vectors."""
+"""Functions shared by distributions: broadcast parameters, odds and probabilities, triangles as vectors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMITS = {dtype: limits_of(dtype) for dtype in (bfloat16, float16, float32, flo
 
 
 class derived(Generic[T]):
-    """A property that an attribute of the object's own replaces: `probs` where `logits` were given."""
+    """A property that an instance attribute overrides: `probs` computed from `logits`."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self.compute, self.__doc__ = compute, compute.__doc__
@@ -47,7 +47,7 @@ class lazy_property(derived[T]):
 
 
 def declared(**of_parameters: T) -> dict[str, T]:
-    """What a class says of its parameters, by their names."""
+    """A class's declared parameters, by name."""
     return of_parameters
 
 
