@@ -55,7 +55,8 @@ from genesis.functions.splitting import (
 )
 from genesis.functions.variable import Variable
 from genesis.ir.dtypes import (
-    DType, bfloat16, complex32, complex64, complex128, float8_e4m3fn, float8_e5m2, float16, float32, float64,
+    DType, bfloat16, complex32, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
+    float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64,
     get_default_dtype, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
 )
 from genesis.ir.dtypes import DType as dtype
@@ -104,7 +105,8 @@ __all__ = [  # plus the functions of the operation table
     "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "cdouble", "cfloat", "chalf", "chunk", "compile",
     "complex32", "complex64", "complex128", "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager",
     "empty", "empty_like", "empty_permuted", "empty_strided", "enable_autocast", "enable_grad", "equal", "export", "eye", "fft",
-    "finfo", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full",
+    "finfo", "float", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full",
     "full_like", "func", "function", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode",
     "get_float32_matmul_precision", "get_num_threads", "get_printoptions", "get_rng_state", "gradient", "half", "histc",
     "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode",

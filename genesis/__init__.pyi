@@ -92,9 +92,10 @@ from genesis.functions.variable import Variable as Variable
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import (
     DType as DType, bfloat16 as bfloat16, bool_, complex128 as complex128, complex32 as complex32, complex64 as complex64,
-    float16 as float16, float32 as float32, float64 as float64, float8_e4m3fn as float8_e4m3fn, float8_e5m2 as float8_e5m2,
-    get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64, int8 as int8, promote,
-    uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
+    float16 as float16, float32 as float32, float64 as float64, float8_e4m3fn as float8_e4m3fn,
+    float8_e4m3fnuz as float8_e4m3fnuz, float8_e5m2 as float8_e5m2, float8_e5m2fnuz as float8_e5m2fnuz,
+    float8_e8m0fnu as float8_e8m0fnu, get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64,
+    int8 as int8, promote, uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
 from genesis.ir.sparse_layouts import (
     sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr, sparse_coo as sparse_coo, sparse_csc as sparse_csc,

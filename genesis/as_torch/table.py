@@ -28,7 +28,7 @@ from genesis.as_torch.names import modules, names_of
 from genesis.as_torch.stand_ins import (
     accelerators, asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach,
     gpus, hub, launching, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators, overriding,
-    pipes, precision, privates, processes, raw, repositories, spawning, top, tree_text, trees, types,
+    pipes, precision, privates, processes, processor, raw, repositories, spawning, top, tree_text, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -174,7 +174,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.cuda.memory": (cuda,),
     "torch.cuda.random": (cuda,),
     "torch.cuda.streams": (cuda,),
-    "torch.cpu": (),
+    "torch.cpu": (processor,),
     "torch.cpu.amp": (amp,),
     "torch.backends": (backends,),
     "torch.backends.cuda": (backends.cuda,),
@@ -316,6 +316,8 @@ NAMES: dict[str, Any] = {
     "torch.jagged": nested.jagged,
     "torch.qint8": genesis.int8,
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
+    "torch.hsmm": products.hspmm,
+    "torch._sym_sqrt": math.sqrt,
     **{f"torch.{name}": getattr(products, name) for name in ("smm", "hspmm", "sspaddmm")},
     **{f"torch.sparse.{name}": kind for name, kind in types.SPARSE_KINDS.items()},
     **{f"torch.{name}": getattr(compilers, name) for name in ("fork", "wait")},
@@ -384,7 +386,6 @@ NAMES: dict[str, Any] = {
     "torch.xpu.is_available": no,
     "torch.mtia.is_available": no,
     "torch.mps.is_available": no,
-    "torch.cpu.is_available": lambda: True,
     **{f"torch.{name}": kind for name, kind in {**types.KINDS, **environment.STORAGES}.items()},
     **{f"torch.cuda.{name}": kind for name, kind in {**types.CUDA_KINDS, **environment.CUDA_STORAGES}.items()
        if name in names_of("torch.cuda")},

@@ -93,10 +93,14 @@ complex128 = DType("complex128", np.complex128, 3, 10)
 DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
 float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, 2, 4)
 float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, 2, 4)
-STORED = frozenset({float8_e4m3fn, float8_e5m2})  # for storage only: `Tensor.to` converts them
+float8_e4m3fnuz = DType("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, 2, 4)
+float8_e5m2fnuz = DType("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, 2, 4)
+float8_e8m0fnu = DType("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, 2, 4)
+FLOATS_OF_8_BITS = float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu
+STORED = frozenset(FLOATS_OF_8_BITS)  # for storage only: `Tensor.to` converts them
 # For files and other libraries.
 NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (
-    uint16, uint32, uint64, float8_e4m3fn, float8_e5m2, complex32, complex64, complex128)}
+    uint16, uint32, uint64, *FLOATS_OF_8_BITS, complex32, complex64, complex128)}
 
 
 def _named(name: str) -> DType:

@@ -10,7 +10,8 @@ from genesis.runtime.references import is_sole_owner
 
 CPU, CUDA = 1, 2  # DLDeviceType
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # DLDataTypeCode
-_BYTES = {10: "float8_e4m3fn", 12: "float8_e5m2"}  # codes of kinds of one byte
+_BYTES = {  # codes of kinds of one byte
+    10: "float8_e4m3fn", 11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu"}
 _NAME, _USED = b"dltensor", b"used_dltensor"
 _VERSIONED_NAME, _VERSIONED_USED = b"dltensor_versioned", b"used_dltensor_versioned"
 VERSION = 1, 0  # what is asked of others, and given where they ask

@@ -24,6 +24,30 @@ for sizes in ({"dynamic_axes": {"x": {0: "batch"}}}, {"dynamic_shapes": {"input"
     torch.onnx.export(module, (x,), path, input_names=["x"], output_names=["y"], **sizes)
     model = onnx.load(path).graph
     assert [one.type.tensor_type.shape.dim[0].dim_param for one in (*model.input, *model.output)] == ["batch"] * 2
+class Both(nn.Module):
+    def forward(self, x, pair):
+        return x @ pair[0] + pair[1]
+both, y = Both(), torch.randn(3, 2)
+by_tensor = torch.export.ShapesCollection()
+by_tensor[x] = (Dim("batch"), None)
+by_tensor[y][1] = Dim("width")
+by_tensor[x[0, :1]] = {}
+try:
+    export(both, (x, [y, x[0, :1]]), dynamic_shapes=by_tensor)
+except ValueError as problem:
+    assert "not among the arguments" in str(problem)
+z = torch.zeros(1)
+by_tensor = torch.export.ShapesCollection()
+by_tensor[x] = (Dim("batch"), None)
+by_tensor[y][1] = Dim("width")
+more = torch.export.AdditionalInputs()
+more.add((torch.randn(5, 3), [torch.randn(3, 7), z]))
+for shapes in (by_tensor, more):
+    program = torch.export.draft_export(both, (x, [y, z]), dynamic_shapes=shapes)
+    u, v = torch.randn(6, 3), torch.randn(3, 5)
+    assert torch.allclose(program.module()(u, [v, z]), both(u, [v, z]))
+more.verify(program)
+assert more.dynamic_shapes(both, (x,), {"pair": [y, z]}).keys() == {"x", "pair"}
 try:
     export(lambda x: x, (x,))
 except ValueError as problem:

@@ -10,6 +10,7 @@ import torch.utils.data
 
 import genesis
 from genesis.as_torch.finder import look_up
+from genesis.as_torch.stand_ins import processor
 from genesis.autograd import forward_ad, graph
 
 VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]], np.float32)
@@ -166,12 +167,14 @@ def test_pooling_with_indices_is_torchs():
             np.testing.assert_array_equal(have.numpy(), want.numpy())
 
 
-@pytest.mark.parametrize("name", ["view_as_real_copy", "view_as_complex_copy", "sym_max", "sym_ite", "sym_not"])
+@pytest.mark.parametrize("name", [
+    "view_as_real_copy", "view_as_complex_copy", "sym_max", "sym_ite", "sym_not", "_sym_sqrt", "sym_fresh_size",
+    "sym_constrain_range", "sym_constrain_range_for_size"])
 def test_copies_of_views_and_numbers_of_tracers(name):
     def called(lib, function):
         x = lib.tensor([[1.0, -2.0]])
         given = {"view_as_real_copy": (lib.view_as_complex(x),), "view_as_complex_copy": (x,), "sym_max": (3, 4),
-                 "sym_ite": (True, 1, 2), "sym_not": (False,)}[name]
+                 "sym_ite": (True, 1, 2), "sym_not": (False,)}.get(name, (4,))
         result = function(*given)
         return result.tolist() if isinstance(result, lib.Tensor) else result
 
@@ -181,3 +184,37 @@ def test_copies_of_views_and_numbers_of_tracers(name):
 def test_a_branch_is_chosen_by_a_value():
     cond, x = look_up("torch", "cond"), genesis.ones(2)
     assert [cond(x.sum() > least, lambda x: x * 2, lambda x: -x, (x,)).tolist() for least in (1, 3)] == [[2, 2], [-1, -1]]
+
+
+def test_parts_of_sparse_tensors_are_copied():
+    for lib, of in ((genesis, lambda name: look_up("torch", name)), (torch, lambda name: getattr(torch, name))):
+        x = lib.tensor([[0.0, 2.0], [3.0, 0.0]])
+        parts = {"crow_indices": x.to_sparse_csr(), "col_indices": x.to_sparse_csr(), "values": x.to_sparse_csr(),
+                 "ccol_indices": x.to_sparse_csc(), "row_indices": x.to_sparse_csc()}
+        for name, matrix in parts.items():
+            copy = of(f"{name}_copy")(matrix)
+            assert copy.tolist() == getattr(matrix, name)().tolist()
+            copy += 1
+            assert copy.tolist() != getattr(matrix, name)().tolist()
+        assert of("hsmm")(x.to_sparse(), x).to_dense().tolist() == (x @ x).tolist()
+        assert not isinstance(3, of("SymInt")) and not isinstance(True, of("SymBool"))
+    for value in (-1, 5):
+        for function in (look_up("torch", "sym_constrain_range_for_size"), torch.sym_constrain_range_for_size):
+            with pytest.raises(RuntimeError, match="Invalid value range"):
+                function(value, max=4)
+
+
+def test_a_convolution_by_the_name_of_a_kernel():
+    images, weight = np.random.RandomState(0).randn(2, 4, 5, 5).astype(np.float32), VALUES.reshape(2, 3)[:, :2].copy()
+    given = [1, 0], [2, 1], [1, 1], 2
+    kernel = np.tile(weight[:, :, None, None], (1, 1, 2, 2))
+    have = of_path("torch.mkldnn_convolution")(genesis.tensor(images), genesis.tensor(kernel), None, *given)
+    want = torch.mkldnn_convolution(torch.tensor(images), torch.tensor(kernel), None, *given)
+    np.testing.assert_allclose(have.numpy(), want.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_the_processor_is_a_device():
+    for lib in (processor, torch.cpu):
+        with lib.stream(lib.Stream()):
+            lib.synchronize()
+        assert lib.current_device() == "cpu" and lib.device_count() == 1 and lib.is_initialized() and lib.Event().query()

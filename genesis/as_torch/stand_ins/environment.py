@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import os
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import genesis
 from genesis.as_torch.names import version as _version
+from genesis.as_torch.stand_ins import processor
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.as_torch.stand_ins.types import legacy_tensor
 from genesis.autograd import anomaly
@@ -129,13 +130,13 @@ def set_autocast_enabled(*arguments: Any) -> None:
 
 
 set_autocast_cpu_enabled = set_autocast_enabled
+set_autocast_cpu_dtype, set_autocast_gpu_dtype = partial(set_autocast_dtype, "cpu"), partial(set_autocast_dtype, "cuda")
 
 
 def get_device_module(device: Any = None) -> Any:
     """The module of a kind of device."""
     kind = genesis.device(device).type if device is not None else "cuda" if genesis.cuda.is_available() else "cpu"
-    return genesis.cuda if kind == "cuda" else SimpleNamespace(
-        is_available=lambda: True, device_count=lambda: 1, current_device=lambda: "cpu", synchronize=nothing)
+    return genesis.cuda if kind == "cuda" else processor
 
 
 def prepare_multiprocessing_environment(path: str) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import genesis
+from genesis.as_torch.stand_ins import tree_text
 from genesis.ir.annotations import Tree
 from genesis.nn.module import Module
+from genesis.pytree import leaves_of, map_tree
 from genesis.shipping import Dim, ExportedProgram, ExportGraphSignature, load_program
 from genesis.shipping import export as exported
+from genesis.tensor.handle import Tensor
 
-__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "dims", "export", "load", "save"]
+__all__ = [
+    "AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram", "ShapesCollection", "dims", "draft_export", "export",
+    "load", "register_dataclass", "save",
+]
 
 
 def export(
@@ -22,6 +29,8 @@ def export(
     """`genesis.export` of a module. Sizes that are numbers in `dynamic_shapes` are fixed."""
     if not isinstance(mod, Module):
         raise ValueError(f"torch.export.export: wants a module, got {type(mod).__name__}; genesis.export takes functions")
+    if isinstance(dynamic_shapes, ShapesCollection | AdditionalInputs):
+        dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     return exported(mod, *args, dynamic=_dims_alone(dynamic_shapes), **(kwargs or {}))
 
 
@@ -32,6 +41,105 @@ def _dims_alone(shapes: Tree) -> Any:
     if isinstance(shapes, list | tuple):
         return [_dims_alone(item) for item in shapes]
     return None if isinstance(shapes, int) else shapes
+
+
+draft_export = export  # programs are verified, or refused: there are no drafts with reports
+
+
+def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
+    """Have objects of a dataclass be containers in trees; `export` itself takes tuples, lists and dicts."""
+    tree_text.register_dataclass(cls, serialized_type_name=serialized_type_name)
+
+
+class ShapesCollection:
+    """Dynamic sizes by tensor, for `dynamic_shapes`: `shapes[x] = {0: Dim("batch")}`, or `shapes[x][0] = Dim("batch")`."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, tuple[Tensor, Any]] = {}
+
+    def __setitem__(self, t: Tensor, shape: Any) -> None:
+        if not isinstance(t, Tensor):
+            raise AssertionError(f"ShapesCollection: wants a tensor, got {type(t).__name__}")
+        known = self._shapes.setdefault(id(t), (t, shape))[1]
+        if known != shape:
+            raise AssertionError(f"ShapesCollection: shapes of one tensor differ: {known} and {shape}")
+
+    def __getitem__(self, t: Tensor) -> Any:
+        return self._shapes.setdefault(id(t), (t, {}))[1]
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def dynamic_shapes(self, m: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The sizes as a tree like the arguments'. Raises ValueError for a tensor that is not among them."""
+        found = set()
+
+        def shape_of(leaf: Tree) -> Tree:
+            found.add(id(leaf))
+            shape = self._shapes.get(id(leaf), (None, None))[1]
+            return _Sizes(shape if isinstance(shape, Mapping) else enumerate(shape)) if shape else None
+
+        shapes = {name: map_tree(shape_of, value) for name, value in _named(m, args, kwargs).items()}
+        if not self._shapes.keys() <= found:
+            raise ValueError("ShapesCollection: some tensors that have shapes are not among the arguments; were they copied?")
+        return _plain(shapes)
+
+
+class AdditionalInputs:
+    """Further arguments, for `dynamic_shapes`: sizes that differ in them are dynamic. Sizes that are equal in all are one."""
+
+    def __init__(self) -> None:
+        self._examples: list[tuple[Sequence[Any], Mapping[str, Any] | None]] = []
+
+    def add(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> None:
+        """Add arguments."""
+        if not isinstance(args, tuple) or not isinstance(kwargs, dict | None):
+            raise AssertionError("AdditionalInputs: wants a tuple of arguments, and a dict or None")
+        self._examples.append((args, kwargs))
+
+    def dynamic_shapes(self, m: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The sizes as a tree like the arguments'. Raises ValueError for other values or numbers of axes that differ."""
+        first, *others = [_named(m, *example) for example in ((args, kwargs), *self._examples)]
+        rest = [iter(leaves_of(other)) for other in others]
+        dims: dict[tuple[int, ...], Dim] = {}
+
+        def shape_of(leaf: Tree) -> Tree:
+            beside = [next(leaves) for leaves in rest]
+            if not isinstance(leaf, Tensor):
+                if any(type(other) is not type(leaf) or other != leaf for other in beside):
+                    raise ValueError(f"AdditionalInputs: {leaf!r} is {beside}; want one value in all")
+                return None
+            if any(not isinstance(other, Tensor) or other.ndim != leaf.ndim for other in beside):
+                raise ValueError("AdditionalInputs: want tensors with equally many axes in all")
+            sizes = [*enumerate(zip(leaf.shape, *(other.shape for other in beside), strict=True))]
+            changing = [(axis, all_of) for axis, all_of in sizes if len({*all_of}) > 1]
+            return _Sizes({axis: dims.setdefault(all_of, Dim(f"size{len(dims)}")) for axis, all_of in changing})
+
+        return _plain({name: map_tree(shape_of, value) for name, value in first.items()})
+
+    def verify(self, ep: ExportedProgram) -> None:
+        """Run a program with all of them. Raises ValueError for arguments that it does not take."""
+        for args, kwargs in self._examples:
+            ep(*args, **(kwargs or {}))
+
+
+class _Sizes(dict[int, Any]):
+    """The sizes of a tensor, among dicts of tensors."""
+
+
+def _plain(tree: Tree) -> Any:
+    """The tree with plain dicts; None for tensors without dynamic sizes."""
+    if isinstance(tree, _Sizes):
+        return dict(tree) or None
+    if isinstance(tree, dict):
+        return {key: _plain(item) for key, item in tree.items()}
+    return [_plain(item) for item in tree] if isinstance(tree, list | tuple) else tree
+
+
+def _named(m: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments by name."""
+    function = m.forward if isinstance(m, Module) else m
+    return dict(inspect.signature(function).bind(*args, **(kwargs or {})).arguments)
 
 
 def save(ep: ExportedProgram, f: str | os.PathLike[str], **ignored: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import genesis
+from genesis.as_torch.stand_ins.top import copied
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
@@ -61,6 +62,20 @@ def max_pool1d_with_indices(input: Tensor, *args: Any, **kwargs: Any) -> tuple[T
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """`nn.functional.channel_shuffle`."""
     return functional.channel_shuffle(input, groups)  # type: ignore[no-any-return]
+
+
+def mkldnn_convolution(
+    self: Tensor, weight: Tensor, bias: Tensor | None, padding: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """`convolution`, by the name of a kernel of oneDNN."""
+    return convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), groups)
+
+
+# ---- copies of the parts of sparse tensors ----
+crow_indices_copy, ccol_indices_copy = copied(Tensor.crow_indices), copied(Tensor.ccol_indices)
+col_indices_copy, row_indices_copy = copied(Tensor.col_indices), copied(Tensor.row_indices)
+values_copy, indices_copy = copied(Tensor.values), copied(Tensor.indices)
 
 
 # ---- gradients ----

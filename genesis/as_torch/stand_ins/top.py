@@ -63,6 +63,37 @@ def typename(obj: Any) -> str:
 sym_float, sym_int, sym_max, sym_min, sym_sum, sym_sqrt, sym_not = float, int, max, min, sum, math.sqrt, operator.not_
 
 
+class SymInt:
+    """A size whose value a tracer does not know. Sizes are ints here: there are no instances."""
+
+    def __init__(self, node: object) -> None:
+        raise TypeError(f"{type(self).__name__}: there are no symbolic numbers; sizes are ints")
+
+
+class SymFloat(SymInt):
+    """A float whose value a tracer does not know: there are no instances."""
+
+
+class SymBool(SymInt):
+    """A truth value that a tracer does not know: there are no instances."""
+
+
+def sym_fresh_size(size: int) -> int:
+    """The number itself."""
+    return size
+
+
+def sym_constrain_range(size: int, *, min: int | None = None, max: int | None = None) -> None:
+    """Raise RuntimeError unless a number lies in a range."""
+    if not (-math.inf if min is None else min) <= size <= (math.inf if max is None else max):
+        raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
+
+
+def sym_constrain_range_for_size(size: int, *, min: int | None = None, max: int | None = None) -> None:
+    """`sym_constrain_range` of a size, which is not negative."""
+    sym_constrain_range(size, min=min or 0, max=max)
+
+
 def sym_ite(b: bool, t: Any, f: Any) -> Any:
     """`t` where `b` holds, else `f`."""
     return t if b else f

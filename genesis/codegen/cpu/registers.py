@@ -22,7 +22,8 @@ HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FLOAT, ir.DOUBLE
 REGISTER_TYPE: dict[str, ir.Type] = {
     "float64": DOUBLE, "float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "bool": I1,
     "int8": I8, "int16": I16, "int32": I32, "int64": I64, "uint8": I8, "uint16": I16, "uint32": I32, "uint64": I64,
-    "float8_e4m3fn": I8, "float8_e5m2": I8,  # only moved
+    **dict.fromkeys(  # only moved
+        ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"), I8),
 }  # fmt: skip
 MEMORY_TYPE: dict[str, ir.Type] = REGISTER_TYPE | {"float16": HALF, "bfloat16": I16, "bool": I8}
 PART = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}  # the dtype of a complex number's parts

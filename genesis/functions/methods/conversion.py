@@ -25,6 +25,7 @@ from genesis.ir.dtypes import (
     complex64,
     complex128,
     float8_e4m3fn,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -199,6 +200,8 @@ def _stored(tensor: Tensor, dtype: DType) -> Tensor:
     if dtype is float8_e4m3fn:  # it has no infinity: use its largest number, as PyTorch does
         greatest = np.float32(448)
         values = np.clip(values, -greatest, greatest)
+    elif dtype is float8_e8m0fnu:  # powers of 2: it has no sign and no 0
+        values = np.maximum(np.abs(values), np.float32(2**-127))
     return from_values(values.astype(dtype.numpy), dtype, tensor.device)
 
 

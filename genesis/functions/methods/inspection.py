@@ -8,7 +8,7 @@ from typing import overload
 
 from genesis.functions.overrides import function, seen
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import NAMED, DType
+from genesis.ir.dtypes import FLOATS_OF_8_BITS, NAMED, DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable, replayable_module
@@ -201,7 +201,7 @@ TYPES: dict[str, str] = {
 }
 _NAMED_ALONE = {  # dtypes that have such a name but no class
     "ComplexHalfTensor": "complex32", "UInt16Tensor": "uint16", "UInt32Tensor": "uint32", "UInt64Tensor": "uint64",
-    "Float8_e4m3fnTensor": "float8_e4m3fn", "Float8_e5m2Tensor": "float8_e5m2",
+    **{f"{dtype.name.capitalize()}Tensor": dtype.name for dtype in FLOATS_OF_8_BITS},
 }
 
 
