@@ -19,13 +19,14 @@ from typing import Any
 from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.guards.native_check import NativeCheck
 from genesis.capture.record.records import Mode, Positional
-from genesis.capture.record.results import Recipe, Results, array_in
+from genesis.capture.record.results import Results
 from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import run_critical
 from genesis.capture.replay.native_modes import require_device, require_plain_thread
+from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.python_calls import NOTHING, PythonCalls
-from genesis.capture.replay.result_words import ResultWords
+from genesis.capture.replay.result_words import ResultWords, word_address
 from genesis.capture.replay.single_program import TensorChanges
 from genesis.ir.annotations import Attributes
 from genesis.runtime import team as threads
@@ -34,7 +35,7 @@ from genesis.runtime.instructions import MISSED, Constant, Instructions, Registe
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.scratch import scratch
-from genesis.tensor.handle import Storage, Tensor
+from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import LOCK, Array, Trace, critical
 
@@ -76,11 +77,11 @@ class NativeReplay:
                  for _ in range(RUNS)]
         self._choose(words)
         for k in range(RUNS):
-            skip = code.emit("SKIP_HALF", _at(self._turn), 1 - k, 0)
+            skip = code.emit("SKIP_HALF", word_address(self._turn), 1 - k, 0)
             result = self._run(words[k], words[k - 1])
-            code.emit("ADD", _at(self._count), 1)
+            code.emit("ADD", word_address(self._count), 1)
             if not self._communicates:  # runs with collectives count themselves
-                code.emit("ADD", _at(replayed), 1)
+                code.emit("ADD", word_address(replayed), 1)
             code.emit("RETURN", result)
             code.skip_from(skip)
         code.keep((self._count, self._turn, self._calls, steps))
@@ -108,10 +109,10 @@ class NativeReplay:
         """Take the buffers of the last call, which lie in caches, if nobody owns its results any more; else the other ones."""
         code, ends = self._code, []
         for k, last in enumerate(words):
-            other = code.emit("SKIP_HALF", _at(self._turn), 1 - k, 0)
+            other = code.emit("SKIP_HALF", word_address(self._turn), 1 - k, 0)
             for step, one in zip(self._steps, last, strict=True):
-                alone = None if step.program.pool.has_large else code.emit("SKIP_ALONE", _at(one.owned), 0, 0)
-                code.emit("STORE", _at(self._turn), 1 - k)
+                alone = None if step.program.pool.has_large else code.emit("SKIP_ALONE", word_address(one.owned), 0, 0)
+                code.emit("STORE", word_address(self._turn), 1 - k)
                 if alone is not None:
                     code.skip_from(alone)
             ends.append(code.emit("SKIP_IS", code.constant(None), None, 0))
@@ -126,23 +127,22 @@ class NativeReplay:
             self._provide(step, one)
         if self._is_locked:
             self._note_nothing()
-            code.emit("STORE", _at(self._calls.done), 0)
+            code.emit("STORE", word_address(self._calls.done), 0)
             code.emit("SET", code.constant(self._calls), "taken", code.constant(NOTHING))
         # A single program's numbers come last: a handler that interrupts sees no effect of it.
         numbers = self._computed() if len(steps) > 1 else None
-        sets = self._sets(words)
-        self._tensors: dict[int, Register] = {}
-        self._storages: dict[int, Register] = {}
-        result = self._build(self._results.tree, words) if self._results.is_new else None
+        built = NativeResults(code, self._leaves, steps, words)
+        sets = self._sets(built)
+        result = built.build(self._results.tree) if self._results.is_new else None
         if self._communicates:
             self._run_communicating(sets, words[-1], previous[-1])
-            return self._build(self._results.tree, words) if result is None else result
+            return built.build(self._results.tree) if result is None else result
         temporary = self._temporaries() if self._arena_bytes else None
         for k in range(len(steps)):
             self._run_program(k, sets if k == len(steps) - 1 else (), words, previous, temporary, numbers)
-        code.emit("STORE", _at(self._calls.done), 1)
+        code.emit("STORE", word_address(self._calls.done), 1)
         if result is None:
-            result = self._build(self._results.tree, words)
+            result = built.build(self._results.tree)
         self._release(words)
         if self._is_locked:
             self._note_nothing()
@@ -177,7 +177,7 @@ class NativeReplay:
         code = self._code
         self._tell_backwards(words, previous)
         self._run_collectives(words)
-        code.emit("STORE", _at(self._calls.done), 1)
+        code.emit("STORE", word_address(self._calls.done), 1)
         for tensor, name, value, _ in sets:
             code.emit("SET", tensor, name, value)
         self._note_nothing()
@@ -206,7 +206,7 @@ class NativeReplay:
         if step.program.pool.has_large:
             code.call(words.renew)
         else:
-            skip = code.emit("SKIP_ALONE", _at(words.owned), 0, 0)
+            skip = code.emit("SKIP_ALONE", word_address(words.owned), 0, 0)
             code.call(words.renew)
             code.skip_from(skip)
 
@@ -239,13 +239,13 @@ class NativeReplay:
         values = code.keep(array("B", read.values))
         if isinstance(read.source, BufferOf):
             program, number = read.source
-            address = _at(words[program].addresses, number)
+            address = word_address(words[program].addresses, number)
         else:
-            address = _at(code.keep(array("Q", [0])))
+            address = word_address(code.keep(array("Q", [0])))
             memory = code.attribute(self._given[read.source], "memory")
             code.emit("ADDRESS", address, code.attribute(memory, "pointer"), 0)
             code.emit("MOVE", memory, code.constant(None))
-        code.emit("BYTES", address, _at(values), len(values))
+        code.emit("BYTES", address, word_address(values), len(values))
 
     def _run_collectives(self, words: ResultWords) -> None:
         code, step = self._code, self._steps[-1]
@@ -259,19 +259,18 @@ class NativeReplay:
         assert not isinstance(given, BufferOf)
         return self._given[given] if isinstance(given, int) else self._code.constant(given)
 
-    def _sets(self, words: Sequence[ResultWords]) -> list[Set]:
+    def _sets(self, built: NativeResults) -> list[Set]:
         """The attributes to set. All that can raise comes before them."""
         code, changes = self._code, self._changes
         roots = [code.constant(root) for root, *_ in changes.roots]
-        sets = [(root, "_array", self._array(value, words[-1]), before)
+        sets = [(root, "_array", built.array(value, -1), before)
                 for root, (_, value, *_), before in zip(roots, changes.roots, self._before, strict=True)]
         for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
             number = code.attribute(root, "_changes")
             sets.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
         for tensor, value, flags in changes.gradients:
             former = code.attribute(code.constant(tensor), "_grad")  # the old gradient lives on until the end
-            gradient = code.constant(None) if value is None else self._tensor(
-                Tensor, self._array(value[1], words[value[0]]), flags)
+            gradient = code.constant(None) if value is None else built.tensor(Tensor, built.array(value[1], value[0]), flags)
             sets.append((code.constant(tensor), "_grad", gradient, former))
         return sets
 
@@ -282,9 +281,9 @@ class NativeReplay:
             if not times:
                 continue
             is_small = k < len(words.unread)
-            other = code.emit("SKIP_OTHER", before, _at((previous if is_small else words).arrays, value), 0)
+            other = code.emit("SKIP_OTHER", before, word_address((previous if is_small else words).arrays, value), 0)
             if is_small:
-                silent = code.emit("SKIP_ALONE", _at(previous.unread[k]), 0, 0)
+                silent = code.emit("SKIP_ALONE", word_address(previous.unread[k]), 0, 0)
             else:  # written in place: it has no other owner
                 silent = code.emit("SKIP_IS", code.constant(None), None, 0)
             code.skip_from(other)
@@ -299,13 +298,13 @@ class NativeReplay:
         for k in range(len(filled.inputs)) if step.program.inputs is None else step.program.inputs:
             given, offset = filled.inputs[k]
             if isinstance(given, BufferOf):
-                code.emit("COPY", next(slots)[0], _at(words[given.program].addresses, given.number))
+                code.emit("COPY", next(slots)[0], word_address(words[given.program].addresses, given.number))
                 continue
             memory = code.attribute(self._input(given), "memory")
             code.emit("ADDRESS", next(slots)[0], code.attribute(memory, "pointer"), offset)
             code.emit("MOVE", memory, code.constant(None))  # reference counts tell whether it may be overwritten
         for k in range(len(words[which].addresses)):
-            code.emit("COPY", next(slots)[0], _at(words[which].addresses, k))
+            code.emit("COPY", next(slots)[0], word_address(words[which].addresses, k))
         arena, _ = next(slots)
         if temporary is None:
             code.emit("STORE", arena, 0)
@@ -319,91 +318,3 @@ class NativeReplay:
                 code.emit("REAL" if kind == "d" else "INTEGER", slot, registers[k])
             else:
                 code.emit("STORE", slot, *struct.unpack("q", struct.pack(kind, value)))
-
-    def _build(self, tree: tuple[str, Any], words: Sequence[ResultWords]) -> Register:
-        """The register of the return value, or of a part of it."""
-        code, (how, what) = self._code, tree
-        if how == "made":
-            return self._made(what, words)
-        if how == "item":
-            return code.call(Tensor.item, self._build(what, words))
-        if how == "leaf":
-            return self._leaves[what]
-        if how == "same":
-            return code.constant(what)
-        kind, items = what
-        built = [self._build(item, words) for item in items]
-        return code.call(lambda *parts: kind(parts), *built)
-
-    def _made(self, recipe: Recipe, words: Sequence[ResultWords]) -> Register:
-        """The register of a recipe's tensor, which is built once a call."""
-        known = self._tensors.get(id(recipe))
-        if known is not None:
-            return known
-        root = None if recipe.base is None else self._made(recipe.base, words)
-        if recipe.value is None:
-            assert root is not None
-            array = self._code.call(partial(array_in, recipe.layout), root)
-        else:
-            program, position = recipe.key
-            array = self._array(self._steps[program].program.value_at[position], words[program])
-        tensor = self._tensor(recipe.kind, array, recipe.flags)
-        if root is not None:
-            self._share(recipe, tensor, root)
-        self._tensors[id(recipe)] = tensor
-        return tensor
-
-    def _share(self, recipe: Recipe, view: Register, root: Register) -> None:
-        """As `handle.shares`, for a root that the call makes, with the recipe's lag in versions."""
-        code, base = self._code, recipe.base
-        storage = self._storages.get(id(base))
-        if storage is None:
-            storage = self._storages[id(base)] = code.register()
-            code.emit("NEW", storage, code.constant(Storage))
-            code.emit("SET", storage, "root", code.constant(None))
-            code.emit("SET", root, "_storage", storage)
-        seen = dict(base.flags).get("_changes", Tensor._changes) - recipe.lag
-        for name, value in {"_base": root, "_layout": code.constant(recipe.layout), "_seen": code.constant(seen),
-                            "_storage": storage}.items():
-            code.emit("SET", view, name, value)
-
-    def _tensor(self, kind: type[Tensor], array: Register, flags: Sequence[tuple[str, object]]) -> Register:
-        code = self._code
-        made = code.register()
-        code.emit("NEW", made, code.constant(kind))
-        code.emit("SET", made, "_requires_grad", code.constant(False))
-        code.emit("SET", made, "_array", array)
-        for name, flag in flags:
-            code.emit("SET", made, name, code.constant(flag))
-        return made
-
-    def _array(self, value: int, words: ResultWords) -> Register:
-        result = self._code.register()
-        self._code.emit("OBJECT", result, _at(words.arrays, value))
-        return result
-
-
-def _is_computed(recipe: Recipe) -> bool:
-    """Whether a result, and the root of a view, are computed by the call's programs."""
-    base = recipe.base
-    if base is not None and not (base.__class__ is Recipe and _is_computed(base)):
-        return False
-    return base is not None if recipe.value is None else recipe.value[0] == "output"  # type: ignore[no-any-return]
-
-
-def is_native(results: Results) -> bool:
-    """Whether instructions can build what a call returns."""
-    return not results.former_gradients and _is_native(results.tree)
-
-
-def _is_native(tree: tuple[str, Any]) -> bool:
-    how, what = tree
-    if how == "sequence":
-        return all(map(_is_native, what[1]))
-    if how == "item":
-        return _is_native(what)
-    return _is_computed(what) if how == "made" else how in ("leaf", "same")
-
-
-def _at(words: array[int], index: int = 0) -> int:
-    return words.buffer_info()[0] + words.itemsize * index

@@ -74,3 +74,8 @@ def _laid(view: Array, root: Array, layout: Layout | None) -> Array:
     """The array of a view, in the memory of its root."""
     assert root.memory is not None and layout is not None
     return Array(view.trace, view.index, view.node, root.memory.at(layout, view.node.dtype, root.node.dtype))
+
+
+def word_address(words: array[int], index: int = 0) -> int:
+    """The address of a word of an array."""
+    return words.buffer_info()[0] + words.itemsize * index

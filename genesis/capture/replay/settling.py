@@ -10,7 +10,8 @@ from genesis.capture.record.reads import Read
 from genesis.capture.record.records import InputSource, Mode, Source
 from genesis.capture.record.results import Results
 from genesis.capture.replay.host_program import HostProgram
-from genesis.capture.replay.native_replay import NativeReplay, is_native
+from genesis.capture.replay.native_replay import NativeReplay
+from genesis.capture.replay.native_results import is_native
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlots, NativeStep
 from genesis.capture.replay.python_calls import Compute
 from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges

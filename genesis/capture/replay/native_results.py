@@ -1,0 +1,110 @@
+"""Instructions that build the return value of a native replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from genesis.capture.record.results import Recipe, Results, array_in
+from genesis.capture.replay.native_slots import NativeStep
+from genesis.capture.replay.result_words import ResultWords, word_address
+from genesis.runtime.instructions import Instructions, Register
+from genesis.tensor.handle import Storage, Tensor
+
+
+class NativeResults:
+    """Emits instructions that build results from the values of programs, whose memory is that of `words`."""
+
+    def __init__(
+        self, code: Instructions, leaves: Sequence[Register], steps: Sequence[NativeStep], words: Sequence[ResultWords]
+    ) -> None:
+        self._code, self._leaves, self._steps, self._words = code, leaves, steps, words
+        self._tensors: dict[int, Register] = {}
+        self._storages: dict[int, Register] = {}
+
+    def build(self, tree: tuple[str, Any]) -> Register:
+        """The register of the return value, or of a part of it."""
+        code, (how, what) = self._code, tree
+        if how == "made":
+            return self._made(what)
+        if how == "item":
+            return code.call(Tensor.item, self.build(what))
+        if how == "leaf":
+            return self._leaves[what]
+        if how == "same":
+            return code.constant(what)
+        kind, items = what
+        built = [self.build(item) for item in items]
+        return code.call(lambda *parts: kind(parts), *built)
+
+    def _made(self, recipe: Recipe) -> Register:
+        """The register of a recipe's tensor, which is built once a call."""
+        known = self._tensors.get(id(recipe))
+        if known is not None:
+            return known
+        root = None if recipe.base is None else self._made(recipe.base)
+        if recipe.value is None:
+            assert root is not None
+            array = self._code.call(partial(array_in, recipe.layout), root)
+        else:
+            program, position = recipe.key
+            array = self.array(self._steps[program].program.value_at[position], program)
+        tensor = self.tensor(recipe.kind, array, recipe.flags)
+        if root is not None:
+            self._share(recipe, tensor, root)
+        self._tensors[id(recipe)] = tensor
+        return tensor
+
+    def _share(self, recipe: Recipe, view: Register, root: Register) -> None:
+        """As `handle.shares`, for a root that the call makes, with the recipe's lag in versions."""
+        code, base = self._code, recipe.base
+        storage = self._storages.get(id(base))
+        if storage is None:
+            storage = self._storages[id(base)] = code.register()
+            code.emit("NEW", storage, code.constant(Storage))
+            code.emit("SET", storage, "root", code.constant(None))
+            code.emit("SET", root, "_storage", storage)
+        seen = dict(base.flags).get("_changes", Tensor._changes) - recipe.lag
+        for name, value in {"_base": root, "_layout": code.constant(recipe.layout), "_seen": code.constant(seen),
+                            "_storage": storage}.items():
+            code.emit("SET", view, name, value)
+
+    def tensor(self, kind: type[Tensor], array: Register, flags: Sequence[tuple[str, object]]) -> Register:
+        """The register of a new tensor."""
+        code = self._code
+        made = code.register()
+        code.emit("NEW", made, code.constant(kind))
+        code.emit("SET", made, "_requires_grad", code.constant(False))
+        code.emit("SET", made, "_array", array)
+        for name, flag in flags:
+            code.emit("SET", made, name, code.constant(flag))
+        return made
+
+    def array(self, value: int, program: int) -> Register:
+        """The register of a program's value."""
+        result = self._code.register()
+        self._code.emit("OBJECT", result, word_address(self._words[program].arrays, value))
+        return result
+
+
+def _is_computed(recipe: Recipe) -> bool:
+    """Whether a result, and the root of a view, are computed by the call's programs."""
+    base = recipe.base
+    if base is not None and not (base.__class__ is Recipe and _is_computed(base)):
+        return False
+    return base is not None if recipe.value is None else recipe.value[0] == "output"  # type: ignore[no-any-return]
+
+
+def is_native(results: Results) -> bool:
+    """Whether instructions can build what a call returns."""
+    return not results.former_gradients and _is_native(results.tree)
+
+
+def _is_native(tree: tuple[str, Any]) -> bool:
+    how, what = tree
+    if how == "sequence":
+        return all(map(_is_native, what[1]))
+    if how == "item":
+        return _is_native(what)
+    return _is_computed(what) if how == "made" else how in ("leaf", "same")
