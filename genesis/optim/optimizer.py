@@ -22,7 +22,7 @@ from genesis.optim.own_state import packed, parameters_at, unpacked
 from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.dispatch import call
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import optimizer_stepped, optimizer_updates, refuse
@@ -193,7 +193,7 @@ class Optimizer:
                 moved += ((parameter, id(parameter._array), age),)
                 state["step"] = age + 1
                 device = parameter.device if seen_devices else None
-                root = id(parameter if parameter._base is None else parameter._base)
+                root = id(root_of(parameter))
                 turn = turns[root] = turns.get(root, 0) + 1
                 by_age.setdefault((age + 1, device, gradient.__class__ is SparseTensor, turn), []).append(parameter)
         for (age, _, is_sparse, _), parameters in by_age.items():

@@ -16,7 +16,7 @@ from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.serialization.names import STORAGES
 from genesis.sparse.sparse_tensor import SparseTensor
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.size import Size
 from genesis.tensor.views import memory_of
 from genesis.tracing.trace import LOCK
@@ -113,7 +113,7 @@ class Pickler(_PurePickler):
 
     def _rebuilt(self, tensor: Tensor, requires_grad: bool) -> tuple[_Name, tuple[object, ...]]:
         realize(tensor._array)
-        root = tensor if tensor._base is None else tensor._base
+        root = root_of(tensor)
         # Views across dtypes (a complex tensor's parts, and back) are copied, because a file's storage has one dtype; and lazy
         # conjugates.
         if tensor.dtype is not root.dtype or tensor._element_map is not None:

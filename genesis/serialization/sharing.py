@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from genesis.ir.shapes import numel
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, root_of
 
 
 def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
     """Groups of sorted names of tensors that share memory."""
     by_root: dict[int, list[tuple[int, int, str]]] = {}
     for name, tensor in tensors.items():
-        root = tensor if tensor._base is None else tensor._base
+        root = root_of(tensor)
         at = tensor.layout
         if 0 not in at.shape:
             last = at.offset + sum((extent - 1) * stride for extent, stride in zip(at.shape, at.strides, strict=True))
@@ -47,11 +47,11 @@ def dropped_names(tensors: Mapping[str, Tensor], preferred: Sequence[str] = ()) 
 
 def storage_ptr(tensor: Tensor) -> int:
     """The address of the tensor's storage."""
-    root = tensor if tensor._base is None else tensor._base
+    root = root_of(tensor)
     return root.data_ptr()
 
 
 def storage_size(tensor: Tensor) -> int:
     """The bytes of the tensor's storage."""
-    root = tensor if tensor._base is None else tensor._base
+    root = root_of(tensor)
     return root.numel() * root.dtype.itemsize

@@ -27,6 +27,7 @@ from genesis.tensor.handle import (
     from_values,
     mark_inference,
     result_class,
+    root_of,
     spreading,
     tensor_of,
     tensors_in,
@@ -58,12 +59,7 @@ def array_of(tensor: Tensor) -> Array:
         return tensor._array
     if base._changes == tensor._seen:
         return array_in_root(tensor, base)
-    storage = tensor._storage
-    if storage is not None and storage.root is not None:  # the root has been rebound to another storage
-        base = tensor._base = storage.root
-        tensor._storage = base._storage
-    while base._base is not None:
-        base = tensor._base = base._base
+    base = root_of(tensor)
     if base._changes != tensor._seen:
         _refresh(tensor, base)
     return tensor._array

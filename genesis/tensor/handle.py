@@ -268,9 +268,23 @@ def shares(result: Tensor, root: Tensor, layout: Layout | None, element_map: str
     result._base, result._layout, result._seen, result._storage = root, layout, root._changes, storage
 
 
+def root_of(tensor: Tensor) -> Tensor:
+    """The tensor itself, or the root of a view, found anew: that may have been rebound to another storage since."""
+    root = tensor._base
+    if root is None:
+        return tensor
+    storage = tensor._storage
+    if storage is not None and storage.root is not None:
+        root = tensor._base = storage.root
+        tensor._storage = root._storage
+    while root._base is not None:
+        root = tensor._base = root._base
+    return root
+
+
 def is_of_inference_mode(tensor: Tensor) -> bool:
     """Whether it, or what it views, was made in inference mode: such a tensor is written to there alone, and has no version."""
-    return (tensor if tensor._base is None else tensor._base)._is_inference
+    return root_of(tensor)._is_inference
 
 
 def mark_inference(result: Any) -> None:

@@ -12,7 +12,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, tensors_in
+from genesis.tensor.handle import Tensor, root_of, tensors_in
 from genesis.tensor.in_place import move_storage, write
 from genesis.tensor.return_types import written_to
 from genesis.tracing.recording_hooks import storage_written
@@ -85,7 +85,7 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
         warnings.warn(
             f"{name}: out= has shape {target.shape} and is resized to {value.shape}; want a tensor of that shape, or an empty "
             "one", stacklevel=6)
-    storage_written(target if target._base is None else target._base)
+    storage_written(root_of(target))
     move_storage(target, value)
 
 

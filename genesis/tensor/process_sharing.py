@@ -18,7 +18,7 @@ from genesis.runtime.devices import CPU
 from genesis.runtime.memory import Buffer
 from genesis.runtime.shared_file import SharedFile
 from genesis.tensor.from_python import over_buffer
-from genesis.tensor.handle import Tensor, users_attributes
+from genesis.tensor.handle import Tensor, root_of, users_attributes
 from genesis.tensor.views import memory_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.tensor_state import EXPOSED
@@ -30,7 +30,7 @@ def move_to_file(tensor: Tensor) -> None:
     if not hasattr(reduction, "DupFd"):  # on Windows, where processes cannot be handed files
         return
     refuse("the memory of a tensor is shared with other processes")
-    root = tensor if tensor._base is None else tensor._base
+    root = root_of(tensor)
     if tensor._element_map is not None or root._array.node.differentiable or tensor._array.node.differentiable:
         raise RuntimeError("share_memory_: this tensor carries a gradient, or has no memory of its own; want detach().clone()")
     with LOCK:

@@ -36,7 +36,7 @@ from genesis.runtime.devices import META
 from genesis.runtime.profile_hook import profile_hook
 from genesis.runtime.references import is_sole_owner
 from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.handle import Tensor, root_of, tensor_of
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.view_memory import array_in_root
 from genesis.tracing.memory import Memory
@@ -316,7 +316,7 @@ class Recorder:
         state = self.states.get(tensor)
         if state is not None:
             return state
-        base = tensor._base
+        base = None if tensor._base is None else root_of(tensor)
         array = tensor._array if base is None or base._changes != tensor._seen else array_in_root(tensor, base)
         # Everything was flushed before the call, so pending tensors and results of its programs are its own.
         if array.memory is None or id(array) in self.outputs or self.sources.constant_of(array) is not None:

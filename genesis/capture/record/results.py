@@ -17,7 +17,7 @@ from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.handle import Tensor, attributes_of, shares
+from genesis.tensor.handle import Tensor, attributes_of, root_of, shares
 from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
@@ -160,7 +160,7 @@ class Results:
         if known is not None:
             known.is_shared = True
             return known
-        recorder, base = self._recorder, tensor._base
+        recorder, base = self._recorder, None if tensor._base is None else root_of(tensor)
         own = attributes_of(tensor).keys() - _DESCRIBED
         if any(getattr(tensor, name) is not getattr(Tensor, name, None) for name in own if name != "_grad") or (
             tensor._grad is not None or tensor._retains_grad

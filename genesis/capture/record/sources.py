@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from genesis.capture.record.records import InputSource, Source, State
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, root_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
@@ -103,7 +103,7 @@ class SourceTable:
 
     def _view_source_of(self, tensor: Tensor, array: Array, memory: Memory, is_copied: bool) -> InputSource | None:
         """The source of a view that the call made: a part of a program's result, or of its root's memory."""
-        root, derived = tensor if tensor._base is None else tensor._base, None
+        root, derived = root_of(tensor), None
         if array.node.differentiable and array.trace is not None:  # values saved by an earlier program have no trace
             derived = self.values.get((array.trace, array.index))
             if derived is None:  # from before the call, re-read from its root's memory, as a replay will do

@@ -14,7 +14,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor, method, root_of
 from genesis.tracing.state import thread_state
 
 
@@ -84,7 +84,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     (True, False)
     """
     array_of(self), array_of(tensor)
-    roots = [t if t._base is None else t._base for t in (self, tensor)]
+    roots = [root_of(t) for t in (self, tensor)]
     return roots[0] is roots[1] and self.layout == tensor.layout and self._element_map is tensor._element_map
 
 

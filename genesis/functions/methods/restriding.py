@@ -14,7 +14,7 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, leave_storage, method, shares, tensor_of
+from genesis.tensor.handle import Tensor, leave_storage, method, root_of, shares, tensor_of
 from genesis.tensor.view_memory import seen_by
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import refuse
@@ -46,7 +46,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
             [2, 3]])
     """
     array_of(input)
-    root = input if input._base is None else input._base
+    root = root_of(input)
     if input.dtype is not root.dtype:
         raise RuntimeError(f"as_strided: a {input.dtype.name} view of {root.dtype.name} storage; clone() it first")
     _need_own_storage("as_strided", root, storage_offset)
@@ -99,7 +99,7 @@ def as_strided_scatter(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    own, root = input.layout, input if input._base is None else input._base
+    own, root = input.layout, root_of(input)
     _need_own_storage("as_strided_scatter", root, storage_offset)
     offset = own.offset if storage_offset is None else storage_offset
     at = _strided("as_strided_scatter", size, stride, offset, root.numel())

@@ -19,7 +19,7 @@ from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import META
 from genesis.runtime.shared_file import SharedFile
 from genesis.tensor.from_python import from_memory
-from genesis.tensor.handle import LAZY, Tensor, attribute, method
+from genesis.tensor.handle import LAZY, Tensor, attribute, method, root_of
 from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import readers_of, thread_state
@@ -61,7 +61,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "memory first.")
         return values_of(self).copy()
     with LOCK:
-        root = self if self._base is None else self._base
+        root = root_of(self)
         if is_interrupted(root._array):  # inside a signal handler or finalizer: it cannot be shared
             return values_of(self).copy()
         memory = memory_of(self)
@@ -91,7 +91,7 @@ def share_memory_(self: Tensor) -> Tensor:
 @method
 def is_shared(self: Tensor) -> bool:
     """Whether other processes may share its memory: after `share_memory_`, and on GPUs."""
-    memory = (self if self._base is None else self._base)._array.memory
+    memory = root_of(self)._array.memory
     return self.device.type == "cuda" or (memory is not None and isinstance(memory.buffer._owner, SharedFile))
 
 

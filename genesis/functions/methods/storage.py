@@ -20,7 +20,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor, method, root_of
 
 
 def of_file(filename: str | os.PathLike[str], shared: bool | None, size: int, dtype: DType) -> Tensor:
@@ -46,7 +46,7 @@ class TypedStorage:
     ) -> None:
         if isinstance(content, Tensor):
             array_of(content)
-            root = content if content._base is None else content._base
+            root = root_of(content)
         elif isinstance(content, int):
             root = empty(content, dtype=dtype, device=device)
         else:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 from genesis import nn, optim
@@ -361,3 +362,17 @@ def test_a_gradient_that_is_returned_is_that_of_before_the_call_replaced_it(view
 
     (got, f), (want, _) = run(genesis.compile), run(lambda f: f)
     assert got == want and f.entries and f.entries[0].replays == 3, (f.refusals, f.entries)
+
+
+def test_a_view_of_a_storage_that_a_tensor_has_left_is_returned_as_that():
+    def moved(library, x):
+        whole = x * 1
+        part = whole[1:]
+        whole.data = x * 2  # the tensor has another storage from here on
+        whole.add_(1)
+        return whole, part
+
+    want = [found.tolist() for found in moved(torch, torch.ones(3))]
+    f = genesis.compile(lambda x: moved(genesis, x))
+    assert [[found.tolist() for found in f(genesis.ones(3))] for _ in range(4)] == [want] * 4
+    assert f.entries[0].replays == 3
