@@ -302,7 +302,7 @@ def leave_storage(tensor: Tensor, root: Tensor) -> None:
 
 def stay_behind(tensor: Tensor) -> Tensor:
     """A root that replaces the root `tensor`, which is about to be rebound: it takes over its views so far."""
-    former = tensor_of(tensor._array)
+    former = tensor_of(tensor._array, tensor._array.node.differentiable)
     former._changes = tensor._changes
     tensor._changes += EXPOSED  # so that views look their new root up
     leave_storage(tensor, former)

@@ -64,7 +64,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if unrecorded and value._array.node.differentiable:
         value = call(OPERATIONS["stop_gradient"], (value,))
     if tensor._base is None:
-        _store(tensor, _rederived(tensor, value) if keeps_derivation else value)
+        _store(tensor, rederived(tensor, value) if keeps_derivation else value)
     else:
         _write_view(tensor, root, value, unrecorded, keeps_derivation)
         array_of(tensor)
@@ -101,7 +101,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
         whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
     else:
         whole = _call_with(not unrecorded, "put_part", (root, value, layout))
-    _store(root, _rederived(root, whole) if keeps_derivation else whole)
+    _store(root, rederived(root, whole) if keeps_derivation else whole)
 
 
 def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -202,7 +202,7 @@ def note(array: Array, change: Change | None) -> None:
             trace.changed[buffer.origin[1]] = change
 
 
-def _rederived(root: Tensor, value: Tensor) -> Tensor:
+def rederived(root: Tensor, value: Tensor) -> Tensor:
     """`value` with the derivation of the root's present array: an unrecorded write changes only values."""
     return _call_with(True, "with_value", (root, value))
 

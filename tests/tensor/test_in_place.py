@@ -114,6 +114,20 @@ def test_a_result_whose_data_are_assigned_keeps_its_derivation(lib):
     assert (y.tolist(), part.item(), x.grad.tolist()) == ([6, 7], 6, [4, 20])
 
 
+@pytest.mark.parametrize("lib", [genesis, torch])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_views_stay_on_the_storage_that_an_assignment_of_data_leaves(lib, requires_grad):
+    x = lib.ones(4, requires_grad=requires_grad)
+    whole = x * 1.5
+    part = whole[1:]
+    last = part[2:]
+    part.data = part.detach() * 2
+    part.add_(1)
+    whole.data = whole.detach() * 3
+    whole.mul_(2)
+    assert (whole.tolist(), part.tolist(), last.tolist()) == ([9, 9, 9, 9], [4, 4, 4], [1.5])
+
+
 def test_gradients_of_writes():
     x, t = genesis.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
     for a in (x, t):

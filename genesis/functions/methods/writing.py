@@ -19,7 +19,7 @@ from genesis.tensor.dispatch import call, filled
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method, shares, stay_behind
-from genesis.tensor.in_place import write
+from genesis.tensor.in_place import move_storage, rederived, write
 from genesis.tensor.views import detach, view
 
 
@@ -219,8 +219,8 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         shared._element_map is self._element_map
     ):  # `p.data -= step` has already written
         return
-    if not self.is_leaf:  # a result keeps its gradient
-        self.data.copy_(value)
+    if not self.is_leaf:  # a result keeps its derivation; its views, and what it views, stay on the old storage
+        move_storage(self, rederived(self, shared))
         return
     if self._base is None:  # its views stay on the old storage
         former = stay_behind(self)
