@@ -215,31 +215,35 @@ def all_to_all_single(
     return _into(output, input, group, async_op, "all_to_all_single", rows.all_to_all, sizes)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None) -> Work | None:
-    """Run pending work, and wait for the other ranks."""
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None,
+    timeout: datetime.timedelta | float | None = None,
+) -> Work | None:
+    """Run pending work, and wait for the other ranks, at most `timeout`, by default the group's."""
     if group is NON_GROUP_MEMBER:
         return None
-    refuse("a barrier")
-    flush_all()
-    synchronize(group_of(group), "")
+    _wait(group, "", timeout)
     return Work() if async_op else None
 
 
 def monitored_barrier(
     group: Any = None, timeout: datetime.timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """As `barrier`, with its own timeout: CollectiveError, a RuntimeError, lists the missing ranks."""
-    if group is NON_GROUP_MEMBER:
-        return
+    """As `barrier`; the CollectiveError, a RuntimeError, lists the missing ranks."""
+    if group is not NON_GROUP_MEMBER:
+        _wait(group, "monitored", timeout)
+
+
+def _wait(group: Any, said: str, timeout: datetime.timedelta | float | None) -> None:
     refuse("a barrier")
     flush_all()
-    handle = group_of(group).handle
-    before = handle.timeout
-    handle.timeout = before if timeout is None else seconds_of(timeout)
+    own = group_of(group)
+    before = own.handle.timeout
+    own.handle.timeout = before if timeout is None else seconds_of(timeout)
     try:
-        synchronize(group_of(group), "monitored")
+        synchronize(own, said)
     finally:
-        handle.timeout = before
+        own.handle.timeout = before
 
 
 # ---- shared code ----

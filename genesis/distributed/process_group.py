@@ -286,8 +286,11 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 def new_group(
     ranks: Sequence[int] | None = None, timeout: datetime.timedelta | float | None = None, backend: str | None = None,
     pg_options: object = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+    device_id: object = None, sort_ranks: bool = True,
 ) -> Any:
     """A group of some ranks, by default of all. All ranks of the job must call it, with the same `ranks`.
+
+    The group's ranks are in ascending order, or with `sort_ranks=False` in the given one. Other settings have no effect.
 
     Ranks outside of it get NON_GROUP_MEMBER. Raises ValueError for invalid or repeated ranks, and for
     `use_local_synchronization`: as in PyTorch, MPI creates groups with all ranks.
@@ -295,8 +298,10 @@ def new_group(
     whole = world()
     if use_local_synchronization:
         raise ArgumentError("new_group: use_local_synchronization=True; want False: every rank of the job calls new_group")
-    chosen = sorted(range(whole.size()) if ranks is None else ranks)
-    if not chosen or len({*chosen}) < len(chosen) or not 0 <= chosen[0] <= chosen[-1] < whole.size():
+    chosen = [*(range(whole.size()) if ranks is None else ranks)]
+    if sort_ranks:
+        chosen.sort()
+    if not chosen or len({*chosen}) < len(chosen) or not 0 <= min(chosen) <= max(chosen) < whole.size():
         raise ArgumentError(f"new_group: ranks {chosen}; want different ones of 0 to {whole.size() - 1}")
     return new_groups([chosen], timeout)
 

@@ -169,11 +169,12 @@ def test_pooling_with_indices_is_torchs():
 
 @pytest.mark.parametrize("name", [
     "view_as_real_copy", "view_as_complex_copy", "sym_max", "sym_ite", "sym_not", "_sym_sqrt", "sym_fresh_size",
-    "sym_constrain_range", "sym_constrain_range_for_size"])
+    "sym_constrain_range", "sym_constrain_range_for_size", "dequantize"])
 def test_copies_of_views_and_numbers_of_tracers(name):
     def called(lib, function):
         x = lib.tensor([[1.0, -2.0]])
-        given = {"view_as_real_copy": (lib.view_as_complex(x),), "view_as_complex_copy": (x,), "sym_max": (3, 4),
+        given = {"view_as_real_copy": (lib.view_as_complex(x),), "view_as_complex_copy": (x,), "dequantize": (x.int(),),
+                 "sym_max": (3, 4),
                  "sym_ite": (True, 1, 2), "sym_not": (False,)}.get(name, (4,))
         result = function(*given)
         return result.tolist() if isinstance(result, lib.Tensor) else result

@@ -11,7 +11,8 @@ SPACES = [
     "torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.func", "torch.autograd", "torch.autograd.functional",
     "torch.autograd.forward_ad", "torch.autograd.graph", "torch.utils.data", "torch.utils.checkpoint", "torch.distributions",
     "torch.distributions.transforms", "torch.amp", "torch.signal.windows", "torch.random", "torch.testing",
-    "torch.nn.attention", "torch.serialization", "torch.sparse", "torch.nested", "torch.profiler",
+    "torch.nn.attention", "torch.serialization", "torch.sparse", "torch.nested", "torch.profiler", "torch.distributed",
+    "torch.cuda",
 ]
 KINDS = inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
 
@@ -54,6 +55,7 @@ OTHERWISE = {  # what has not, and why
     "split": "both names are taken", "backward": "PyTorch has given it up",
     "Tensor.dim_order": "axes of extent 1 stand where their strides put them", "Sequential.extend": "as that of lists",
     "GradientEdge": "nothing owns a graph", "make_tensor": "tensors lie in one way", "narrow": "`input` as elsewhere",
+    "init_device_mesh": "a mesh has the job's backend", "DeviceMesh": "a mesh has the job's backend",
     "tensorboard_trace_handler": "PyTorch's own exporter",
 }
 

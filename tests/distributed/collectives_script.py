@@ -199,8 +199,11 @@ def check_groups_of_neighbours_and_by_enumeration():
     x = genesis.tensor([1.0])
     dist.all_reduce(x, group=part)
     assert x.tolist() == [1.0 if rank() == 0 else size() - 1.0]
+    order = [*range(size())][::-1]
+    assert dist.get_rank(dist.new_group(order, sort_ranks=False)) == size() - 1 - rank()
+    dist.barrier(timeout=20)
     inner = dist.split_group(part, [[0]])  # by ranks in the part
-    assert (inner is None) is (rank() > 1) and dist.get_pg_count() == before + 3 + (rank() < 2)
+    assert (inner is None) is (rank() > 1) and dist.get_pg_count() == before + 4 + (rank() < 2)
     raises(ValueError, "different ranks", dist.split_group, None, [[0], [0]])
     raises(ValueError, "divisor", dist.new_subgroups, size() + 1)
 

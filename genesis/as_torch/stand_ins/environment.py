@@ -26,7 +26,8 @@ from genesis.utils.data.workers import thread_safe_generator  # noqa: F401
 PRIVATE_OPS = ("unique_dim",)
 eig, lstsq, symeig = (REMOVED[name] for name in ("eig", "lstsq", "symeig"))
 matrix_rank = removed("matrix_rank", "linalg.matrix_rank")
-is_autocast_xla_enabled, set_autocast_xla_enabled = no, nothing
+is_autocast_xla_enabled = is_autocast_ipu_enabled = cudnn_is_acceptable = no
+set_autocast_xla_enabled = set_autocast_ipu_enabled = nothing
 
 
 class TorchVersion(str):

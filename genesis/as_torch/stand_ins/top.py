@@ -104,6 +104,11 @@ def cond(pred: Any, true_fn: AnyFunction, false_fn: AnyFunction, operands: Seque
     return (true_fn if pred else false_fn)(*operands)
 
 
+def dequantize(input: Tensor) -> Tensor:
+    """The numbers as float32: no tensor is quantized."""
+    return input.to(genesis.float32)
+
+
 # ---- copies ----
 def copied(view: AnyFunction) -> AnyFunction:
     """The function that copies what `view` gives."""

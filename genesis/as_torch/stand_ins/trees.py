@@ -402,14 +402,14 @@ def map_only(kind: Any) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]
     return lambda func: lambda x: func(x) if chosen(x) else x
 
 
-def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_only(type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """`func` of the leaves of a class (or that a function chooses); the others as they are."""
-    return tree_map(map_only(kind)(func), tree, is_leaf=is_leaf)
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_only_(type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """The tree itself, once `func` has seen those leaves."""
-    return tree_map_(map_only(kind)(func), tree, is_leaf=is_leaf)
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
@@ -422,14 +422,14 @@ def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) 
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_all_only(kind: Any, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def tree_all_only(type_or_types: Any, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether it holds for all leaves of a class."""
-    return all(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
+    return all(map(pred, filter(_chosen(type_or_types), tree_leaves(tree, is_leaf))))
 
 
-def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+def tree_any_only(type_or_types: Any, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether it holds for a leaf of a class."""
-    return any(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
+    return any(map(pred, filter(_chosen(type_or_types), tree_leaves(tree, is_leaf))))
 
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
