@@ -27,7 +27,7 @@ PRIVATE = (  # modules whose names are listed though PyTorch does not document t
 )
 WITH_PRIVATE = (
     "torch.nn.", "torch.optim", "torch.utils.data", "torch.utils._pytree", "torch._jit_internal", "torch.jit",
-    "torch.distributions",
+    "torch.distributions", "torch.autograd.functional",
 )
 SKIPPED = (
     "torch.testing.", "torch.ao.", "torch.onnx.", "torch.package.", "torch.contrib", "torch.nn.quant", "torch.nn.qat",

@@ -153,7 +153,7 @@ def einsum(equation: str, *operands: Any) -> Value:
             the letters that occur once, in alphabetical order. A letter twice in an operand takes its diagonal; "..."
             stands for any leading axes, which broadcast.
         operands: tensors, or a list of them; products are taken from left to right. Where operands share a letter that is
-            summed, they have one dtype; elsewhere they promote.
+            summed, of an extent other than 1, they have one dtype; elsewhere they promote.
 
     Raises ValueError for an equation that does not read so or does not fit the shapes, TypeError where dtypes differ.
 
@@ -168,7 +168,8 @@ def einsum(equation: str, *operands: Any) -> Value:
         if name not in extents:
             raise ValueError(f"einsum: {equation!r} has {name!r} on the right and nowhere on the left")
     if len({v.dtype for v in values}) > 1:
-        if any(name not in result and len([term for term in terms if name in term]) > 1 for name in extents):
+        summed = [name for name, extent in extents.items() if extent != 1 and name not in result]
+        if any(len([term for term in terms if name in term]) > 1 for name in summed):
             raise TypeError(f"einsum: dtypes differ: {', '.join(v.dtype.name for v in values)}; convert with .to(dtype)")
         values = [*promoted(*values)]  # elementwise products: nothing is contracted
     total, names = values[0], terms[0]

@@ -9,12 +9,13 @@ torch = pytest.importorskip("torch")
 
 def operands(library, names):
     made = {"i": library.arange(3), "f": library.ones(3) * 1.5, "d": library.ones(3, dtype=library.float64),
-            "m": library.ones(3, 3) * 2}
+            "m": library.ones(3, 3) * 2, "u": library.ones(1, dtype=library.float64), "r": library.ones(1, 3) * 2}
     return [made[name] for name in names]
 
 
 @pytest.mark.parametrize(("equation", "names"), [
     ("i,j->ij", "if"), ("i,i->i", "fi"), ("i,ij->ij", "im"), ("i,j,k->ijk", "ifd"), ("i,j->i", "if"), ("...,j->...j", "di"),
+    ("i,ij->j", "ur"),
 ])
 def test_dtypes_promote_where_no_letter_is_contracted(equation, names):
     ours, theirs = (library.einsum(equation, *operands(library, names)) for library in (genesis, torch))

@@ -40,7 +40,7 @@ def _loader_like(loader: Any) -> DataLoader:
         loader.dataset, None, sampler=loader._index_sampler, num_workers=workers, collate_fn=loader.collate_fn,
         timeout=loader.timeout, worker_init_fn=loader.worker_init_fn, generator=loader.generator,
         multiprocessing_context=loader.multiprocessing_context, prefetch_factor=loader.prefetch_factor if workers else None)
-    made._iterable, made._batched = loader._dataset_kind == _DatasetKind.Iterable, loader._auto_collation
+    made._iterable, made._auto_collation = loader._dataset_kind == _DatasetKind.Iterable, loader._auto_collation
     made.batch_size, made.drop_last = getattr(loader, "batch_size", None), loader.drop_last
     return made
 

@@ -83,14 +83,23 @@ class DataLoader:
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = (prefetch_factor or 2) if num_workers else None
         self._kept: tuple[int, list[Worker]] = 0, []  # (process id of their owner, workers between two passes)
-        self._batched = batch_sampler is not None or (self._iterable and batch_size is not None)
-        self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
+        self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
+
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether samples are fetched one by one and collated. Libraries override this, and `_index_sampler`."""
+        return self.batch_sampler is not None or (self._iterable and self.batch_size is not None)
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What each batch, or sample, is fetched by."""
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Batch]:
-        positions = self.batch_sampler if self.batch_sampler is not None else self.sampler
-        tasks: Iterator[Task] = itertools.repeat(None) if self._iterable else iter(positions)  # type: ignore[arg-type]
+        tasks: Iterator[Task] = itertools.repeat(None) if self._iterable else iter(self._index_sampler)
         fetching = Fetching(
-            self.dataset, self.collate_fn, self._iterable, self._batched, self.batch_size, self.drop_last, self.worker_init_fn)
+            self.dataset, self.collate_fn, self._iterable, self._auto_collation, self.batch_size, self.drop_last,
+            self.worker_init_fn)
         if not self.num_workers:
             seed_of(self.generator)  # drawn even without workers, as in PyTorch
             return fetching.fetched(tasks)
@@ -121,7 +130,7 @@ class DataLoader:
     def __len__(self) -> int:
         """The number of batches. Raises TypeError if the dataset or the sampler has no length."""
         if not self._iterable:
-            return len(self.batch_sampler if self.batch_sampler is not None else self.sampler)  # type: ignore[arg-type]
+            return len(self._index_sampler)
         count = len(self.dataset)
         if self.batch_size is None:
             return count

@@ -74,6 +74,24 @@ def test_batches_are_torchs(options, workers):
     assert len(ours) == len(theirs)
 
 
+@pytest.mark.parametrize("base", [data.DataLoader, torch.utils.data.DataLoader])
+def test_a_loader_of_ones_own_may_fetch_a_batch_at_once(base):
+    class Whole(base):
+        at_once = False
+
+        @property
+        def _auto_collation(self):
+            return super()._auto_collation and not self.at_once
+
+        @property
+        def _index_sampler(self):
+            return self.batch_sampler if super()._auto_collation else self.sampler
+
+    loader = Whole(np.arange(3) * 2, batch_sampler=[[1, 2], [0]], collate_fn=tuple)
+    loader.at_once = True
+    assert [tuple(batch) for batch in loader] == [(2, 4), (0,)] and len(loader) == 2
+
+
 @pytest.mark.parametrize("workers", [0, 2, 3])
 @pytest.mark.parametrize("options", [
     {}, {"batch_size": 3}, {"batch_size": 3, "drop_last": True}, {"batch_size": None},
