@@ -69,11 +69,12 @@ def pull(
     outputs: Sequence[Tensor], cotangents: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool, adjoint: bool = False
 ) -> list[Tensor | None]:
     """The cotangents of the points; None for points on which no output depends. `adjoint`: see `BackwardPass`."""
-    pairs = [(y, _recorded(c)) for y, c in zip(outputs, cotangents, strict=True) if y.requires_grad]
+    pairs = [(y, c) for y, c in zip(outputs, cotangents, strict=True) if y.requires_grad]
     if not pairs or not points:
         return [None] * len(points)
-    ys, seeds = zip(*pairs, strict=True)
+    ys, given = zip(*pairs, strict=True)
     with recording(True) as again, again:
+        seeds = [_recorded(c) for c in given]
         return gradients_of(ys, points, seeds, True, create_graph, adjoint)
 
 

@@ -1,6 +1,7 @@
 """genesis.func against torch.func: values, structures, nesting, what stays untouched, errors."""
 
 from collections import Counter, defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -94,6 +95,19 @@ def test_tangents_are_those_of_the_values_where_gradients_are_not(function):
     ):
         same(*[derivative(lib.func, lambda v, lib=lib: function(lib.nn, lib.tensor, v), lib.tensor(x))
                for lib in (genesis, torch)])
+
+
+@pytest.mark.parametrize("function", [
+    lambda f, x: x, lambda f, x: x.exp(), lambda f, x: f.grad(lambda y: (y**3).sum())(x),
+    lambda f, x: f.jacrev(lambda y: (y**3).sum())(x), lambda f, x: f.jvp(lambda y: y**3, (x,), (x,))[1],
+])
+def test_transforms_derive_where_gradients_are_off(function):
+    found = []
+    for f, x, off in ((func, genesis.tensor(B), genesis.no_grad), (torch.func, torch.tensor(B), torch.no_grad)):
+        of = partial(function, f)
+        with off():
+            found.append((f.jvp(of, (x,), (x,)), f.jacfwd(of)(x), f.jacrev(of)(x), f.vjp(of, x)[1](x)))
+    same(*found)
 
 
 def test_jvp_takes_and_gives_trees():
