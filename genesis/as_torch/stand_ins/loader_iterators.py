@@ -33,10 +33,16 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter): ...
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter): ...
 
 
+class _Asked(DataLoader):
+    """A DataLoader that is told whether its samples are collated."""
+
+    _auto_collation = False
+
+
 def _loader_like(loader: Any) -> DataLoader:
     """A DataLoader that makes the batches which PyTorch's iterator makes of these attributes."""
     workers = loader.num_workers
-    made = DataLoader(
+    made = _Asked(
         loader.dataset, None, sampler=loader._index_sampler, num_workers=workers, collate_fn=loader.collate_fn,
         timeout=loader.timeout, worker_init_fn=loader.worker_init_fn, generator=loader.generator,
         multiprocessing_context=loader.multiprocessing_context, prefetch_factor=loader.prefetch_factor if workers else None)
