@@ -128,6 +128,18 @@ def test_views_stay_on_the_storage_that_an_assignment_of_data_leaves(lib, requir
     assert (whole.tolist(), part.tolist(), last.tolist()) == ([9, 9, 9, 9], [4, 4, 4], [1.5])
 
 
+@pytest.mark.parametrize("lib", [genesis, torch])
+@pytest.mark.parametrize("turn", [lambda y: y.t_(), lambda y: y.unsqueeze_(0)])
+def test_a_result_that_is_turned_without_gradients_keeps_its_derivation(lib, turn):
+    x = lib.ones(2, 2, requires_grad=True)
+    y = x * 2
+    with lib.no_grad():
+        turn(y)
+    assert y.requires_grad and not y.is_leaf
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [[6, 6], [6, 6]]
+
+
 def test_gradients_of_writes():
     x, t = genesis.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
     for a in (x, t):

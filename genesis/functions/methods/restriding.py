@@ -18,7 +18,7 @@ from genesis.tensor.handle import Tensor, leave_storage, method, root_of, shares
 from genesis.tensor.view_memory import seen_by
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.state import thread_state
+from genesis.tracing.state import recording, thread_state
 
 
 # ---- explicit strides ----
@@ -126,7 +126,8 @@ def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
         raise RuntimeError(f"{name}_: a leaf tensor that requires grad cannot be changed in place; use genesis.no_grad()")
     if tensor._retains_grad:
         raise RuntimeError(f"{name}_: retain_grad() was called on this tensor as it was; call it after the change")
-    seen = view(tensor, name, *arguments)
+    with recording(thread_state.grad_enabled or array.node.differentiable) as again, again:  # a result keeps its derivation
+        seen = view(tensor, name, *arguments)
     if tensor._base is None and seen._layout != contiguous_layout(seen.shape):
         root = tensor_of(array, array.node.differentiable)
         root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
