@@ -69,7 +69,7 @@ def _ordered(settings: Mapping[str, Setting]) -> list[tuple[str, Setting]]:
 
 
 def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
-    """An `__init__` of the parameters and `settings`."""
+    """An `__init__` of the parameters and `settings`, whose code has their names: libraries read `__init__.__code__`."""
     rows = _ordered(settings)
     signature = Signature([
         Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
@@ -82,21 +82,21 @@ def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
         ],
     ], return_annotation="None")
 
-    def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-        if unknown := kwargs.keys() - signature.parameters.keys():
-            raise TypeError(f"{type(self).__name__}: got unexpected settings {', '.join(sorted(unknown))}")
-        given = signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
-        _, params, *values = given.arguments.values()
-        defaults = dict(zip([name for name, _ in rows], values, strict=True))
+    def begin(self: Optimizer, params: Any, **defaults: Any) -> None:
         hints = {name: defaults.pop(name) for name in HINTS}
         kind: Any = type(self)
         known = {**defaults, **{name: hints[name] for name in kind.hints}, **self.fixed}
         first = {name: known[name] for name in kind.group_order.split() if name in known}
         Optimizer.__init__(self, params, {**first, **known}, hints)
 
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
+    names = [name for name, _ in rows]
+    heads = [f"{'*, ' * (row.kw_only and not before)}{name}=_[{name!r}]" for (name, row), before in zip(
+        rows, [False, *[row.kw_only for _, row in rows]], strict=False)]
+    text = f"def __init__(self, params, {', '.join(heads)}): begin(self, params, {', '.join(f'{n}={n}' for n in names)})"
+    made: dict[str, Any] = {"__name__": __name__, "begin": begin, "_": {name: row.default for name, row in rows}}
+    exec(compile(text, __file__, "exec"), made)
+    made["__init__"].__signature__ = signature
+    return made["__init__"]  # type: ignore[no-any-return]
 
 
 _EXAMPLE = """

@@ -105,8 +105,14 @@ def test_settings_that_make_no_sense_are_refused(build, message):
         build(genesis.tensor([1.0], requires_grad=True))
 
 
+def test_constructors_have_their_settings_in_their_code_as_torchs():
+    for name in ("Adam", "SGD", "RMSprop"):
+        ours, theirs = (getattr(library, name).__init__.__code__.co_varnames for library in (optim, torch.optim))
+        assert ours[:6] == theirs[:6]
+
+
 def test_unknown_settings_are_refused():
-    with pytest.raises(TypeError, match="RMSprop: got unexpected settings nesterov"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nesterov'"):
         optim.RMSprop([genesis.ones(1)], nesterov=True)
 
 
