@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from genesis.autograd.gradients import grad
+from genesis.autograd.pullback import pull, pull_linear
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
@@ -84,13 +84,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     known = next((tangent for dual, tangent in duals if dual is tensor), None)
     if known is not None or not duals or not tensor.requires_grad:
         return UnpackedDualTensor(tensor.detach(), known)
-    with recording(True) as again, again:
-        start = tensor.detach().new_zeros(tensor.shape).requires_grad_()
-        pulled = grad([tensor], [dual for dual, _ in duals], [start], create_graph=True, retain_graph=True, allow_unused=True)
-        met = [(g, tangent) for g, (_, tangent) in zip(pulled, duals, strict=True) if g is not None]
-        if not met:
-            return UnpackedDualTensor(tensor.detach(), None)
-        linear = [g for g, _ in met if g.requires_grad]
-        along = [tangent for g, tangent in met if g.requires_grad]
-        found = grad(linear, [start], along, allow_unused=True)[0] if linear else None
-    return UnpackedDualTensor(tensor.detach(), start.detach() if found is None else found)
+    seeds, slopes = pull_linear([tensor], [dual for dual, _ in duals])
+    met = [(slope, tangent) for slope, (_, tangent) in zip(slopes, duals, strict=True) if slope is not None]
+    if not met:
+        return UnpackedDualTensor(tensor.detach(), None)
+    found = pull(*zip(*met, strict=True), seeds, False)[0]
+    return UnpackedDualTensor(tensor.detach(), tensor.detach().new_zeros(tensor.shape) if found is None else found)

@@ -1,8 +1,7 @@
 """Interrupted runs of host programs: left between two launches by an interrupt, or observed there by a signal handler.
 
 Until a launch writes over an input, or a collective begins, the run is simply restarted. After that its inputs are gone, or
-other
-processes depend on it: whoever needs one of its values resumes it.
+other processes depend on it: whoever needs one of its values resumes it.
 """
 
 from __future__ import annotations

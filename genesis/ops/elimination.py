@@ -17,6 +17,7 @@ from genesis.ops.contraction import matmul, swapped
 from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
+from genesis.ops.lapack import SINGULAR
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import PLU, Factored, FactoredInfo, Inverse, Solved
 from genesis.ops.single_matrix import routine
@@ -76,7 +77,7 @@ def _pivoting(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _singular(node: Node, code: int, matrix: int) -> Exception:
-    return np.linalg.LinAlgError(f"Singular matrix: element {code} of the diagonal of U is zero")
+    return np.linalg.LinAlgError(f"{SINGULAR}: element {code} of the diagonal of U is zero")
 
 
 def _reference(node: Node, a: np.ndarray) -> np.ndarray:

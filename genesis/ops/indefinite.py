@@ -11,6 +11,7 @@ from genesis.ir.dtypes import int32
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes
 from genesis.ops.complex_values import conjugate, real_value
+from genesis.ops.lapack import SINGULAR
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import Indefinite, IndefiniteInfo
 from genesis.ops.single_matrix import routine
@@ -29,7 +30,7 @@ def _factor_reference(node: Node, a: np.ndarray) -> np.ndarray:
         found, pivots[matrix], info[matrix] = factor(a[matrix], lower=True)
         data[matrix] = np.tril(found)
     if node.attrs["check"] and info.any():
-        raise np.linalg.LinAlgError(f"Singular matrix: block {int(info.max())} of D is exactly zero")
+        raise np.linalg.LinAlgError(f"{SINGULAR}: block {int(info.max())} of D is exactly zero")
     return packed([data, pivots, info], len(lead))
 
 

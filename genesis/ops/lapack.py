@@ -15,7 +15,7 @@ from genesis.ir.graph import Node
 from genesis.ops.single_matrix import factored
 
 _LOOPS = np.linalg._umath_linalg  # type: ignore[attr-defined]
-SINGULAR, INDEFINITE = "Singular matrix", "Matrix is not positive definite"
+SINGULAR, INDEFINITE = "the input matrix is singular", "cholesky: the input is not positive-definite"
 EIGENVALUES, SINGULAR_VALUES = "Eigenvalues did not converge", "SVD did not converge"
 _FAILURES = {
     "solve": SINGULAR, "inv": SINGULAR, "cholesky_lo": INDEFINITE, "eigh_lo": EIGENVALUES, "eigh_up": EIGENVALUES,

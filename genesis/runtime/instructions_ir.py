@@ -9,8 +9,7 @@ order of their numbers.
 
 A failing guard ends the call with MISSED. So does MISS, after a failed program is undone, and an ordinary exception before
 ENTER. From ENTER on the table is in use: a nested call, from a finalizer, gets MISSED, too, and exceptions are raised. RUN
-keeps
-the GIL: no other thread and no signal handler runs between instructions, except where CALL runs Python code.
+keeps the GIL: no other thread and no signal handler runs between instructions, except where CALL runs Python code.
 """
 
 from __future__ import annotations

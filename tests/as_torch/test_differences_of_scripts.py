@@ -53,6 +53,16 @@ def test_dual_levels_do_not_nest():
         genesis.autograd.forward_ad.enter_dual_level()
 
 
+def test_tangents_follow_values_where_gradients_follow_a_convention():
+    x, of = genesis.ones(2, 2), lambda weight: genesis.nn.functional.embedding(genesis.tensor([0, 1]), weight, padding_idx=1)
+    with genesis.autograd.forward_ad.dual_level():
+        dual = genesis.autograd.forward_ad.make_dual(x, x)
+        assert genesis.autograd.forward_ad.unpack_dual(of(dual)).tangent.tolist() == [[1, 1], [1, 1]]
+        with genesis.no_grad():
+            assert genesis.autograd.forward_ad.unpack_dual(dual * 2).tangent is None
+    assert genesis.autograd.functional.jvp(of, x, x)[1].tolist() == [[1, 1], [1, 1]]
+
+
 def test_dictionaries_of_modules_are_filled_only_with_what_they_are_given():
     class Late(genesis.nn.ModuleDict):
         def __init__(self):

@@ -99,7 +99,7 @@ def test_the_first_pivot_that_is_not_positive_is_told(size, at, value, dtype):
     a[at, at] = value
     a[-1, -1] = value
     assert genesis.linalg.cholesky_ex(genesis.tensor(a)).info.item() == at + 1
-    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+    with pytest.raises(np.linalg.LinAlgError, match="not positive-definite"):
         genesis.linalg.cholesky(genesis.tensor(a)).numpy()
 
 
@@ -124,7 +124,7 @@ def test_singular_matrices_are_told(size, dtype):
     a[:, size // 2] = 0
     ours = genesis.tensor(a)
     for function in (genesis.linalg.inv, lambda x: genesis.linalg.solve(x, x)):
-        with pytest.raises(np.linalg.LinAlgError, match=r"Singular.*test_elimination.py"):
+        with pytest.raises(np.linalg.LinAlgError, match=r"singular.*test_elimination.py"):
             function(ours).numpy()
     assert genesis.linalg.det(ours).item() == 0
     assert genesis.linalg.lu_factor_ex(ours).info.item() == size // 2 + 1

@@ -74,10 +74,10 @@ def test_what_is_solved_by_factors_is_differentiated_through_them():
 
 
 REFUSED = [
-    (lambda m: m.linalg.lu_factor(m.zeros(2, 2)), "Singular matrix: element 1 of the diagonal of U is zero"),
-    (lambda m: m.lu(m.ones(2, 2))[0], "Singular matrix: element 2"),
-    (lambda m: m.linalg.inv_ex(m.ones(2, 2), check_errors=True).inverse, "Singular matrix: element 2"),
-    (lambda m: m.linalg.cholesky_ex(-m.eye(2), check_errors=True).L, "not positive definite"),
+    (lambda m: m.linalg.lu_factor(m.zeros(2, 2)), "the input matrix is singular: element 1 of the diagonal of U is zero"),
+    (lambda m: m.lu(m.ones(2, 2))[0], "the input matrix is singular: element 2"),
+    (lambda m: m.linalg.inv_ex(m.ones(2, 2), check_errors=True).inverse, "the input matrix is singular: element 2"),
+    (lambda m: m.linalg.cholesky_ex(-m.eye(2), check_errors=True).L, "not positive-definite"),
 ]
 
 

@@ -24,8 +24,7 @@ class ResultWords:
         arrays: the addresses of its results as Array objects; for a view of another result, an Array over that one's memory.
         run: the run.
         unread: for each small value that a tensor gets, {2, array, memory, counts..} as they are while the tensor and a
-        register
-            are its only owners.
+            register are its only owners.
     """
 
     def __init__(self, program: HostProgram, views: Sequence[Recipe] = ()) -> None:

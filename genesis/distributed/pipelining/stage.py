@@ -21,8 +21,7 @@ class PipelineStage:
     """This rank's part of a model, between those of the previous and the next rank.
 
     A stage's result, a tensor or a tuple of tensors, is the next one's arguments; floating tensors get gradients back. A
-    schedule
-    runs it: see `ScheduleGPipe` and `Schedule1F1B`.
+    schedule runs it: see `ScheduleGPipe` and `Schedule1F1B`.
 
     Args:
         submodule: its part of the model.
