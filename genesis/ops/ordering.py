@@ -6,6 +6,8 @@ gradient is gather's.
 
 from __future__ import annotations
 
+from math import nan
+
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_, int32, int64
@@ -212,6 +214,8 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
     x = reshape_value(input, (numel(input.shape),)) if dim is None or not input.ndim else input
     axis = 0 if dim is None else normalize_axis(name, dim, x.ndim)
     extent = x.shape[axis]
+    if not extent and dim is None and x.dtype.is_floating_point:
+        return sum(x) + nan
     if not extent:
         raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
     rows = rows_along(x, axis)
@@ -227,7 +231,7 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
 def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Sorted:
     """The lower of the middle elements; with `dim`, (values, indices) along it. NaN where there is one.
 
-    The gradient goes to the selected element. Raises ValueError if there are no elements.
+    The gradient goes to the selected element. Of no elements, NaN; ValueError with `dim` or of integers.
 
     >>> genesis.median(genesis.tensor([3.0, 1.0, 4.0, 2.0])), genesis.median(genesis.tensor([[3, 1, 2]]), 1).indices
     (tensor(2.), tensor([2]))

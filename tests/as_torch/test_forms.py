@@ -45,6 +45,7 @@ CALLS = """
     x.addbmm(2, x[None, :, :2], x[None]), x.addcmul(2.0, tensor1=x, tensor2=x + 1)
     x.add(2, other=x), torch.sub(x, 2, other=x), x.clone().add_(2, x), torch.add(1, 2, other=x), x.sub(torch.tensor(2.0), x)
     x.addmm(2, x[:, :2], mat2=x), torch.addmm(torch.tensor(2.0), x, 3, x[:, :2], mat2=x)
+    torch.tensor(1.0).movedim(-1, 0), torch.zeros(0, 3).median(), torch.zeros(0).nanmedian()
     torch.backends.cudnn.enabled is None, torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved()
 """
 LINES = [line.strip() for line in CALLS.strip().splitlines()]

@@ -115,7 +115,7 @@ def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     order = [axis for axis in range(self.ndim) if axis not in froms]
     for to, axis in sorted(zip(tos, froms, strict=True)):
         order.insert(to, axis)
-    return view(self, "permute", order)
+    return view(self, "permute", order[: self.ndim])  # 0-d tensors take 0 for an axis
 
 
 # ---- new tensors of the same dtype ----
