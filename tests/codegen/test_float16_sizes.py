@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.ops.registry import OPERATIONS
+from genesis.ops.registry import OPERATIONS, signature_of
 from tests.ops.samples import INTERNAL, is_elementwise
 
 SIZES = (1, 7, 9, 15, 16, 17)
@@ -16,7 +16,8 @@ NAMES = [
 
 
 def call(name, arrays):
-    return getattr(genesis, name)(*[genesis.from_numpy(np.array(array)) for array in arrays])
+    operands = [genesis.from_numpy(np.array(array)) for array in arrays]
+    return getattr(genesis, name)(**dict(zip(signature_of(OPERATIONS[name]).parameters, operands, strict=False)))
 
 
 @pytest.mark.parametrize("name", NAMES)
