@@ -88,5 +88,5 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     met = [(slope, tangent) for slope, (_, tangent) in zip(slopes, duals, strict=True) if slope is not None]
     if not met:
         return UnpackedDualTensor(tensor.detach(), None)
-    found = pull(*zip(*met, strict=True), seeds, False)[0]
+    found = pull([slope for slope, _ in met], [tangent for _, tangent in met], seeds, False)[0]
     return UnpackedDualTensor(tensor.detach(), tensor.detach().new_zeros(tensor.shape) if found is None else found)

@@ -62,7 +62,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
         import torch
         from torch import quantize_per_tensor
         from torch.distributed.nn import RemoteModule
-        from torch.export import draft_export
+        from torch.export import default_decompositions
         import torch.distributed as dist
 
         class Wrapped(RemoteModule):
@@ -71,7 +71,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
         def function(x: "torch.sparse.Anything") -> RemoteModule | None:
             return x
 
-        for use in (lambda: quantize_per_tensor(1), lambda: Wrapped(1), lambda: draft_export(1), dist.ProcessGroupGloo):
+        for use in (lambda: quantize_per_tensor(1), lambda: Wrapped(1), default_decompositions, dist.ProcessGroupGloo):
             try:
                 use()
             except NotImplementedError as problem:
@@ -91,7 +91,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
             print(problem.name)
         """, tmp_path=tmp_path)
     assert printed.splitlines() == [
-        "torch.quantize_per_tensor", "torch.distributed.nn.RemoteModule", "torch.export.draft_export",
+        "torch.quantize_per_tensor", "torch.distributed.nn.RemoteModule", "torch.export.default_decompositions",
         "torch.distributed.ProcessGroupGloo", "False False True", "module 'torch' has no attribute 'no_such_name'",
         "torch.no_such_module", "torch._six",
     ]
