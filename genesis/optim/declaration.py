@@ -89,10 +89,9 @@ def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
         first = {name: known[name] for name in kind.group_order.split() if name in known}
         Optimizer.__init__(self, params, {**first, **known}, hints)
 
-    names = [name for name, _ in rows]
-    heads = [f"{'*, ' * (row.kw_only and not before)}{name}=_[{name!r}]" for (name, row), before in zip(
-        rows, [False, *[row.kw_only for _, row in rows]], strict=False)]
-    text = f"def __init__(self, params, {', '.join(heads)}): begin(self, params, {', '.join(f'{n}={n}' for n in names)})"
+    positional, keyword = ([f"{name}=_[{name!r}]" for name, row in rows if row.kw_only is only] for only in (False, True))
+    parameters = ", ".join(["self", "params", *positional, "*", *keyword])
+    text = f"def __init__({parameters}): begin(self, params, {', '.join([f'{name}={name}' for name, _ in rows])})"
     made: dict[str, Any] = {"__name__": __name__, "begin": begin, "_": {name: row.default for name, row in rows}}
     exec(compile(text, __file__, "exec"), made)
     made["__init__"].__signature__ = signature
