@@ -13,7 +13,6 @@ from functools import partial
 from itertools import product
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.nest import Nest, PendingStore
 from genesis.codegen.cpu.registers import I64
 from genesis.ir.annotations import Key

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.complex_memory import Pair
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import FLOATING, REGISTER_TYPE, UNSIGNED

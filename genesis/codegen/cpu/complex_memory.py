@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I64, PART
 

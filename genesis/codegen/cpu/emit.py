@@ -14,7 +14,6 @@ from functools import partial
 from types import MappingProxyType
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.addressing import at_each_point
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.masked_tail import masked_tail, with_tail

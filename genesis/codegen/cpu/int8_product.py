@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.registers import FLOAT, I8, I16, I32, I64, constants, zero
 from genesis.codegen.cpu.tiling import lanes_of
 from genesis.codegen.cpu.vectors import counted

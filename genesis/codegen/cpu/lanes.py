@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.registers import (
     DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants,
     element_type, is_varying, with_shape, zero,

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS

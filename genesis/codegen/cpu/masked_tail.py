@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.registers import I1, I64
 from genesis.codegen.cpu.values import computed, value_of

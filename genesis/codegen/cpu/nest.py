@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, I64, POINTER
 from genesis.codegen.cpu.tiling import register_lanes, vector_bytes

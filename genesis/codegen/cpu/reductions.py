@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.kernel_args import ROOM
 from genesis.codegen.cpu.lanes import Lanes

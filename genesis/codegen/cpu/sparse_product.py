@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.registers import I64, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import lanes_of
 from genesis.codegen.cpu.vectors import counted

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.addressing import address
 from genesis.codegen.cpu.nest import LINE, Nest
 from genesis.codegen.cpu.registers import I64

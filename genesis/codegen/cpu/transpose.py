@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.nest import LINE
 from genesis.codegen.cpu.registers import I64, I8, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.addressing import (
     address, flat_index, known_stride, lane_offsets, lane_stride, load_strided, store_strided,
 )

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.fourier.roots import roots
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, REGISTER_TYPE, constants

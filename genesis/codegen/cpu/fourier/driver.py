@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.fourier import passes
 from genesis.codegen.cpu.registers import DOUBLE, I64
 from genesis.codegen.cpu.tiling import vector_bytes

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lapack.panels import Panels
 from genesis.codegen.cpu.lapack.routines import ARGUMENTS
 from genesis.codegen.cpu.lapack.rows import Rows

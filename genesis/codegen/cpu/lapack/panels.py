@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import ElementCode, Functions, Tiles
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, constants

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lapack.tiles import Functions
 from genesis.codegen.cpu.registers import I32, I64, POINTER
 from genesis.codegen.cpu.vectors import transposed

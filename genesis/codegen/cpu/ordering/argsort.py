@@ -7,7 +7,6 @@ where each block's pairs go, and the blocks move them.
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.ordering.code import WORD
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import Keys

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.ordering.code import WORD, Code
 from genesis.codegen.cpu.ordering.keys import ALIGNED, ORDER, Keys, has_keys, order_words
 from genesis.codegen.cpu.ordering.radix import Scratch

@@ -7,7 +7,6 @@ the next digit.
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.ordering.code import WORD, Code
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows
 from genesis.codegen.cpu.ordering.keys import Keys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.ordering.code import Code
 from genesis.codegen.cpu.ordering.entry import Entry
 from genesis.codegen.cpu.ordering.keys import Keys

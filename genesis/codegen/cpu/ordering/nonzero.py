@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.ordering.code import WORD
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import has_keys

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.ordering.code import WORD, Code, Variable
 from genesis.codegen.cpu.ordering.entry import BLOCK, Entry, Plan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import ORDER, Keys

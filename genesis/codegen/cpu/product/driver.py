@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_transposing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import emit_tile, heights

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.packing import firsts
 from genesis.codegen.cpu.registers import I64, POINTER

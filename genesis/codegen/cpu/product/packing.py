@@ -8,7 +8,6 @@ unchanged), or lines are. Lines beyond the last hold arbitrary values, whose res
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.tiling import RegisterTile

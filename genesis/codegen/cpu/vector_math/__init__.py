@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import mangled
 from genesis.codegen.cpu.vector_math import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import Value
 from genesis.codegen.cpu.vector_math.logarithm import log

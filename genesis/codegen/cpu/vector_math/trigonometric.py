@@ -8,7 +8,6 @@ project (Remez exchange, 60 digits) on |r| <= pi/4.
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-
 from genesis.codegen.cpu.registers import DOUBLE
 from genesis.codegen.cpu.vector_math.number import (
     DoubleWord, Number, fast_two_sum, fma, in_float64, nearest_integer, polynomial, two_product, two_sum, where,
