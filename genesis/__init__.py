@@ -87,7 +87,7 @@ from genesis.runtime.devices import Device as device
 from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.logs import set_logs
 from genesis.runtime.rng import Generator
-from genesis.runtime.team import get_num_threads, set_num_threads
+from genesis.runtime.number_of_threads import get_num_threads, set_num_threads
 from genesis.sparse.creation import sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_coo_tensor
 from genesis.sparse.creation import sparse_csc_tensor, sparse_csr_tensor
 from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr

@@ -247,8 +247,8 @@ from genesis.runtime.determinism import (
 )
 from genesis.runtime.devices import Device, get_default_device as get_default_device, set_default_device as set_default_device
 from genesis.runtime.logs import set_logs as set_logs
+from genesis.runtime.number_of_threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from genesis.runtime.rng import Generator as Generator
-from genesis.runtime.team import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from genesis.serialization import load as load, save as save
 from genesis.shipping.dynamic import Dim as Dim
 from genesis.shipping.export import export as export

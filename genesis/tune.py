@@ -12,8 +12,8 @@ from genesis.debug.costs import timing
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import ones
 from genesis.lower.stages import PARALLEL_COST
+from genesis.runtime.number_of_threads import get_num_threads, set_num_threads
 from genesis.runtime.speeds import Speeds, remember
-from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.tensor.handle import Tensor
 
 __all__ = ["measure"]

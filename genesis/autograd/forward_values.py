@@ -14,8 +14,8 @@ from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
 from genesis.execution.realize import readable
 from genesis.ir.graph import Graph
-from genesis.lower.transient import CHEAP, gathered_alone, is_transient, read_inputs
 from genesis.ops.registry import PRIMITIVES, Operation, expand
+from genesis.ops.transient import CHEAP, gathered_alone, is_transient, read_inputs
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from genesis.ir.graph import Graph, Node, Value
-from genesis.lower.simplify import FORWARDED
-from genesis.lower.transient import is_transient, read_inputs
+from genesis.ops.transient import FORWARDED, is_transient, read_inputs
 
 
 class GatheredAgain:

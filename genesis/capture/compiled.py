@@ -21,8 +21,8 @@ from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
-from genesis.runtime.collectives import GROUPS
 from genesis.runtime.devices import seen_devices
+from genesis.runtime.groups import GROUPS
 from genesis.runtime.instructions import MISSED
 from genesis.runtime.logs import tell
 from genesis.runtime.timeline import timeline

@@ -12,7 +12,8 @@ import numpy as np
 from genesis.lower.allocate import ALIGNMENT
 from genesis.lower.schedule import Location, Schedule
 from genesis.lower.stages import HostCall
-from genesis.runtime.native import BlockWord, Completion, Fault, Slot
+from genesis.runtime.completion import Completion, Fault
+from genesis.runtime.native import BlockWord, Slot
 
 
 class DeviceProgram(Protocol):

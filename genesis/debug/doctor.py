@@ -21,9 +21,9 @@ from genesis.ir.annotations import Tree
 from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import SIZE_LIMIT
 from genesis.runtime.machine_code import target
+from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.system import available_processors
-from genesis.runtime.team import get_num_threads
 
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")
 FEATURES = ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "sve")  # that make kernels faster

@@ -10,8 +10,8 @@ from genesis.ir.graph import Node, format_node
 from genesis.lower.stages import Estimate
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.installation import readable
+from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.speeds import speeds
-from genesis.runtime.team import get_num_threads
 from genesis.tracing.source_line import line_name
 
 Line = tuple[str, int]  # file, line

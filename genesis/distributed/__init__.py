@@ -37,7 +37,7 @@ from genesis.distributed.stores import (
 from genesis.distributed.subgroups import new_subgroups, new_subgroups_by_enumeration, split_group
 from genesis.distributed.sync_batch_norm import SyncBatchNorm
 from genesis.distributed.work import Work
-from genesis.runtime.collectives import CollectiveError
+from genesis.runtime.groups import CollectiveError
 
 DistError = CollectiveError
 

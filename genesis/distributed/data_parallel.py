@@ -25,8 +25,8 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.pytree import map_tree
-from genesis.runtime.collectives import Collective
 from genesis.runtime.devices import Device
+from genesis.runtime.groups import Collective
 from genesis.tensor.dispatch import array_of, filled, moved
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.views import detach

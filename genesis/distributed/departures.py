@@ -14,7 +14,7 @@ from typing import Any
 
 from genesis.distributed import mpi
 from genesis.distributed.neighbours import KILLED, Neighbours
-from genesis.runtime.collectives import GROUPS, CollectiveError
+from genesis.runtime.groups import GROUPS, CollectiveError
 
 GRACE = 1.5  # seconds for messages that a rank sent before its end
 _UNDER_WAY = 1.0  # seconds for a rank's announcement of its end

@@ -7,7 +7,7 @@ import numpy as np
 from genesis.distributed.process_group import ProcessGroup
 from genesis.execution.flush import flush_all
 from genesis.ir.replayable import replayable_module
-from genesis.runtime.collectives import Collective
+from genesis.runtime.groups import Collective
 from genesis.tracing.recording_hooks import refuse
 
 _THROUGH, _HAS_A_BATCH, _AVERAGES = range(3)

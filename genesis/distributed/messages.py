@@ -15,8 +15,8 @@ from genesis.distributed.work import Message, Work
 from genesis.execution.flush import flush_all
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.runtime.collectives import CollectiveError
 from genesis.runtime.devices import CPU
+from genesis.runtime.groups import CollectiveError
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write

@@ -23,9 +23,10 @@ from genesis.distributed.stores import Store
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable
-from genesis.runtime.collectives import GROUPS, WORLD, Collective, Group, Library
+from genesis.runtime.collectives import Group, Library
 from genesis.runtime.cuda import nccl
-from genesis.runtime.team import share_processors
+from genesis.runtime.groups import GROUPS, WORLD, Collective
+from genesis.runtime.number_of_threads import share_processors
 
 TIMEOUT = datetime.timedelta(minutes=30)
 

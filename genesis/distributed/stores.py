@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.runtime.collectives import CollectiveError
+from genesis.runtime.groups import CollectiveError
 from genesis.runtime.system import lock_file
 
 TIMEOUT = datetime.timedelta(seconds=300)

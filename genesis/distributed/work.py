@@ -11,7 +11,7 @@ from genesis.distributed.futures import Future, resolved
 from genesis.distributed.process_group import check_departures, departed, seconds_of
 from genesis.execution.realize import realize
 from genesis.ir.replayable import replayable_module
-from genesis.runtime.collectives import CollectiveError
+from genesis.runtime.groups import CollectiveError
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from genesis.execution.plan import Plan, collectives_of
 from genesis.ir.errors import also_runtime_error
-from genesis.runtime.collectives import CollectiveError
+from genesis.runtime.completion import UnfinishedError
+from genesis.runtime.groups import CollectiveError
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import UnfinishedError
 from genesis.tracing.memory import Memory
 from genesis.tracing.tensor_state import UNTRACKED, gradient_holders
 from genesis.tracing.trace import Array, Change, Trace

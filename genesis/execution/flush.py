@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,22 +13,28 @@ from genesis.execution.failure import lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
 from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave
 from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
-from genesis.execution.ran_collectives import from_results, keep_results
 from genesis.execution.reference_mode import Interpretation, interpreted, without_values
 from genesis.execution.result_pool import Run
 from genesis.execution.reused_inputs import reused_inputs
 from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import PRIMITIVES
-from genesis.runtime.collectives import GROUPS
+from genesis.runtime.completion import Completion, UnfinishedError
 from genesis.runtime.counters import counts
+from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import CPU, META
+from genesis.runtime.groups import GROUPS
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Completion, UnfinishedError
 from genesis.runtime.scratch import scratch
 from genesis.runtime.timeline import timeline
 from genesis.tracing.state import leave as leave_trace
 from genesis.tracing.state import thread_state, unflushed
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
+
+if TYPE_CHECKING:
+    from genesis.execution.ran_collectives import from_results, keep_results
+else:  # for runs that fail
+    from_results = deferred("genesis.execution.ran_collectives", "from_results")
+    keep_results = deferred("genesis.execution.ran_collectives", "keep_results")
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 

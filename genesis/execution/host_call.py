@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from genesis.lower import Lowered
-from genesis.lower.stages import HostCall
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import fetched
+
+if TYPE_CHECKING:
+    from genesis.lower import Lowered
+    from genesis.lower.stages import HostCall
 
 
 class Caller(Protocol):

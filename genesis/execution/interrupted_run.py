@@ -6,18 +6,22 @@ other processes depend on it: whoever needs one of its values resumes it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import Run
-from genesis.runtime.collective_ir import UNUSABLE
-from genesis.runtime.collectives import GROUPS, Collective, CollectiveError, Group
+from genesis.runtime.completion import Fault
+from genesis.runtime.groups import GROUPS, Collective, CollectiveError
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Fault
 from genesis.runtime.scratch import scratch
 from genesis.tracing.source_line import line_name
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
+
+if TYPE_CHECKING:
+    from genesis.runtime.collectives import Group
 
 
 def has_overwritten(run: Run | None) -> bool:
@@ -57,7 +61,7 @@ def collective_failure(run: Run, fault: Fault, line: tuple[str, int] | None = No
     group = GROUPS[node.attrs["group"]]
     for other in groups_of(run.plan) - {group}:
         if other.is_busy:
-            other.close(UNUSABLE, *_memory_of(run))
+            other.abandon(*_memory_of(run))
     return group.failure(what, where, fault.flag, fault.value, *_memory_of(run))
 
 
@@ -71,12 +75,12 @@ def give_up(run: Run) -> None:
     assert isinstance(run.plan, Plan)
     for group in groups_of(run.plan):
         if len(run.plan.segments) > 1 or group.is_busy:
-            group.close(UNUSABLE, *_memory_of(run))
+            group.abandon(*_memory_of(run))
 
 
 def close_group(run: Run, number: int) -> None:
     """Forbid further collectives in a group, because its state after the run is unknown."""
-    GROUPS[number].close(UNUSABLE, *_memory_of(run))
+    GROUPS[number].abandon(*_memory_of(run))
 
 
 def _memory_of(run: Run) -> tuple[object, ...]:

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from genesis.codegen.backend import backend_of
 from genesis.execution.host_call import BoundCall
 from genesis.execution.result_pool import SMALL, Output, ResultBuffer, ResultPool
-from genesis.execution.saved_values import inputs_under, read_by_backward
-from genesis.execution.verified_program import VERIFY, verified
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType, float64, int64
-from genesis.lower import Lowered
-from genesis.lower.schedule import Location
-from genesis.lower.stored import read_or_lower
-from genesis.lower.transient import is_transient
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
-from genesis.runtime.collectives import GROUPS
+from genesis.ops.transient import is_transient
 from genesis.runtime.counters import count, counts
+from genesis.runtime.deferred import deferred
 from genesis.runtime.determinism import planned_threads
+from genesis.runtime.groups import GROUPS
+from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.references import collector_paused, owned_elsewhere
-from genesis.runtime.team import get_num_threads
 from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
 from genesis.tracing.trace import Array, Trace
+
+if TYPE_CHECKING:
+    from genesis.codegen.backend import backend_of
+    from genesis.execution.saved_values import inputs_under, read_by_backward
+    from genesis.execution.verified_program import verified
+    from genesis.lower import Lowered
+    from genesis.lower.schedule import Location
+    from genesis.lower.stored import read_or_lower
+else:  # the compiler is loaded with the first plan
+    backend_of = deferred("genesis.codegen.backend", "backend_of")
+    inputs_under = deferred("genesis.execution.saved_values", "inputs_under")
+    read_by_backward = deferred("genesis.execution.saved_values", "read_by_backward")
+    verified = deferred("genesis.execution.verified_program", "verified")
+    read_or_lower = deferred("genesis.lower.stored", "read_or_lower")
 
 _index = attrgetter("index")
 
@@ -69,11 +79,10 @@ class Plan:
         arena_at = outputs_at + len(self.sizes)
         scalars = "".join("d" if kind is float64 else "q" for kind in kinds)
         slot_format = "Q" * (arena_at + 1) + scalars
-        self.segments, self.arena_bytes = backend.assemble(
+        segments, self.arena_bytes = backend.assemble(
             lowered.nodes, lowered.schedule, slot_format, arena_at, outputs_at, arena_at + 1, threads, trace.device
         )
-        if VERIFY[0]:
-            self.segments = verified(lowered, len(saved), self.segments, self.arena_bytes, trace.device)
+        self.segments = verified(lowered, len(saved), segments, self.arena_bytes, trace.device)
         count("plans_built")
 
     def _output(self, found: Location, layout: Layout, dtype: DType) -> Output:

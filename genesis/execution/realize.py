@@ -9,7 +9,7 @@ from genesis.execution.failure import LOSSES
 from genesis.execution.flush import flush
 from genesis.execution.interrupted_run import go_on, has_overwritten
 from genesis.execution.plan import collectives_of, held_arrays
-from genesis.runtime.collectives import GROUPS
+from genesis.runtime.groups import GROUPS
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 

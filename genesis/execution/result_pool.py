@@ -15,9 +15,9 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout
+from genesis.runtime.completion import Completion
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Completion
 from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace

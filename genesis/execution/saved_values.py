@@ -8,9 +8,9 @@ from collections.abc import Set as AbstractSet
 from genesis.ir.graph import Graph, Node
 from genesis.lower.rematerialize import is_quick_product
 from genesis.lower.rewriting import base_of
-from genesis.lower.transient import gathered_alone, is_transient, read_inputs
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand
+from genesis.ops.transient import gathered_alone, is_transient, read_inputs
 
 
 def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]) -> tuple[set[int], set[int]]:

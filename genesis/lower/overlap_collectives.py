@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall, Stage, may_fail, parts
-from genesis.lower.transient import is_transient
 from genesis.ops.registry import PRIMITIVES
+from genesis.ops.transient import is_transient
 
 AHEAD = 4  # collectives to look ahead for one whose operand can be computed meanwhile
 

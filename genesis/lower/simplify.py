@@ -23,10 +23,8 @@ from genesis.ops.contraction import exchanged
 from genesis.ops.layout import Layout
 from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
+from genesis.ops.transient import FORWARDED
 
-# Operations that compute nothing: which of its inputs each one is.
-FORWARDED = {
-    "custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "kept_in_parts": 0, "rewritten": 1, "with_value": 1}
 # The neutral operand and its argument position (2: either). x + 0 is not among them, as -0.0 + 0 is 0.0; nor is x * 0 zero, as
 # x may be NaN.
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from genesis.ir.dtypes import float16, float32
 from genesis.ir.graph import Node, Value
 from genesis.lower.rewriting import Rewriting, Simplified
-from genesis.lower.simplify import FORWARDED
 from genesis.ops.complex_parts import RULES, Parts
 from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.registry import PRIMITIVES, cast
+from genesis.ops.transient import FORWARDED
 
 # Kinds of primitives that move elements without looking at them.
 _MOVED = frozenset(("gather", "put", "cat", "host", "collective", "source"))

@@ -14,9 +14,8 @@ from genesis.lower.build import KernelCall
 from genesis.lower.group import WRITES
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.lower.stages import Call, Stage, may_fail
+from genesis.ops import indexing
 from genesis.ops.registry import PRIMITIVES
-
-LEAST = 1 << 18  # bytes of an input: copying a smaller one takes less than another launch
 
 
 def prepare_writes(graph: Simplified) -> Simplified:
@@ -24,7 +23,7 @@ def prepare_writes(graph: Simplified) -> Simplified:
     nodes, apart = graph.nodes, set[int]()
     for output in graph.outputs:
         base, writes = _written_into(nodes, output)
-        if nodes[base].op != "input" or not writes or nodes[base].nbytes < LEAST:
+        if nodes[base].op != "input" or not writes or nodes[base].nbytes < indexing.LARGE:
             continue
         operands = {i for write in writes for i in nodes[write].inputs[1:]}
         found = {min(_views(nodes, i), key=lambda i: nodes[i].numel) for i in operands if _waits(nodes, i, base)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from genesis.ops.derive import NotDifferentiableError
 from genesis.ops.elementwise import zeros_like
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import reshape_value, slice_value
-from genesis.runtime.collectives import GROUPS, Collective, Group
+from genesis.runtime.groups import GROUPS, Collective
+
+if TYPE_CHECKING:
+    from genesis.runtime.collectives import Group
 
 _OF_BOOLS = {"sum": "max", "prod": "min"}  # "or" and "and": bools are sent as bytes, whose sum would be 2
 REDUCTIONS = ("sum", "prod", "min", "max", "band", "bor", "bxor", "avg")

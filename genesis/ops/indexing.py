@@ -20,6 +20,8 @@ from genesis.ops.registry import cast, composite, expand, primitive, widened
 from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
+LARGE = 1 << 18  # bytes: a larger tensor is written in place, as copying it takes more than another launch
+
 
 # ---- primitives ----
 def _out_of_range(node: Node, index: int, extent: int) -> IndexError:

@@ -11,7 +11,7 @@ from genesis.ops.collective import add_node, checked_group, named, padded, refer
 from genesis.ops.reduction import reduce_value
 from genesis.ops.registry import primitive
 from genesis.ops.views import reshape_value, slice_value
-from genesis.runtime.collectives import GROUPS
+from genesis.runtime.groups import GROUPS
 
 
 def _exchange_grad(g: Value, y: Value, x: Value) -> Value:

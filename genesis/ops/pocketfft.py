@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from genesis.runtime.team import get_num_threads
+from genesis.runtime.number_of_threads import get_num_threads
 
 Axes = Sequence[int]
 _NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}  # SciPy's names of scales

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from genesis.profiler.measured import Measured, ProgramRuns
 from genesis.profiler.sites import Site, StageInfo
+from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.speeds import ROUND, speeds
-from genesis.runtime.team import get_num_threads
 from genesis.tracing.source_line import line_name
 from genesis.tune import measure
 

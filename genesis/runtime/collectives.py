@@ -14,12 +14,13 @@ import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.executor_ir import AGAIN
+from genesis.runtime.groups import Collective, CollectiveError
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import FAULT, BlockWord, Slot
 from genesis.runtime.system import available_processors, locked, make_condition, make_mutex, start_thread, wake_all
@@ -35,10 +36,6 @@ MEETING_WORDS = 6
 Meeting = Callable[..., tuple[int, int, list[int]]]
 
 
-class CollectiveError(RuntimeError):
-    """Processes disagree about a collective, one did not arrive in time, or MPI failed."""
-
-
 class Library(NamedTuple):
     """Functions by name, the words of dtypes (of NumPy's names) and reductions, how many bytes a status takes, and whether
     several threads may call it at once."""
@@ -48,29 +45,6 @@ class Library(NamedTuple):
     reductions: Mapping[str, int]
     status_bytes: int
     is_shared: bool
-
-
-class Collective(NamedTuple):
-    """A collective as its node describes it: the primitive, the reduction, the root's rank in the group, how many elements are
-    sent to and received from each rank, and what all ranks must agree on. In an exchange, between two, the root is the
-    other."""
-
-    op: str
-    reduce: str
-    root: int
-    sends: tuple[int, ...]
-    receives: tuple[int, ...]
-    said: str
-
-    @classmethod
-    def of(cls, op: str, attrs: Mapping[str, Any]) -> Collective:
-        """The collective of a node."""
-        return cls(op, *[attrs[name] for name in cls._fields[1:]])
-
-    @property
-    def between(self) -> int | None:
-        """The other rank of an exchange."""
-        return self.root if self.op == "exchange" else None
 
 
 class Launched(NamedTuple):
@@ -166,6 +140,10 @@ class Group:
             wake_all(self._at(ir.CONDITION))
         if self.gpu is not None:
             self.gpu.close(flag != -1)
+
+    def abandon(self, *kept: object) -> None:
+        """`close`, because the state of its collectives is unknown."""
+        self.close(ir.UNUSABLE, *kept)
 
     def blocks(
         self, what: Collective, dtype: np.dtype, operand: Address, result: Address, nbytes: tuple[int, int], site: int,
@@ -332,9 +310,6 @@ class Group:
             return [("Iscatterv", (source, sends, starts, kind, result, what.receives[0], kind, root, comm), False)]
         return [("Ialltoallv", (operand, sends, starts, kind, result, receives, offsets, kind, comm), False)]
 
-
-GROUPS: dict[int, Group] = {}  # by number, unique in the process
-WORLD: list[Group] = []  # the group of all ranks, if there is one
 
 _COMPARED, _MOVING = 0, 1  # tags
 _UNKNOWN = -(1 << 40)  # less than any count, and than its negative

@@ -352,3 +352,9 @@ def _are_as_digested(imported: int) -> bool:
 
 kernel_cache = KernelCache(lambda: cache_directory("kernels"))
 get_or_compile = kernel_cache.get_or_compile
+
+
+def compiled(symbol: str, llvm_ir: str) -> int:
+    """The address of the function `symbol` of a text."""
+    [address] = get_or_compile([KernelSource(symbol, llvm_ir, lambda: llvm_ir)])
+    return address

@@ -23,6 +23,7 @@ from typing import Any
 from genesis.runtime import numba_compiler
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
+from genesis.runtime.number_of_threads import SHARING
 from genesis.runtime.system import CAN_POLL_PIPES, at_fork, available_processors
 from genesis.runtime.uninterrupted import uninterrupted
 
@@ -40,7 +41,6 @@ def _llvm() -> Any:
 MODULES_PER_NEW_WORKER = 18  # measured: a worker starts in the time of 18 small compiles
 FEW = 3  # modules that do not repay a process
 MOST_WORKERS = 7
-SHARING = [1]  # processes that share the processors, this one among them, and divide what they compile: see `compile_claims`
 
 
 class CompileWorker:

@@ -8,12 +8,17 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from genesis.runtime import twister_ir
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.deferred import deferred
+
+if TYPE_CHECKING:
+    from genesis.runtime.kernel_cache import compiled
+else:  # with the first number drawn
+    compiled = deferred("genesis.runtime.kernel_cache", "compiled")
 
 _STATE = np.dtype({
     "names": ["seed", "left", "seeded", "next", "key", "counter", "normal", "has_normal"],
@@ -82,8 +87,7 @@ _POINTER, _COUNT, _FLOAT, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_fl
 @functools.cache
 def _native(symbol: str, llvm_ir: str, *arguments: Any) -> Callable[..., None]:
     """The function of a text. It holds the interpreter's lock: no two threads take the same words."""
-    [address] = get_or_compile([KernelSource(symbol, llvm_ir, lambda: llvm_ir)])
-    return ctypes.PYFUNCTYPE(None, *arguments)(address)
+    return ctypes.PYFUNCTYPE(None, *arguments)(compiled(symbol, llvm_ir))
 
 
 def even_floats(words: np.ndarray) -> np.ndarray:

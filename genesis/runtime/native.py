@@ -16,12 +16,11 @@ import itertools
 import struct
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
-from operator import setitem
 from typing import Any, NamedTuple
 
 from genesis.runtime import executor_ir
+from genesis.runtime.completion import UNOBSERVED, Completion, Fault
 from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.team import team
@@ -78,23 +77,6 @@ class NativeLaunch(NamedTuple):
     numbered: int = 0
 
 
-class Fault(NamedTuple):
-    """A fault that a kernel reported: a flag other than 0, the site in the program, the offending value, the extent."""
-
-    flag: int
-    site: int
-    value: int
-    extent: int
-
-
-class UnfinishedError(RuntimeError):
-    """Launch number `launch` failed when the program may already have overwritten inputs."""
-
-    def __init__(self, said: str, launch: int) -> None:
-        super().__init__(said)
-        self.launch = launch
-
-
 class _Method(ctypes.Structure):
     """CPython's PyMethodDef: a function of C."""
 
@@ -128,40 +110,6 @@ def _native_run() -> Callable[[int], int]:
     # Measured: 250 to 130 ns a call, a compiled sum 8.5 to 7.9 us.
     [address] = get_or_compile([run_source()])
     return builtin(b"genesis_run", address, METH_O)
-
-
-class Completion:
-    """Whether a run is complete, or how far it got. Native code records it, so an interrupt right after the run cannot hide it.
-    """
-
-    __slots__ = ("_word", "address")
-
-    def __init__(self) -> None:
-        self._word = array("q", [0])
-        self.address = self._word.buffer_info()[0]
-
-    @property
-    def note(self) -> Callable[[], None]:
-        """A C call that records completion for runs that are not native code; no interrupt splits it."""
-        return partial(setitem, self._word, 0, 1)
-
-    def clear(self) -> None:
-        self._word[0] = 0
-
-    def set(self) -> None:
-        """Record completion; an interrupt may come before."""
-        self._word[0] = 1
-
-    def __bool__(self) -> bool:
-        return self._word[0] & 1 != 0
-
-    @property
-    def launches(self) -> int:
-        """The number of launches done when the run was suspended; 0 if it was not, or is not running."""
-        return self._word[0] >> 1
-
-
-UNOBSERVED = Completion()
 
 
 class NativeProgram:

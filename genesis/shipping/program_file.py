@@ -27,7 +27,8 @@ from genesis.runtime.devices import CPU
 from genesis.runtime.kernel_cache import kernel_cache
 from genesis.runtime.machine_code import target
 from genesis.runtime.native import run_source
-from genesis.runtime.team import get_num_threads, worker_source
+from genesis.runtime.number_of_threads import get_num_threads
+from genesis.runtime.team import worker_source
 from genesis.serialization.safetensors import SafetensorError, safe_open, save_file
 from genesis.shipping.dynamic import Dim, Formula, Sizes
 from genesis.shipping.graph_of_call import CallGraph, Input

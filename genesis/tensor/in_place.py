@@ -14,7 +14,7 @@ from genesis.execution.realize import realize
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
-from genesis.lower import write_in_place
+from genesis.ops import indexing
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.composite import CompositeTensor
@@ -125,7 +125,7 @@ def read_in_root(tensor: Tensor) -> None:
         return
     view, root = array_of(tensor), tensor._base
     whole, layout = root._array, tensor._layout
-    if view.memory is None or whole.memory is None or whole.memory.buffer.nbytes < write_in_place.LEAST:
+    if view.memory is None or whole.memory is None or whole.memory.buffer.nbytes < indexing.LARGE:
         return
     if not (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
             or tensor.dtype is not root.dtype or tensor._element_map is not None):

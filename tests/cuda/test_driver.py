@@ -15,11 +15,11 @@ import pytest
 
 import genesis
 from genesis.runtime import cuda
-from genesis.runtime.collectives import Collective
 from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import SIGNATURES, Communicator
 from genesis.runtime.cuda.program import raw_words
+from genesis.runtime.groups import Collective
 
 bindings = pytest.importorskip("cuda.bindings.driver")
 real = pytest.importorskip("genesis.runtime.cuda.real")

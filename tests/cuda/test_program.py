@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from genesis.runtime.completion import Completion, UnfinishedError
 from genesis.runtime.counters import stats
 from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.program import BOUND_LIMIT, FAULT, CudaLaunch, CudaProgram, Scalar
 from genesis.runtime.cuda.simulated import SimulatedGpu
-from genesis.runtime.native import Completion, Slot, UnfinishedError
+from genesis.runtime.native import Slot
 
 
 class Noted(SimulatedGpu):

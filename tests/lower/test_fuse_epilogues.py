@@ -16,7 +16,7 @@ from genesis.execution.plan import plan_for
 from genesis.lower import lower
 from genesis.lower.stages import Product
 from genesis.lower.target import SequentialTiles, Target
-from genesis.runtime.team import get_num_threads, set_num_threads
+from genesis.runtime.number_of_threads import get_num_threads, set_num_threads
 from genesis.tensor.dispatch import array_of
 from tests.lower.text import parsed
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import genesis
 from genesis.execution import plan
-from genesis.lower import write_in_place
+from genesis.ops import indexing
 from tests.fuzz.oracle import checked_flushes
 
 ROWS, WIDTH = 12, 4
@@ -16,7 +16,7 @@ ROWS, WIDTH = 12, 4
 @pytest.fixture(autouse=True)
 def small_tables(monkeypatch):
     """Tables of a few rows are written in place too."""
-    monkeypatch.setattr(write_in_place, "LEAST", 0)
+    monkeypatch.setattr(indexing, "LARGE", 0)
     monkeypatch.setattr(plan, "SMALL", 0)
 
 

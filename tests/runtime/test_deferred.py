@@ -1,6 +1,7 @@
 """Functions whose modules are imported when they are first called."""
 
 import calendar
+import os
 import signal
 import sys
 import threading
@@ -68,6 +69,19 @@ def test_a_signal_handler_that_calls_it_meanwhile_finds_a_whole_module(slow):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert found == [20] and started == [1]
+
+
+def test_a_child_forked_meanwhile_finds_a_whole_module(slow):
+    name, started = slow
+    thread = threading.Thread(target=deferred(name, "double"), args=(1,))
+    thread.start()
+    while not started:
+        time.sleep(0.01)
+    if not (child := os.fork()):
+        signal.alarm(20)
+        os._exit(deferred(name, "double")(4) != 8)
+    thread.join(20)
+    assert os.waitpid(child, 0)[1] == 0 and started == [1]
 
 
 def test_an_import_that_fails_is_tried_again(tmp_path, monkeypatch):

@@ -10,9 +10,11 @@ import threading
 import numpy as np
 import pytest
 
+from genesis.runtime.completion import Completion, Fault
 from genesis.runtime.counters import stats
-from genesis.runtime.native import FAULT, Block, Completion, Fault, NativeLaunch, NativeProgram, Slot
-from genesis.runtime.team import get_num_threads, set_num_threads, team
+from genesis.runtime.native import FAULT, Block, NativeLaunch, NativeProgram, Slot
+from genesis.runtime.number_of_threads import get_num_threads, set_num_threads
+from genesis.runtime.team import team
 
 from .kernels import bits, kernel, run_python
 
@@ -210,7 +212,7 @@ def test_the_number_of_threads_is_a_setting():
             set_num_threads(0)
     finally:
         set_num_threads(before)
-    ask = "from genesis.runtime.team import get_num_threads; print(get_num_threads())"
+    ask = "from genesis.runtime.number_of_threads import get_num_threads; print(get_num_threads())"
     assert run_python(ask, OMP_NUM_THREADS="5,2", GENESIS_NUM_THREADS="") == "5"
     assert run_python(ask, OMP_NUM_THREADS="5", GENESIS_NUM_THREADS="7") == "7"
     assert int(run_python(ask, OMP_NUM_THREADS="", GENESIS_NUM_THREADS="lots")) >= 1

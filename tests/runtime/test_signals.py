@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from genesis.runtime import executor_ir, native
-from genesis.runtime.native import Block, Completion, NativeLaunch, NativeProgram, Slot
+from genesis.runtime.completion import Completion
+from genesis.runtime.native import Block, NativeLaunch, NativeProgram, Slot
 
 from .kernels import kernel
 

@@ -20,7 +20,7 @@ from genesis.distributed.gpus import ENGINES
 from genesis.distributed.process_group import get_backend, is_available, is_nccl_available
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
-from genesis.runtime.collectives import GROUPS, CollectiveError
+from genesis.runtime.groups import GROUPS, CollectiveError
 
 GroupName = NewType("GroupName", str)
 DistBackendError = CollectiveError

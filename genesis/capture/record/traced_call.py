@@ -20,8 +20,8 @@ from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import get_default_dtype
 from genesis.runtime.determinism import planned_threads
 from genesis.runtime.devices import CPU, get_current_gpu, get_default_device, seen_devices
+from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.references import collector_paused
-from genesis.runtime.team import get_num_threads
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.state import thread_state

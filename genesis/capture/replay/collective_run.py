@@ -21,9 +21,9 @@ from genesis.execution.result_pool import ResultPool, Run
 from genesis.ir.graph import Node
 from genesis.lower.stages import Call, HostCall, may_fail
 from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.completion import Completion
 from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Completion
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Trace
 

@@ -29,12 +29,12 @@ from genesis.capture.replay.python_calls import NOTHING, PythonCalls
 from genesis.capture.replay.result_words import ResultWords, word_address
 from genesis.capture.replay.single_program import TensorChanges
 from genesis.ir.annotations import Attributes
-from genesis.runtime import team as threads
+from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Register
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import UNOBSERVED
 from genesis.runtime.scratch import scratch
+from genesis.runtime.team import team
 from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import LOCK, Array, Trace, critical
@@ -184,7 +184,7 @@ class NativeReplay:
 
     def _require_idle(self) -> None:
         """Go on if no other thread has a run under way or fills slots for one: Python may have let it come before."""
-        self._code.emit("WORD", threads.team.under_way, 0)
+        self._code.emit("WORD", team.under_way, 0)
         if not self._is_locked:
             self._code.require_attribute(critical, "running", False)
 

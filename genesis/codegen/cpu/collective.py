@@ -8,7 +8,8 @@ from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
 from genesis.runtime.collective_ir import AWAITS, STARTS
-from genesis.runtime.collectives import GROUPS, SYMBOL, Collective, Launched, collective_source
+from genesis.runtime.collectives import SYMBOL, Launched, collective_source
+from genesis.runtime.groups import GROUPS, Collective
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, NativeLaunch
 

@@ -25,7 +25,6 @@ from genesis.lower.stages import Call, HostCall, Loop, Product
 from genesis.lower.target import SequentialTiles, Target
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime import determinism
-from genesis.runtime.collectives import GROUPS, Collective
 from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.collective import AwaitingProgram, CollectiveProgram
 from genesis.runtime.cuda.communicating_program import CommunicatingProgram
@@ -34,6 +33,7 @@ from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import Communicator
 from genesis.runtime.cuda.program import FAULT, CudaLaunch, CudaProgram, CudaWord, Scalar
 from genesis.runtime.devices import Device
+from genesis.runtime.groups import GROUPS, Collective
 
 # The threads of a host that a GPU resembles. Lowering fuses multiple passes over rows from 16 rows per thread on: 128 rows are
 # about one for each of an H100's or H200's 132 multiprocessors. Fewer, longer rows take a kernel per pass, shared by teams.

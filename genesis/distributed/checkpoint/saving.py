@@ -18,7 +18,7 @@ from genesis.distributed.checkpoint.stateful import states_of
 from genesis.distributed.objects import all_gather_object
 from genesis.distributed.process_group import ProcessGroup, check_departures, departed, group_of
 from genesis.ir.errors import ArgumentError
-from genesis.runtime.collectives import CollectiveError
+from genesis.runtime.groups import CollectiveError
 
 _PAUSE = 0.005  # seconds between checks of other ranks' files
 _writer = ThreadPoolExecutor(1, "checkpoint")

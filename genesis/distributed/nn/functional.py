@@ -14,9 +14,9 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
 from genesis.ops import messages
 from genesis.ops.registry import OPERATIONS, Operation
-from genesis.runtime.collectives import GROUPS
 from genesis.runtime.cuda.nccl import Communicator, refusal
 from genesis.runtime.devices import CPU, Device
+from genesis.runtime.groups import GROUPS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state

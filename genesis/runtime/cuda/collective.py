@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from genesis.ir.dtypes import DType
 from genesis.runtime import collective_ir as ir
-from genesis.runtime.collectives import Collective, CollectiveError, Group
+from genesis.runtime.collectives import Group
+from genesis.runtime.completion import Completion, Fault
 from genesis.runtime.cuda.gpu import Mark
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import Communicator
-from genesis.runtime.native import Completion, Fault, Slot
+from genesis.runtime.groups import Collective, CollectiveError
+from genesis.runtime.native import Slot
 
 _PAIR = "a message is between two ranks, and a graph is all ranks'"
 

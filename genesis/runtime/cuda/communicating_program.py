@@ -16,13 +16,13 @@ from functools import partial
 
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.collectives import MEETING_WORDS, digest
+from genesis.runtime.completion import Completion, Fault, UnfinishedError
 from genesis.runtime.counters import count
 from genesis.runtime.cuda.collective import AwaitingProgram, CollectiveProgram
 from genesis.runtime.cuda.gpu import Command, Mark
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.nccl import GRAPHS, SharedGraph
 from genesis.runtime.cuda.program import BOUND_LIMIT, Bound, CudaProgram
-from genesis.runtime.native import Completion, Fault, UnfinishedError
 
 Member = CollectiveProgram | AwaitingProgram | CudaProgram
 _BITS = 62  # of a word: none is negative

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from genesis.ir.dtypes import DType, bool_, uint8
-from genesis.runtime.collectives import Collective
 from genesis.runtime.cuda.gpu import Command, Mark, UnavailableError
 from genesis.runtime.cuda.memory import GpuMemory
+from genesis.runtime.groups import Collective
 from genesis.runtime.installation import install_command
 
 LIBRARY = "libnccl.so.2"

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from genesis.runtime.completion import Completion, Fault, UnfinishedError
 from genesis.runtime.counters import count
 from genesis.runtime.cuda.cublas import matmul
 from genesis.runtime.cuda.gpu import Command, LaunchError, Loaded
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.runtime.native import Completion, Fault, Slot, UnfinishedError
+from genesis.runtime.native import Slot
 
 _ENDLESS = 1 << 40  # elements: the extent of an array of which only the address is known
 

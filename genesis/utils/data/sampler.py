@@ -13,7 +13,7 @@ from genesis.functions import sequential_draws
 from genesis.ir.dtypes import int64
 from genesis.ir.errors import ArgumentError
 from genesis.random import multinomial
-from genesis.runtime.collectives import WORLD
+from genesis.runtime.groups import WORLD
 from genesis.runtime.rng import Generator, default_generator
 from genesis.tensor.from_python import from_data
 

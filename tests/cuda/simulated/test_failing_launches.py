@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.runtime.completion import UnfinishedError
 from genesis.runtime.cuda.gpu import LaunchError
-from genesis.runtime.native import UnfinishedError
 
 
 @pytest.fixture
