@@ -20,6 +20,7 @@ from genesis.serialization.archive import Archive, write_archive
 from genesis.serialization.legacy import MAGIC, load_legacy
 from genesis.serialization.names import Builder, Read, allowed_by_users
 from genesis.serialization.pickler import Pickler
+from genesis.serialization.replaced_file import replaced_file
 from genesis.serialization.storage import MapLocation
 from genesis.serialization.unpickler import CarefulUnpickler, TrustingUnpickler
 
@@ -35,6 +36,7 @@ def save(
 ) -> None:
     """Write `obj` (a tensor, a state dict, anything that pickles) to a path or an open binary file.
 
+    A file of that path is replaced once the new one is complete.
     `torch.load` reads what is written. Tensors that share storage share it in the file and after loading. Raises
     ValueError for another pickle module or the format before PyTorch 1.6.
 
@@ -54,7 +56,7 @@ def save(
         folder = os.path.dirname(f)
         if folder and not os.path.isdir(folder):
             raise FolderError(f"save: Parent directory {os.fspath(folder)} does not exist.")
-        with open(f, "wb") as file:
+        with replaced_file(f) as file:
             write_archive(file, Path(f).stem or "archive", content.getvalue(), pickler.storages())
     else:
         write_archive(f, "archive", content.getvalue(), pickler.storages())

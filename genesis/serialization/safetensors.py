@@ -12,12 +12,13 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
+from genesis.serialization.replaced_file import replaced_file
 from genesis.serialization.safetensors_header import MOST_HEADER, Entry, SafetensorError, header_of, parsed
 from genesis.serialization.sharing import dropped_names, sharing, storage_ptr, storage_size
 from genesis.serialization.storage import Storage
@@ -194,21 +195,14 @@ def save(tensors: Tensors, metadata: Mapping[str, str] | None = None) -> bytes:
 
 
 def save_file(tensors: Tensors, filename: Path_, metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors, by name, to a safetensors file; `metadata` are strings saved with them.
+    """Write tensors, by name, to a safetensors file; `metadata` are strings saved with them. Tensors mapped from a former file
+    of that path keep their values.
 
     Raises ValueError for a tensor that is not contiguous, RuntimeError for tensors that share memory (`save_model`
     keeps one of these).
     """
-    parts = _parts(tensors, metadata)
-    first = next(parts)  # raises before the file is opened
-    with open(filename, "wb") as file:
-        _write(file, first, parts)
-
-
-def _write(file: BinaryIO, first: memoryview | bytes, rest: Iterator[memoryview | bytes]) -> None:
-    file.write(first)
-    for part in rest:
-        file.write(part)
+    with replaced_file(filename) as file:
+        file.writelines(_parts(tensors, metadata))
 
 
 def save_sharded(

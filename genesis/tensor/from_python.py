@@ -43,15 +43,15 @@ def __init__(
 
 
 def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
-    """A tensor over the memory of `values`, without a copy where strides are whole elements.
+    """A tensor over the memory of `values`. Raises ValueError if its strides are not whole elements.
 
     The root is all memory between the lowest and the highest element; an array that is not contiguous is a view of it.
     """
     refuse("the memory of a NumPy array is shared")
     dtype = from_numpy_dtype(values.dtype)
     size = values.itemsize
-    if any(s % size for s in values.strides) or not values.dtype.isnative:
-        values = values.astype(values.dtype.newbyteorder("="), order="C")
+    if any(s % size for s in values.strides):
+        raise ArgumentError(f"a NumPy array of {size}-byte elements with strides {values.strides} has no tensor; copy() it")
     buffer = Buffer.wrap(values)
     offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
     strides = contiguous_strides(values.shape) if values.flags.c_contiguous else tuple(s // size for s in values.strides)

@@ -1,6 +1,7 @@
 """Safetensors files, both ways with the safetensors package."""
 
 import json
+import pickle
 import random
 import struct
 
@@ -61,6 +62,26 @@ def test_mapped_tensors_can_be_written_and_the_file_stays(tmp_path):
     x.mul_(2)
     assert x.sum().item() == 999000 and path.read_bytes() == before
     assert ours.load_file(path, device="cpu:1")["x"].device.index == 1
+
+
+@pytest.mark.parametrize(("save", "load"), [
+    (ours.save_file, ours.load_file), (genesis.save, lambda path: genesis.load(path, mmap=True)),
+])
+def test_mapped_tensors_are_saved_over_their_file(tmp_path, save, load):
+    values = np.random.default_rng(0).random((2, 300, 100), np.float32)
+    path, linked = tmp_path / "x", tmp_path / "link"
+    save({"a": genesis.tensor(values[0]), "b": genesis.tensor(values[1])}, path)
+    path.chmod(0o640)
+    linked.symlink_to(path)
+    mapped = load(path)
+    save({"a": mapped["b"], "b": mapped["a"]}, linked)
+    again = load(path)
+    for read, want in ((mapped["a"], 0), (mapped["b"], 1), (again["a"], 1), (again["b"], 0)):
+        np.testing.assert_array_equal(read.numpy(), values[want])
+    assert path.stat().st_mode & 0o777 == 0o640 and linked.is_symlink()
+    with pytest.raises((ValueError, AttributeError, pickle.PicklingError)):  # it leaves the former file
+        save({"a": mapped["a"], "b": lambda: 0}, path)
+    assert sorted(tmp_path.iterdir()) == [linked, path] and load(path)["a"].shape == (300, 100)
 
 
 class Tied(nn.Module):

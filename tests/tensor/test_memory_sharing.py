@@ -80,6 +80,14 @@ def test_strided_and_reversed_arrays_are_shared():
         np.testing.assert_array_equal((x * 2).numpy(), part * 2)
 
 
+def test_an_array_that_cannot_be_shared_is_refused():
+    packed = np.zeros(3, [("flag", "u1"), ("value", "f4")])["value"]
+    for share in (genesis.from_numpy, genesis.as_tensor, torch.from_numpy):
+        with pytest.raises(ValueError, match="strides"):
+            share(packed)
+    assert genesis.tensor(packed).tolist() == [0, 0, 0]
+
+
 def test_two_tensors_of_one_array_see_each_other():
     array = np.zeros(3, np.float32)
     x, y = genesis.from_numpy(array), genesis.from_numpy(array[1:])
