@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.codegen.cpu.lapack import blocked
 from tests.tolerances import assert_close
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
@@ -22,6 +23,12 @@ def test_factors_are_numpys(shape, dtype, mode):
     x = normal(shape, dtype)
     q, r = genesis.linalg.qr(genesis.tensor(x), mode=mode)
     assert_close((q, r), tuple(np.linalg.qr(x, mode=mode)), "Q and R", scale=50)
+
+
+def test_factors_of_a_batch_are_numpys(monkeypatch):
+    monkeypatch.setattr(blocked, "second_cache_bytes", lambda: 0)
+    x = normal((3, 140, 91), "float64")
+    assert_close(tuple(genesis.linalg.qr(genesis.tensor(x))), tuple(np.linalg.qr(x)), "Q and R", scale=50)
 
 
 def test_factors_do_not_depend_on_the_number_of_threads():

@@ -1,4 +1,4 @@
-"""Blocked QR of one large matrix: panels of columns are factored one by one, and the team applies each to the other columns.
+"""Blocked QR of large matrices: panels of columns are factored one by one, and the team applies each to the other columns.
 
 LAPACK applies its blocks by BLAS' threads, which synchronize in every call. Here each thread applies a panel to columns of its
 own, with one barrier per stage. How columns are divided does not depend on the number of threads.
@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from genesis.codegen.cpu.lapack.recipe import BatchPointer, Recipe
+from genesis.codegen.cpu.tiling import second_cache_bytes
+from genesis.ir.dtypes import DType
 
 # Measured on 1024 columns, one thread: products with panels of 32, 48 and 128 columns run at 54, 61 and 70 GFlop/s, and panels
 # take 6.1, 7.7 and 9 to 12 ms. LAPACK's own routine for the products, `gemqrt`, runs at 34 to 43.
@@ -18,15 +20,21 @@ PANEL = 48  # columns of a panel
 PAIR = 384  # columns of two parts, at most; the number of parts is even
 MOST = 32  # parts of a copy, at most
 LEAST = 1 << 21  # multiplications: fewer are done before the team wakes up
+# Of the second-level cache, the share up to which a real matrix is reduced by single reflections: one matrix by one thread or
+# by two took equally long at 1/4 (256 x 256 of float32 1.55 ms, 181 x 181 of float64), the matrices of a batch at 1.
+ALONE, IN_BATCHES = 4, 1
 # Power iteration bounds the condition number from below: after three rounds, vectors whose singular values are 3.2 times the
 # least have a thousandth of their share.
 ITERATIONS = 3
 MARGIN = 4.0
 
 
-def is_blocked(op: str, rows: int, columns: int) -> bool:
-    """Whether an operation on one matrix is blocked."""
-    return rows * columns * min(rows, columns) >= LEAST and (op == "qr" or (op == "least_squares" and rows >= columns))
+def is_blocked(op: str, dtype: DType, batch: int, rows: int, columns: int) -> bool:
+    """Whether an operation on each of `batch` matrices is blocked."""
+    if op == "qr" and not dtype.is_complex:
+        return rows * columns * dtype.itemsize * (ALONE if batch == 1 else IN_BATCHES) > second_cache_bytes()
+    is_large = batch == 1 and rows * columns * min(rows, columns) >= LEAST
+    return is_large and (op == "qr" or (op == "least_squares" and rows >= columns))
 
 
 def _parts(r: Recipe, first: int, end: int, *, concurrent: bool = False, most: int = 1 << 30) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.lapack.householder import Householder
 from genesis.codegen.cpu.lapack.panels import Panels
 from genesis.codegen.cpu.lapack.routines import ARGUMENTS
 from genesis.codegen.cpu.lapack.rows import Rows
@@ -24,33 +25,35 @@ from genesis.runtime.kernel_cache import KernelSource
 
 POINTER_WORDS = 3
 STEPS = ("call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize", "end_below",
-         "panel", "exchange", "substitute", "permute", "transpose", "roots")
-OF_TILES = STEPS[-6:]
+         "panel", "exchange", "substitute", "permute", "transpose", "roots",
+         "factor", "expand", "mirror", "tridiagonal", "rescale")
+FAMILIES = {"elimination": STEPS[-11:-5], "householder": STEPS[-5:]}  # steps that only the kernels of these have
 ALL, LOWER, UPPER = range(3)  # what a copy keeps
 TILE = 16
 SINGULAR = 1  # the flag of a fault
-VERSION = 4
+VERSION = 5
 WORDS = "steps", "count", "threads", "get", "set", "state", "fault", "site"
 
 
-def source(dtype: str, *, eliminates: bool = False) -> KernelSource:
-    """The kernel for matrices of a dtype; one that eliminates has the steps of elimination too."""
-    name = f"genesis_elimination_{dtype}_{vector_bytes()}" if eliminates else f"genesis_lapack_{dtype}"
-    return KernelSource(name, f"{name} {VERSION}", lambda: _Kernel(name, dtype, eliminates).text())
+def source(dtype: str, family: str = "") -> KernelSource:
+    """The kernel for matrices of a dtype; one of a family has its steps too."""
+    name = f"genesis_{family}_{dtype}_{vector_bytes()}" if family else f"genesis_lapack_{dtype}"
+    return KernelSource(name, f"{name} {VERSION}", lambda: _Kernel(name, dtype, family).text())
 
 
 class _Kernel(Code):
     """Emits the kernel; the method `_NAME` emits the step called NAME."""
 
-    def __init__(self, name: str, dtype: str, eliminates: bool) -> None:
+    def __init__(self, name: str, dtype: str, family: str) -> None:
         self.module = ir.Module(name)
         super().__init__(self.module, name, [I64, I64, POINTER, I64], 4, internal=False)
         self.part = PART.get(dtype, dtype)
         self.is_complex = dtype in PART
         self.real, self.part_bytes = (FLOAT, 4) if self.part == "float32" else (DOUBLE, 8)
         self.bytes = self.part_bytes * (1 + self.is_complex)
-        self.steps = STEPS if eliminates else STEPS[: -len(OF_TILES)]
+        self.others = {name for key, steps in FAMILIES.items() if key != family for name in steps}
         self.tiles, self.rows = Tiles(self.module, self.part), Rows(self.module, self.part)
+        self.householder = Householder(self.rows)
         self.first, self.end, block, self.worker = self.args
         self.words = {word: self.get(block, n) for n, word in enumerate(WORDS)}
 
@@ -107,7 +110,9 @@ class _Kernel(Code):
         builder = self.builder
         done = builder.append_basic_block("step.done")
         choice = builder.switch(self.get(step), done)
-        for number, name in enumerate(self.steps):
+        for number, name in enumerate(STEPS):
+            if name in self.others:
+                continue
             block = builder.append_basic_block(name)
             choice.add_case(I64(number), block)
             builder.position_at_end(block)
@@ -260,6 +265,30 @@ class _Kernel(Code):
     def _roots(self, step: ir.Value) -> None:
         """{matrix, code, rows, row, first}"""
         self._tiled(step, self.tiles.roots, 2, (2, 0, 3, 4, 1))
+
+    # ---- reflections, see `householder` ----
+
+    def _factor(self, step: ir.Value) -> None:
+        """{source, target, vectors, scales, scratch, rows, columns, row, row of the vectors}"""
+        self._tiled(step, self.householder.factor, 5, (5, 6, 0, 1, 7, 2, 8, 3, 4))
+
+    def _expand(self, step: ir.Value) -> None:
+        """{target, vectors, scales, scratch, rows, columns, count, row, row of the vectors}"""
+        self._tiled(step, self.householder.expand, 4, (4, 5, 6, 0, 7, 1, 8, 2, 3))
+
+    def _mirror(self, step: ir.Value) -> None:
+        """{source, target, factor, rows, row, upper}"""
+        self._tiled(step, self.householder.mirror, 3, (3, 0, 1, 4, 2, 5))
+
+    def _tridiagonal(self, step: ir.Value) -> None:
+        """{matrix, diagonal, the one beside it, scratch, rows, row}"""
+        self._tiled(step, self.householder.tridiagonal, 4, (4, 0, 5, 1, 2, 3))
+
+    def _rescale(self, step: ir.Value) -> None:
+        """{target, factor, count}"""
+        factor = self.builder.load(self._address(step, 1 + POINTER_WORDS), typ=self.real)
+        count = self.get(step, 1 + 2 * POINTER_WORDS)
+        self.builder.call(self.householder.scale, [count, self._address(step, 1), factor])
 
     # ---- determinants ----
 

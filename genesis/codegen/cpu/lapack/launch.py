@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu.lapack import kernel
 from genesis.codegen.cpu.lapack.blocked import Reflections, is_blocked, least_squares
-from genesis.codegen.cpu.lapack.elimination import Factors, cholesky, is_eliminated, is_shared, solve_triangular
+from genesis.codegen.cpu.lapack.elimination import Factors, cholesky, is_eliminated, is_shared, padded, solve_triangular
 from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
 from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, BatchPointer, Recipe
 from genesis.codegen.cpu.lapack.routines import LETTERS, blas_threads
+from genesis.codegen.cpu.lapack.tiles import tile_of
+from genesis.codegen.cpu.tiling import second_cache_bytes
 from genesis.codegen.segment import SlotMap
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.stages import PARALLEL_COST, HostCall
@@ -33,8 +36,14 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
 
 
 def _source(nodes: Sequence[Node], call: HostCall) -> KernelSource:
-    dtype = nodes[call.operands[0][0]].dtype
-    return kernel.source(dtype.name, eliminates=is_eliminated(dtype, nodes[call.node].op))
+    dtype, op = nodes[call.operands[0][0]].dtype, nodes[call.node].op
+    family = "elimination" if is_eliminated(dtype, op) else "householder" if is_reflected(dtype, op) else ""
+    return kernel.source(dtype.name, family)
+
+
+def is_reflected(dtype: DType, op: str) -> bool:
+    """Whether small matrices are reduced by the library's reflections rather than by LAPACK's."""
+    return not dtype.is_complex and op in ("qr", "eigvalsh")
 
 
 def launches(
@@ -47,7 +56,7 @@ def launches(
     rows, columns = layout.shape[-2:]
     batch, work = numel(layout.shape[:-2]), rows * columns * min(rows, columns)
     eliminates = is_eliminated(nodes[value].dtype, node.op)
-    is_parted = is_shared(node.op, work) if eliminates else is_blocked(node.op, rows, columns)
+    is_parted = is_shared(node.op, work) if eliminates else is_blocked(node.op, nodes[value].dtype, batch, rows, columns)
     items = threads if batch == 1 and is_parted else batch
     workers = min(threads, items) if batch * (work + OVERHEAD) > PARALLEL_COST else 1
     recipe = Recipe(nodes, call, slots, workers)
@@ -179,7 +188,7 @@ def _cholesky(r: Recipe, n: int, _: int) -> None:
 def _qr(r: Recipe, m: int, n: int) -> None:
     k = min(m, n)
     inner = m if r.node.attrs["complete"] else k
-    if r.batch == 1 and is_blocked("qr", m, n):
+    if is_blocked("qr", r.dtype, r.batch, m, n):
         factored = Reflections(r, (m, n), k, wants_q=True)
         factored.copy_rows(r.operands[0], n)
         factored.factor()
@@ -187,11 +196,21 @@ def _qr(r: Recipe, m: int, n: int) -> None:
         r.part(concurrent=True)
         r.copy_columns(factored.data, r.out.at(m * inner * r.size), (inner, n), UPPER, column=m)
         return
-    data, scales = r.scratch(m * max(n, inner)), r.scratch(k)
+    scales = r.scratch(k)
+    if is_reflected(r.dtype, "qr"):
+        lanes = tile_of(r.dtype.name).lanes
+        row, v_row = padded(max(n, inner), lanes), padded(m, lanes)
+        data, vectors, line = r.scratch(m * row), r.scratch(k * v_row), r.scratch(row)
+        r.tiled("factor", r.operands[0], data, vectors, scales, line, m, n, row, v_row)
+        r.copy(data, r.out.at(m * inner * r.size), (inner, n), UPPER, from_row=row)
+        r.tiled("expand", data, vectors, scales, line, m, inner, k, row, v_row)
+        r.copy(data, r.out, (m, inner), from_row=row)
+        return
+    data = r.scratch(m * max(n, inner))
     r.copy(r.operands[0], data, (m, n), transposes=True)
     r.call("geqrf", m, n, data, m, scales, WORK, LWORK)
     r.copy_columns(data, r.out.at(m * inner * r.size), (inner, n), UPPER, column=m)
-    r.call("ungqr" if r.dtype.is_complex else "orgqr", m, inner, k, data, m, scales, WORK, LWORK)
+    r.call("ungqr", m, inner, k, data, m, scales, WORK, LWORK)
     r.copy_columns(data, r.out, (m, inner))
 
 
@@ -203,7 +222,7 @@ def _geqrf(r: Recipe, m: int, n: int) -> None:
 
 
 def _least_squares(r: Recipe, m: int, n: int) -> None:
-    if r.batch == 1 and is_blocked("least_squares", m, n):
+    if is_blocked("least_squares", r.dtype, r.batch, m, n):
         least_squares(r, m, n)
     a, b = r.operands
     width, rows = (r.node.shape[-1] - 1) // n, max(m, n)
@@ -231,6 +250,19 @@ def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callab
         return there, lambda: None
     reals = r.reals(count)
     return reals, lambda: r.widen(reals, there, count)
+
+
+def _eigvalsh(r: Recipe, n: int, _: int) -> None:
+    """Of the tridiagonal form."""
+    row = 0 if r.dtype.is_complex else padded(n, tile_of(r.dtype.name).lanes)
+    if r.dtype.is_complex or n * row * r.size > second_cache_bytes():
+        _eigh(r, n, n)
+        return
+    data, beside, lines, factor = r.scratch(n * row), r.scratch(n), r.scratch(4 * row), r.scratch(1)
+    r.tiled("mirror", r.operands[0], data, factor, n, row, int(r.node.attrs["UPLO"] == "U"))
+    r.tiled("tridiagonal", data, r.out, beside, lines, n, row)
+    r.check(r.call("sterf", n, r.out, beside))
+    r.tiled("rescale", r.out, factor, n)
 
 
 def _eigh(r: Recipe, n: int, _: int) -> None:
@@ -282,5 +314,5 @@ def _singular(
 RECIPES: dict[str, Callable[[Recipe, int, int], None]] = {
     "inv": _inv, "solve": _solve, "det": _determinant, "slogdet": _determinant, "lu_factor_ex": _lu_factor,
     "solve_triangular": _solve_triangular, "cholesky_ex": _cholesky, "qr": _qr, "geqrf": _geqrf,
-    "least_squares": _least_squares, "eigh": _eigh, "eigvalsh": _eigh, "svd": _svd, "svdvals": _svdvals,
+    "least_squares": _least_squares, "eigh": _eigh, "eigvalsh": _eigvalsh, "svd": _svd, "svdvals": _svdvals,
 }

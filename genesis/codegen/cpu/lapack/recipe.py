@@ -70,7 +70,10 @@ class Recipe:
         self._taken = 0
 
     def part(self, *, concurrent: bool = False) -> None:
-        """Begin a part: of a new stage, behind a barrier; if `concurrent`, of the present stage, on another thread."""
+        """Begin a part: of a new stage, behind a barrier; if `concurrent`, of the present stage, on another thread. Of a batch,
+        each thread does all parts of its matrices."""
+        if self.batch > 1:
+            return
         if not concurrent:
             self.stages.append([])
         self.stages[-1].append([])
@@ -85,8 +88,9 @@ class Recipe:
         return BatchPointer(whole._replace(offset=whole.offset + start), 0, share)
 
     def shared(self, count: int) -> BatchPointer:
-        """Memory for `count` numbers that all workers share; only in a call for one matrix."""
-        assert self.batch == 1
+        """Memory for `count` numbers that all parts share."""
+        if self.batch > 1:
+            return self.scratch(count)
         start, self._taken = self._taken, self._taken + -(-count * self.size // ALIGNED) * ALIGNED
         whole = self.slots.workspace(self._taken)
         return BatchPointer(whole._replace(offset=whole.offset + start))

@@ -1,0 +1,338 @@
+"""Unblocked reductions of row-major real matrices by Householder's reflections I - tau v v^T: QR and tridiagonal form.
+
+A matrix is read and written once for each reflection: the update by the one before and the products with the next one's v
+share a sweep. Rows are padded to whole vectors. Lanes before the first column that is left hold no results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.lapack.rows import Rows
+from genesis.codegen.cpu.lapack.tiles import ElementCode, Functions
+from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.tiling import has_many_registers
+
+# Within these a sum of squares has neither overflowed nor lost what counts, nor has one of a matrix' numbers.
+SAFE = {"float32": (2.0**-80, 2.0**80), "float64": (2.0**-800, 2.0**800)}
+SAFE_NUMBERS = 2.0**-20, 2.0**20
+BITS = {"float32": (I32, 23, 127), "float64": (I64, 52, 1023)}  # integer, digits, bias of the exponent
+
+
+class Householder(Functions):
+    """The functions of one module."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows.module, rows.tile.dtype)
+        self.rows = rows
+        self.number_type, self.lanes = REGISTER_TYPE[self.tile.dtype], self.tile.lanes
+
+    # ---- one reflection ----
+
+    @cached_property
+    def squares(self) -> ir.Function:
+        """`number (n, x)`: the sum of squares."""
+        return self._reduction("squares", lambda code, x, total: code.fma(x, x, total), lambda code, a, b: code.add(a, b))
+
+    @cached_property
+    def largest(self) -> ir.Function:
+        """`number (n, x)`: the largest magnitude, 0 for none; NaN if there is one."""
+        return self._reduction(
+            "largest", lambda code, x, most: code.maximum(code.absolute(x), most), lambda code, a, b: code.maximum(a, b))
+
+    def _reduction(
+        self, name: str, see: Callable[[ElementCode, ir.Value, ir.Value], ir.Value],
+        combine: Callable[[ElementCode, ir.Value, ir.Value], ir.Value],
+    ) -> ir.Function:
+        code = self.code(name, [I64, POINTER], self.number_type)
+        n, x = code.args
+        found = code.variable(code.splat(code.number(0.0)))
+        with code.count(0, n, self.lanes) as i:
+            mask = code.first_lanes(code.builder.sub(n, i))
+            found.set(see(code, code.load(code.element(x, i), code.dtype, mask), found.get()))
+        return code.finish(code.horizontal_reduce(lambda a, b: combine(code, a, b), found.get()))
+
+    @cached_property
+    def scale(self) -> ir.Function:
+        """`void (n, x, factor)`: multiply in place."""
+        code = self.code("scale", [I64, POINTER, self.number_type])
+        n, x, factor = code.args
+        with code.count(0, n, self.lanes) as i:
+            element, mask = code.element(x, i), code.first_lanes(code.builder.sub(n, i))
+            code.store(code.multiply(code.load(element, code.dtype, mask), factor), element, code.dtype, mask)
+        return code.finish()
+
+    @cached_property
+    def power(self) -> ir.Function:
+        """`number (x)`: a power of two whose product with the positive number x is in [1, 4), less for denormal numbers."""
+        code = self.code("power", [self.number_type], self.number_type)
+        integer, digits, bias = BITS[code.dtype]
+        exponent = code.builder.lshr(code.bitcast_to_int(code.args[0]), integer(digits))
+        kept = code.intrinsic("smin", integer, [code.intrinsic("smax", integer, [exponent, integer(1)]), integer(2 * bias - 1)])
+        return code.finish(code.bitcast_to_float(code.builder.shl(code.builder.sub(integer(2 * bias), kept), integer(digits))))
+
+    @cached_property
+    def reflector(self) -> ir.Function:
+        """`number (n, x, tau)`: the reflection that takes x to (beta, 0, ..): writes v, whose first number is 1, over x, and
+        tau; returns beta. As LAPACK's `larfg`: tau is 0 if all but the first are 0."""
+        code = self.code("reflector", [I64, POINTER, POINTER], self.number_type)
+        n, x, place = code.args
+        builder, dtype, one = code.builder, code.dtype, code.number(1.0)
+        least, most = map(code.number, SAFE[dtype])
+        behind, count = code.element(x, I64(1)), builder.sub(n, I64(1))
+        total, unscaled = code.variable(builder.call(self.squares, [n, x])), code.variable(one)
+        is_zero = code.variable(I1(0))
+        rest = builder.call(self.squares, [count, behind])
+        safe = builder.and_(builder.fcmp_ordered(">=", rest, least), builder.fcmp_ordered("<=", total.get(), most))
+        with builder.if_then(builder.not_(safe), likely=False):
+            is_zero.set(builder.fcmp_ordered("==", builder.call(self.largest, [count, behind]), code.number(0.0)))
+            factor = builder.call(self.power, [builder.call(self.largest, [n, x])])
+            builder.call(self.scale, [n, x, builder.select(is_zero.get(), one, factor)])
+            unscaled.set(builder.select(is_zero.get(), one, builder.fdiv(one, factor)))
+            total.set(builder.call(self.squares, [n, x]))
+        alpha = code.load_uniform(x, dtype)
+        code.store_uniform(one, x, dtype)
+        with builder.if_then(is_zero.get(), likely=False):
+            code.store_uniform(code.number(0.0), place, dtype)
+            builder.ret(alpha)
+            builder.position_at_end(builder.append_basic_block("unreached"))
+        beta = code.copy_sign(code.square_root(total.get()), builder.fneg(alpha))
+        gap = builder.fsub(beta, alpha)
+        code.store_uniform(builder.fdiv(gap, beta), place, dtype)
+        builder.call(self.scale, [count, behind, builder.fdiv(code.number(-1.0), gap)])
+        return code.finish(builder.fmul(beta, unscaled.get()))
+
+    # ---- a sweep over the matrix ----
+
+    @cached_property
+    def sweep(self) -> ir.Function:
+        """`void (rows, columns, a, row, x, w, v, g)`: a -= v g^T, then w = x^T a, which may lie in g's place."""
+        return self._sweep(1)
+
+    @cached_property
+    def double_sweep(self) -> ir.Function:
+        """As `sweep`, `(.., v, g, v2, g2)`: a -= v g^T + v2 g2^T; w lies elsewhere."""
+        return self._sweep(2)
+
+    def _sweep(self, pairs: int) -> ir.Function:
+        code = self.code(f"sweep_{pairs}", [I64, I64, POINTER, I64, POINTER, POINTER, *[POINTER] * (2 * pairs)])
+        rows, columns, a, row, x, w, *rest = code.args
+        wide = 4 if has_many_registers() else 2
+        whole = code.builder.and_(columns, I64(-wide * self.lanes))
+        for start, end, vectors in ((I64(0), whole, wide), (whole, columns, 1)):
+            strip = self._strip(pairs, vectors, wide // vectors)
+            with code.count(start, end, vectors * self.lanes) as column:
+                there = [code.element(p, column) if n % 2 else p for n, p in enumerate(rest)]
+                code.builder.call(strip, [rows, code.element(a, column), row, x, code.element(w, column), *there])
+        return code.finish()
+
+    def _strip(self, pairs: int, vectors: int, unrolled: int) -> ir.Function:
+        """A sweep over so many vectors of columns, whose sums are in registers; of one column, several rows at a time."""
+        code = self.code(f"strip_{pairs}_{vectors}", [I64, POINTER, I64, POINTER, POINTER, *[POINTER] * (2 * pairs)])
+        rows, a, row, x, w, *rest = code.args
+        builder, dtype = code.builder, code.dtype
+        at = [I64(v * self.lanes) for v in range(vectors)]
+        scales, lines = rest[::2], [[code.load(code.element(g, n), dtype) for n in at] for g in rest[1::2]]
+        sums = [[code.variable(code.splat(code.number(0.0))) for _ in at] for _ in range(unrolled)]
+        whole = builder.and_(rows, I64(-unrolled))
+        for start, end, many in ((I64(0), whole, unrolled), (whole, rows, 1))[: 1 + (unrolled > 1)]:
+            with code.count(start, end, many) as first:
+                for number in range(many):
+                    i = builder.add(first, I64(number))
+                    here = code.element(a, builder.mul(i, row))
+                    uniform = [code.load_uniform(code.element(p, i), dtype) for p in (*scales, x)]
+                    factors = [code.splat(builder.fneg(u)) for u in uniform[:-1]]
+                    for v, n in enumerate(at):
+                        value = code.load(code.element(here, n), dtype)
+                        for factor, line in zip(factors, lines, strict=True):
+                            value = code.fma(factor, line[v], value)
+                        code.store(value, code.element(here, n), dtype)
+                        sums[number][v].set(code.fma(code.splat(uniform[-1]), value, sums[number][v].get()))
+        for v, n in enumerate(at):
+            total = sums[0][v].get()
+            for others in sums[1:]:
+                total = builder.fadd(total, others[v].get())
+            code.store(total, code.element(w, n), dtype)
+        return code.finish()
+
+    # ---- QR ----
+
+    @cached_property
+    def factor(self) -> ir.Function:
+        """`void (m, n, source, a, row, vectors, v_row, scales, g)`: the QR factors of a dense source: R in a's upper triangle,
+        the vectors as lines of numbers 0 to m, of which those before the diagonal are not written, and their scales.
+
+        `g` is scratch for a row."""
+        code = self.code("factor", [I64, I64, POINTER, POINTER, I64, POINTER, I64, POINTER, POINTER])
+        m, n, source, a, row, vectors, v_row, scales, g = code.args
+        builder, dtype, lanes = code.builder, code.dtype, self.lanes
+        padded = self._padded(code, n)
+        self._zero(code, g, padded)
+        with code.count(0, m) as i, code.count(0, padded, lanes) as j:
+            x = code.load(self._at(code, source, i, n, j), dtype, code.first_lanes(builder.sub(n, j)))
+            code.store(x, self._at(code, a, i, row, j), dtype)
+        with code.count(0, code.least(m, n)) as k:
+            start, next_ = builder.and_(k, I64(-lanes)), builder.add(k, I64(1))
+            columns, below = builder.sub(padded, start), builder.sub(m, next_)
+            before = code.intrinsic("smax", I64, [builder.sub(k, I64(1)), I64(0)])
+            v, x = (code.element(vectors, builder.mul(line, v_row)) for line in (before, k))
+            line, diagonal = self._at(code, a, k, row), self._at(code, a, k, row, k)
+            scale = code.load_uniform(code.element(v, k), dtype)
+            scale = builder.select(builder.icmp_signed("==", k, I64(0)), code.number(0.0), scale)
+            with code.count(start, padded, lanes) as j:
+                self._subtract(code, code.element(line, j), [(scale, code.element(g, j))])
+            code.store_uniform(code.load_uniform(diagonal, dtype), code.element(x, k), dtype)
+            factor = builder.fneg(code.load_uniform(code.element(g, k), dtype))
+            with code.count(next_, m) as i:
+                left = code.load_uniform(self._at(code, a, i, row, k), dtype)
+                earlier = code.load_uniform(code.element(v, i), dtype)
+                left = builder.select(builder.icmp_signed("==", k, I64(0)), left, code.fma(earlier, factor, left))
+                code.store_uniform(left, code.element(x, i), dtype)
+            tau = code.element(scales, k)
+            beta = builder.call(self.reflector, [builder.sub(m, k), code.element(x, k), tau])
+            builder.call(self.sweep, [
+                below, columns, self._at(code, a, next_, row, start), row, code.element(x, next_), code.element(g, start),
+                code.element(v, next_), code.element(g, start)])
+            factor = code.load_uniform(tau, dtype)
+            with code.count(start, padded, lanes) as j:
+                element, value = code.element(g, j), code.load(code.element(line, j), dtype)
+                change = code.multiply(code.add(value, code.load(element, dtype)), factor)
+                code.store(change, element, dtype)
+                code.store(code.subtract(value, change), code.element(line, j), dtype)
+            code.store_uniform(beta, diagonal, dtype)
+        return code.finish()
+
+    @cached_property
+    def expand(self) -> ir.Function:
+        """`void (m, n, count, q, row, vectors, v_row, scales, g)`: the first n columns of the product of the
+        reflections of `factor`."""
+        code = self.code("expand", [I64, I64, I64, POINTER, I64, POINTER, I64, POINTER, POINTER])
+        m, n, count, q, row, vectors, v_row, scales, g = code.args
+        builder, dtype, lanes = code.builder, code.dtype, self.lanes
+        padded = self._padded(code, n)
+        self._zero(code, g, padded)
+        with code.count(0, m) as i:
+            self._zero(code, self._at(code, q, i, row), padded)
+        with code.count(0, n) as i:
+            code.store_uniform(code.number(1.0), self._at(code, q, i, row, i), dtype)
+        with code.count(0, count) as step:
+            next_ = builder.sub(count, step)
+            k = builder.sub(next_, I64(1))
+            start = builder.and_(k, I64(-lanes))
+            v = code.element(vectors, builder.mul(code.least(next_, builder.sub(count, I64(1))), v_row))
+            x = code.element(vectors, builder.mul(k, v_row))
+            builder.call(self.sweep, [
+                builder.sub(m, next_), builder.sub(padded, start), self._at(code, q, next_, row, start), row,
+                code.element(x, next_), code.element(g, start), code.element(v, next_), code.element(g, start)])
+            factor = code.load_uniform(code.element(scales, k), dtype)
+            with code.count(start, padded, lanes) as j:
+                element, value = code.element(g, j), code.load(self._at(code, q, k, row, j), dtype)
+                code.store(code.multiply(code.add(value, code.load(element, dtype)), factor), element, dtype)
+        builder.call(self.sweep, [m, padded, q, row, vectors, g, vectors, g])
+        return code.finish()
+
+    # ---- tridiagonal form ----
+
+    @cached_property
+    def mirror(self) -> ir.Function:
+        """`void (n, source, a, row, factor, upper)`: the symmetric matrix whose triangle is given, scaled by a power of two if
+        its numbers are very large or small; `factor` gets what its eigenvalues are to be multiplied by. With an infinity, the
+        eigenvalues are NaN, as LAPACK's."""
+        code = self.code("mirror", [I64, POINTER, POINTER, I64, POINTER, I64])
+        n, source, a, row, place, upper = code.args
+        builder, dtype, lanes = code.builder, code.dtype, self.lanes
+        padded, is_upper = self._padded(code, n), builder.icmp_signed("!=", upper, I64(0))
+        builder.call(self.rows.transpose, [n, n, source, n, a, row])
+        with code.count(0, n) as i, code.count(0, padded, lanes) as j:
+            here, mask = self._at(code, a, i, row, j), code.first_lanes(builder.sub(n, j))
+            low = code.first_lanes(builder.sub(builder.add(i, builder.select(is_upper, I64(0), I64(1))), j))
+            given = code.logical_xor(low, code.splat(is_upper))
+            x = code.load(self._at(code, source, i, n, j), dtype, mask)
+            code.store(builder.select(given, x, code.load(here, dtype, mask)), here, dtype)
+        most = code.variable(code.number(0.0))
+        with code.count(0, n) as i:
+            most.set(code.maximum(most.get(), builder.call(self.largest, [n, self._at(code, a, i, row)])))
+        least, greatest = (code.number(bound) for bound in SAFE_NUMBERS)
+        safe = builder.and_(builder.fcmp_ordered(">=", most.get(), least), builder.fcmp_ordered("<=", most.get(), greatest))
+        code.store_uniform(code.number(1.0), place, dtype)
+        with builder.if_then(builder.not_(safe), likely=False):
+            infinite = builder.fcmp_ordered("==", most.get(), code.number(float("inf")))
+            factor = builder.call(self.power, [most.get()])
+            inverse = builder.select(infinite, code.number(float("nan")), builder.fdiv(code.number(1.0), factor))
+            code.store_uniform(inverse, place, dtype)
+            with code.count(0, n) as i:
+                line = self._at(code, a, i, row)
+                builder.call(self.scale, [n, line, factor])
+                with builder.if_then(infinite):
+                    self._zero(code, line, padded)
+        return code.finish()
+
+    @cached_property
+    def tridiagonal(self) -> ir.Function:
+        """`void (n, a, row, d, e, lines)`: the diagonal and the one beside it of a similar tridiagonal matrix. `lines` is
+        scratch for four rows."""
+        code = self.code("tridiagonal", [I64, POINTER, I64, POINTER, POINTER, POINTER])
+        n, a, row, d, e, lines = code.args
+        builder, dtype, lanes = code.builder, code.dtype, self.lanes
+        padded, tau = self._padded(code, n), code.builder.alloca(self.number_type)
+        self._zero(code, lines, builder.mul(row, I64(4)))
+        v, w, x, p = (code.variable(code.element(lines, builder.mul(row, I64(number)))) for number in range(4))
+        with code.count(0, n) as k:
+            start, next_ = builder.and_(k, I64(-lanes)), builder.add(k, I64(1))
+            line = self._at(code, a, k, row)
+            scales = [code.load_uniform(code.element(variable.get(), k), dtype) for variable in (v, w)]
+            with code.count(start, padded, lanes) as j:
+                self._subtract(code, code.element(line, j), [
+                    (scale, code.element(variable.get(), j)) for scale, variable in zip(scales, (w, v), strict=True)])
+            code.store_uniform(code.load_uniform(code.element(line, k), dtype), code.element(d, k), dtype)
+            with builder.if_then(builder.icmp_signed("<", next_, n)):
+                start = builder.and_(next_, I64(-lanes))
+                with code.count(start, padded, lanes) as j:
+                    value = code.load(code.element(line, j), dtype)
+                    done = code.first_lanes(builder.sub(next_, j))
+                    code.store(builder.select(done, code.splat(code.number(0.0)), value), code.element(x.get(), j), dtype)
+                left = builder.sub(n, next_)
+                beta = builder.call(self.reflector, [left, code.element(x.get(), next_), tau])
+                code.store_uniform(beta, code.element(e, k), dtype)
+                builder.call(self.double_sweep, [
+                    left, builder.sub(padded, start), self._at(code, a, next_, row, start), row, code.element(x.get(), next_),
+                    code.element(p.get(), start), code.element(v.get(), next_), code.element(w.get(), start),
+                    code.element(w.get(), next_), code.element(v.get(), start)])
+                total = code.variable(code.splat(code.number(0.0)))
+                with code.count(start, padded, lanes) as j:
+                    first, second = (code.load(code.element(line.get(), j), dtype) for line in (x, p))
+                    total.set(code.fma(first, second, total.get()))
+                product = code.horizontal_reduce(code.add, total.get())
+                scale = code.load_uniform(tau, dtype)
+                half = builder.fneg(builder.fmul(builder.fmul(scale, product), code.number(0.5)))
+                with code.count(start, padded, lanes) as j:
+                    element = code.element(p.get(), j)
+                    value = code.fma(half, code.load(code.element(x.get(), j), dtype), code.load(element, dtype))
+                    code.store(code.multiply(value, scale), element, dtype)
+                for one, other in ((v, x), (w, p)):
+                    first, second = one.get(), other.get()
+                    one.set(second)
+                    other.set(first)
+        return code.finish()
+
+    # ---- memory ----
+
+    def _padded(self, code: ElementCode, n: ir.Value) -> ir.Value:
+        return code.builder.and_(code.builder.add(n, I64(self.lanes - 1)), I64(-self.lanes))
+
+    def _at(self, code: ElementCode, a: ir.Value, i: ir.Value, row: ir.Value, j: ir.Value | None = None) -> ir.Value:
+        line = code.element(a, code.builder.mul(i, row))
+        return line if j is None else code.element(line, j)
+
+    def _zero(self, code: ElementCode, line: ir.Value, count: ir.Value) -> None:
+        with code.count(0, count, self.lanes) as j:
+            code.store(code.splat(code.number(0.0)), code.element(line, j), code.dtype)
+
+    def _subtract(self, code: ElementCode, element: ir.Value, products: Sequence[tuple[ir.Value, ir.Value]]) -> None:
+        """Subtract products of a number and a vector in memory from a vector in memory."""
+        value = code.load(element, code.dtype)
+        for scale, line in products:
+            value = code.fma(code.builder.fneg(scale), code.load(line, code.dtype), value)
+        code.store(value, element, code.dtype)
