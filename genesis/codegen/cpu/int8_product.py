@@ -82,7 +82,7 @@ def _product_source(biased: bool) -> KernelSource:
 
 def _quantize_ir(name: str, width: int) -> str:
     kernel = WordKernel(name, word_types(QUANTIZE, POINTERS), width)
-    builder, lanes, words = kernel.builder, kernel.lanes, kernel.words
+    builder, lanes, words = kernel.builder, kernel, kernel.words
     terms, padded = words["terms"], words["padded"]
     whole = builder.mul(builder.sdiv(terms, I64(width)), I64(width))
     slot = builder.alloca(ir.VectorType(I32, width))
@@ -91,7 +91,7 @@ def _quantize_ir(name: str, width: int) -> str:
 
         def magnitudes(column: ir.Value, mask: ir.Value | None) -> None:
             # The bits of floats' magnitudes, as integers, have the same order, and NaN is the largest.
-            x = lanes.load(kernel.at("source", builder.add(begin, column), "float32"), "float32", mask)
+            x = lanes.load(kernel.element("source", builder.add(begin, column), "float32"), "float32", mask)
             bits = lanes.bitcast_to_int(lanes.absolute(x))
             builder.store(lanes.maximum(builder.load(slot), bits, "int32"), slot)
 
@@ -106,14 +106,14 @@ def _quantize_ir(name: str, width: int) -> str:
         step = lanes.divide(FLOAT(LEVELS), largest)
         step = lanes.select(lanes.compare(">=", largest, LEAST, "float32"), step, 0.0)
         scale = lanes.select(finite, lanes.divide(largest, FLOAT(LEVELS)), math.nan)
-        lanes.store_uniform(scale, kernel.at("scales", row, "float32"), "float32")
+        lanes.store_uniform(scale, kernel.element("scales", row, "float32"), "float32")
 
         def integers(column: ir.Value, mask: ir.Value | None) -> None:
-            x = lanes.load(kernel.at("source", builder.add(begin, column), "float32"), "float32", mask)
+            x = lanes.load(kernel.element("source", builder.add(begin, column), "float32"), "float32", mask)
             x = lanes.select(finite, x, lanes.splat(FLOAT(0.0)))
             rounded = lanes.intrinsic("rint", x.type, [lanes.multiply(x, step)])
             found = builder.trunc(builder.fptosi(rounded, ir.VectorType(I32, width)), ir.VectorType(I16, width))
-            lanes.store(found, kernel.at("integers", builder.add(builder.mul(row, padded), column), "int16"), "int16")
+            lanes.store(found, kernel.element("integers", builder.add(builder.mul(row, padded), column), "int16"), "int16")
 
         with counted(builder, I64(0), whole, width) as column:
             integers(column, None)
@@ -144,15 +144,15 @@ class _Tile:
     """Emits a few rows times a few columns; columns past the end repeat the last one."""
 
     def __init__(self, kernel: WordKernel, rows: int, columns: int, biased: bool) -> None:
-        self.kernel, self.builder, self.lanes = kernel, kernel.builder, kernel.lanes
+        self.kernel, self.builder = kernel, kernel.builder
         self.rows, self.columns, self.biased = rows, columns, biased
-        self.chunk = 2 * kernel.lanes.width
+        self.chunk = 2 * kernel.width
         self.bytes, self.shorts, self.wide = (ir.VectorType(kind, self.chunk) for kind in (I8, I16, I32))
-        self.sums = [self.builder.alloca(ir.VectorType(I32, kernel.lanes.width)) for _ in range(rows * columns)]
+        self.sums = [self.builder.alloca(ir.VectorType(I32, kernel.width)) for _ in range(rows * columns)]
         self.rests = [self.builder.alloca(I8, self.chunk) for _ in range(columns)]
         for rest in self.rests:
             for n in range(self.chunk):
-                self.builder.store(I8(0), self.lanes.element_pointer(rest, n, "int8"))
+                self.builder.store(I8(0), self.kernel.element_pointer(rest, n, "int8"))
 
     def emit(self, row: ir.Value, column: ir.Value) -> None:
         builder, words = self.builder, self.kernel.words
@@ -160,29 +160,29 @@ class _Tile:
         rows = [builder.add(row, I64(r)) for r in range(self.rows)]
         columns = [builder.add(column, I64(c)) for c in range(self.columns)]
         columns = [columns[0], *[builder.select(builder.icmp_signed("<", c, last), c, last) for c in columns[1:]]]
-        integers = [self.kernel.at("integers", builder.mul(r, words["padded"]), "int16") for r in rows]
-        weights = [self.kernel.at("weight", builder.mul(c, words["terms"]), "int8") for c in columns]
+        integers = [self.kernel.element("integers", builder.mul(r, words["padded"]), "int16") for r in rows]
+        weights = [self.kernel.element("weight", builder.mul(c, words["terms"]), "int8") for c in columns]
         for total in self.sums:
-            builder.store(zero(ir.VectorType(I32, self.lanes.width)), total)
+            builder.store(zero(ir.VectorType(I32, self.kernel.width)), total)
         whole = builder.mul(builder.sdiv(words["terms"], I64(self.chunk)), I64(self.chunk))
         with counted(builder, I64(0), whole, self.chunk) as term:
             self._ask_for(weights[0], term)
-            self._add(term, integers, [self.lanes.element_pointer(weight, term, "int8") for weight in weights])
+            self._add(term, integers, [self.kernel.element_pointer(weight, term, "int8") for weight in weights])
         with counted(builder, whole, words["terms"], self.chunk) as term:  # the rest; rows are padded with zeros
             for weight, rest in zip(weights, self.rests, strict=True):
                 with counted(builder, term, words["terms"]) as at:
-                    byte = self.lanes.load_uniform(self.lanes.element_pointer(weight, at, "int8"), "int8")
-                    self.lanes.store_uniform(byte, self.lanes.element_pointer(rest, builder.sub(at, term), "int8"), "int8")
+                    byte = self.kernel.load_uniform(self.kernel.element_pointer(weight, at, "int8"), "int8")
+                    self.kernel.store_uniform(byte, self.kernel.element_pointer(rest, builder.sub(at, term), "int8"), "int8")
             self._add(term, integers, self.rests)
         for n, total in enumerate(self.sums):
-            number = self.lanes.horizontal_reduce(builder.add, builder.load(total))
+            number = self.kernel.horizontal_reduce(builder.add, builder.load(total))
             self._store(number, rows[n // self.columns], columns[n % self.columns])
 
     def _ask_for(self, weights: ir.Value, term: ir.Value) -> None:
         """Prefetch a chunk's bytes of all columns, which are contiguous."""
         start = self.builder.add(self.builder.mul(term, I64(self.columns)), I64(AHEAD))
         for line in range(0, self.columns * self.chunk, LINE):
-            self.lanes.prefetch(self.lanes.element_pointer(weights, self.builder.add(start, I64(line)), "int8"))
+            self.kernel.prefetch(self.kernel.element_pointer(weights, self.builder.add(start, I64(line)), "int8"))
 
     def _add(self, term: ir.Value, integers: Sequence[ir.Value], weights: Sequence[ir.Value]) -> None:
         """Add the products of a chunk of terms."""
@@ -190,7 +190,7 @@ class _Tile:
         factors = [builder.sext(builder.load(w, align=1, typ=self.bytes), self.wide) for w in weights]
         even, odd = (constants(I32, range(start, self.chunk, 2)) for start in (0, 1))
         for r, line in enumerate(integers):
-            pair = self.lanes.element_pointer(line, term, "int16")
+            pair = self.kernel.element_pointer(line, term, "int16")
             x = builder.sext(builder.load(pair, align=2, typ=self.shorts), self.wide)
             for factor, total in zip(factors, self.sums[r * self.columns :], strict=False):
                 products = builder.mul(x, factor)
@@ -204,7 +204,7 @@ class _Tile:
         if self.biased:
             y = builder.fadd(y, self._number("bias", column))
         index = builder.add(builder.mul(row, kernel.words["columns"]), column)
-        self.lanes.store_uniform(y, kernel.at("result", index, "float32"), "float32")
+        self.kernel.store_uniform(y, kernel.element("result", index, "float32"), "float32")
 
     def _number(self, word: str, index: ir.Value) -> ir.Value:
-        return self.lanes.load_uniform(self.kernel.at(word, index, "float32"), "float32")
+        return self.kernel.load_uniform(self.kernel.element(word, index, "float32"), "float32")

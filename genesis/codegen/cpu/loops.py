@@ -41,7 +41,7 @@ def combine_source(dtype: str) -> KernelSource:
 
 def _combine_ir(name: str, dtype: str, width: int) -> str:
     kernel = WordKernel(name, word_types(("target", "source", "elements", "partials", "pitch"), ("target", "source")), width)
-    builder, lanes = kernel.builder, kernel.lanes
+    builder, lanes = kernel.builder, kernel
     target, source, elements, partials, pitch = kernel.words.values()
     total = builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width))
     stop = builder.mul(kernel.end, I64(CHUNK))

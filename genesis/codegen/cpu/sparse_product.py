@@ -61,37 +61,36 @@ def launches(
 
 
 def _product_ir(name: str, dtype: str, width: int) -> str:
-    kernel = WordKernel(name, TYPES, width)
-    rows = _Rows(kernel, dtype)
+    kernel = _Kernel(name, dtype, width)
     with kernel.items() as row:
-        rows.emit(row)
+        kernel.row(row)
     return kernel.text()
 
 
-class _Rows:
-    """Emits the code for one row."""
+class _Kernel(WordKernel):
+    """Emits a kernel whose items are rows of the result."""
 
-    def __init__(self, kernel: WordKernel, dtype: str) -> None:
-        self.kernel, self.dtype = kernel, dtype
-        self.builder, self.lanes, self.words = kernel.builder, kernel.lanes, kernel.words
-        self.sums = [self.builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], self.lanes.width)) for _ in range(max(VECTORS))]
+    def __init__(self, name: str, dtype: str, width: int) -> None:
+        super().__init__(name, TYPES, width)
+        self.dtype = dtype
+        self.sums = [self.builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width)) for _ in range(max(VECTORS))]
 
-    def emit(self, row: ir.Value) -> None:
+    def row(self, row: ir.Value) -> None:
         builder, width = self.builder, self.words["width"]
         terms = self._clamped(self._pointer(row)), self._clamped(self._pointer(builder.add(row, I64(1))))
-        target = self.lanes.element_pointer(self.words["result"], builder.mul(row, width), self.dtype)
+        target = self.element_pointer(self.words["result"], builder.mul(row, width), self.dtype)
         start: ir.Value = I64(0)
         for vectors in VECTORS:
-            stretch = I64(vectors * self.lanes.width)
+            stretch = I64(vectors * self.width)
             whole = builder.add(start, builder.mul(builder.sdiv(builder.sub(width, start), stretch), stretch))
-            with counted(builder, start, whole, vectors * self.lanes.width) as column:
+            with counted(builder, start, whole, vectors * self.width) as column:
                 self._stretch(terms, column, target, vectors)
             start = whole
-        with counted(builder, start, width, self.lanes.width) as column:
-            self._stretch(terms, column, target, 1, self.lanes.first_lanes(builder.sub(width, column)))
+        with counted(builder, start, width, self.width) as column:
+            self._stretch(terms, column, target, 1, self.first_lanes(builder.sub(width, column)))
 
     def _pointer(self, row: ir.Value) -> ir.Value:
-        return self.lanes.load_uniform(self.kernel.at("pointers", row, "int64"), "int64")
+        return self.load_uniform(self.element("pointers", row, "int64"), "int64")
 
     def _clamped(self, index: ir.Value) -> ir.Value:
         """An index clamped to the terms: row pointers are the user's, and may be wrong."""
@@ -103,33 +102,33 @@ class _Rows:
         self, terms: tuple[ir.Value, ir.Value], column: ir.Value, target: ir.Value, vectors: int, mask: ir.Value | None = None
     ) -> None:
         """The sums of a stretch of columns, over all terms of the row."""
-        builder, lanes, dtype = self.builder, self.lanes, self.dtype
-        zero = lanes.splat(lanes.constant(dtype, 0.0))
+        builder, dtype = self.builder, self.dtype
+        zero = self.splat(self.constant(dtype, 0.0))
         for total in self.sums[:vectors]:
             builder.store(zero, total)
         with counted(builder, *terms) as term:
             if vectors > 1:
                 self._prefetch(builder.add(term, I64(AHEAD)), column, vectors)
-            value = lanes.splat(lanes.load_uniform(self.kernel.at("values", term, dtype), dtype))
+            value = self.splat(self.load_uniform(self.element("values", term, dtype), dtype))
             dense = self._dense_row(term, column)
             for k, total in enumerate(self.sums[:vectors]):
-                x = lanes.load(lanes.element_pointer(dense, I64(k * lanes.width), dtype), dtype, mask)
-                builder.store(lanes.fma(value, x, builder.load(total)), total)
+                x = self.load(self.element_pointer(dense, I64(k * self.width), dtype), dtype, mask)
+                builder.store(self.fma(value, x, builder.load(total)), total)
         for k, total in enumerate(self.sums[:vectors]):
-            to = lanes.element_pointer(target, builder.add(column, I64(k * lanes.width)), dtype)
-            lanes.store(builder.load(total), to, dtype, mask)
+            to = self.element_pointer(target, builder.add(column, I64(k * self.width)), dtype)
+            self.store(builder.load(total), to, dtype, mask)
 
     def _dense_row(self, term: ir.Value, column: ir.Value) -> ir.Value:
         """The address of a term's row of the dense factor, from `column` on."""
-        builder, lanes, words = self.builder, self.lanes, self.words
-        line = lanes.load_uniform(self.kernel.at("columns", term, "int64"), "int64")
-        return lanes.element_pointer(words["dense"], builder.add(builder.mul(line, words["distance"]), column), self.dtype)
+        builder, words = self.builder, self.words
+        line = self.load_uniform(self.element("columns", term, "int64"), "int64")
+        return self.element_pointer(words["dense"], builder.add(builder.mul(line, words["distance"]), column), self.dtype)
 
     def _prefetch(self, term: ir.Value, column: ir.Value, vectors: int) -> None:
         last = self.builder.sub(self.words["terms"], I64(1))
         term = self.builder.select(self.builder.icmp_signed("<", term, last), term, last)
         start = self._dense_row(term, column)
         per_line = LINE // (4 if self.dtype == "float32" else 8)
-        for k in range(0, vectors * self.lanes.width, per_line):
-            line = self.lanes.element_pointer(start, I64(k), self.dtype)
-            self.lanes.prefetch(line)
+        for k in range(0, vectors * self.width, per_line):
+            line = self.element_pointer(start, I64(k), self.dtype)
+            self.prefetch(line)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.registers import I64, POINTER
-from genesis.codegen.cpu.vectors import counted
 
-KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
+KERNEL_PARAMETERS = I64, I64, POINTER, I64
+KERNEL_TYPE = ir.FunctionType(ir.VoidType(), KERNEL_PARAMETERS)
 
 
 def word_types(names: Iterable[str], pointers: Iterable[str]) -> dict[str, ir.Type]:
@@ -26,7 +26,7 @@ def load_words(builder: ir.IRBuilder, block: ir.Value, types: Mapping[str, ir.Ty
     }
 
 
-class WordKernel:
+class WordKernel(Code):
     """A kernel under construction: `void name(i64 first, i64 end, i64* block, i64 worker)`, with vectors of `width` lanes.
 
     Attributes:
@@ -35,21 +35,19 @@ class WordKernel:
 
     def __init__(self, name: str, types: Mapping[str, ir.Type], width: int, module: ir.Module | None = None) -> None:
         self.module = module or ir.Module(name)
-        self.function = ir.Function(self.module, KERNEL_TYPE, name)
-        self.first, self.end, block, self.worker = self.function.args
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.lanes = Lanes(self.builder, width)
-        self.words = load_words(self.builder, block, types)
+        super().__init__(self.module, name, KERNEL_PARAMETERS, width, internal=False)
+        self.first, self.end, self.block, self.worker = self.args
+        self.words = load_words(self.builder, self.block, types)
 
     def items(self) -> AbstractContextManager[ir.Value]:
         """A loop over the items."""
-        return counted(self.builder, self.first, self.end)
+        return self.count(self.first, self.end)
 
-    def at(self, word: str, index: ir.Value, dtype: str) -> ir.Value:
+    def element(self, word: str, index: ir.Value, dtype: str) -> ir.Value:
         """The address of an element of the array at the address `word`."""
-        return self.lanes.element_pointer(self.words[word], index, dtype)
+        return self.element_pointer(self.words[word], index, dtype)
 
     def text(self) -> str:
         """The module, which is complete."""
-        self.builder.ret_void()
+        self.finish()
         return str(self.module)

@@ -18,7 +18,7 @@ from genesis.codegen.cpu.lapack.panels import Panels
 from genesis.codegen.cpu.lapack.routines import ARGUMENTS
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import Tiles
-from genesis.codegen.cpu.ordering.code import Code
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.runtime.kernel_cache import KernelSource

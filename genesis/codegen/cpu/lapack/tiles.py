@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import Code
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import RegisterTile
 

@@ -7,7 +7,7 @@ where each block's pairs go, and the blocks move them.
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import WORD
+from genesis.codegen.cpu.code import WORD
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch, Sorting, emit_encode, emit_positions, emit_range
@@ -54,30 +54,30 @@ class Argsort(Entry):
         self.sorting = Sorting.emit(self.module, self.keys)
 
     def _out(self, row: ir.Value) -> ir.Value:
-        return self.at(self.given["out"], self.builder.mul(row, self.given["n"]), WORD)
+        return self.at(self.words["out"], self.builder.mul(row, self.words["n"]), WORD)
 
     def _whole(self, row: ir.Value) -> None:
         pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
-        self.builder.call(self.positions, [pairs, I64(0), self.given["n"], self._out(row)])
+        self.builder.call(self.positions, [pairs, I64(0), self.words["n"], self._out(row)])
 
     # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay; then ends of keys
 
     def _counts(self, a: ir.Value, block: ir.Value | int) -> ir.Value:
         """The address of a block's counts: before the pairs, in reverse order of blocks."""
         block = I64(block) if isinstance(block, int) else block
-        return self.at(a, self.builder.mul(self.builder.sub(block, self.given["blocks"]), I64(COUNTS)))
+        return self.at(a, self.builder.mul(self.builder.sub(block, self.words["blocks"]), I64(COUNTS)))
 
     def _byte(self) -> ir.Value:
-        return self.builder.add(self.given["digit"], I64(self.keys.bytes))
+        return self.builder.add(self.words["digit"], I64(self.keys.bytes))
 
     def _turns(self, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
         """(state, a, where the pairs are, where they go)."""
         state, a, b = self.buffers(row)
-        turned = self.builder.icmp_signed("!=", self.get(state, self.given["digit"]), I64(0))
+        turned = self.builder.icmp_signed("!=", self.get(state, self.words["digit"]), I64(0))
         return state, a, self.builder.select(turned, b, a), self.builder.select(turned, a, b)
 
     def _stays(self, state: ir.Value) -> ir.Value:
-        return self.at(state, self.builder.add(self.given["digit"], I64(self.keys.size + 1)), WORD)
+        return self.at(state, self.builder.add(self.words["digit"], I64(self.keys.size + 1)), WORD)
 
     def _block_ends(self, state: ir.Value, block: ir.Value) -> ir.Value:
         """The address of a block's least and greatest key: behind the row's state."""
@@ -90,7 +90,7 @@ class Argsort(Entry):
     def _ends(self, state: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The least and the greatest key of a row."""
         low, high = self.variable(-1), self.variable(0)
-        with self.count(0, self.given["blocks"]) as block:
+        with self.count(0, self.words["blocks"]) as block:
             ends = self._block_ends(state, block)
             low.set(self.minimum(low.get(), self.get(ends, 0), "uint64"))
             high.set(self.maximum(high.get(), self.get(ends, 1), "uint64"))
@@ -98,7 +98,7 @@ class Argsort(Entry):
 
     def _has_digit(self, state: ir.Value) -> ir.Value:
         """Whether any key of a row is nonzero from this digit on."""
-        beyond = self.builder.lshr(self.get(self._greatest(state)), self.builder.mul(self.given["digit"], I64(8)))
+        beyond = self.builder.lshr(self.get(self._greatest(state)), self.builder.mul(self.words["digit"], I64(8)))
         return self.builder.icmp_unsigned("!=", beyond, I64(0))
 
     def _range(self, item: ir.Value) -> None:
@@ -125,11 +125,11 @@ class Argsort(Entry):
         state, a, _, _ = self._turns(row)
         stays = self.variable(1)
         with self.builder.if_then(self._has_digit(state)):
-            same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.given["blocks"], self.given["n"]])
+            same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.words["blocks"], self.words["n"]])
             stays.set(self.builder.zext(same, I64))
         self.put(stays.get(), self._stays(state))
-        turned = self.builder.xor(self.get(state, self.given["digit"]), self.builder.xor(stays.get(), I64(1)))
-        self.put(turned, state, self.builder.add(self.given["digit"], I64(1)))
+        turned = self.builder.xor(self.get(state, self.words["digit"]), self.builder.xor(stays.get(), I64(1)))
+        self.put(turned, state, self.builder.add(self.words["digit"], I64(1)))
 
     def _move(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)

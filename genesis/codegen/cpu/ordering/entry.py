@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import WORD, Code
+from genesis.codegen.cpu.code import WORD
 from genesis.codegen.cpu.ordering.keys import ALIGNED, ORDER, Keys, has_keys, order_words
 from genesis.codegen.cpu.ordering.radix import Scratch
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import I64
+from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
@@ -68,7 +69,7 @@ class Plan(NamedTuple):
     words: dict[str, BlockWord]
 
 
-class Entry(Code):
+class Entry(WordKernel):
     """Emits a kernel that runs the step given by a word for each item. A method `_NAME(item)` emits the step NAME."""
 
     steps: ClassVar[Sequence[str]] = ("row",)
@@ -79,16 +80,12 @@ class Entry(Code):
     def __init__(self, name: str, keys: Keys) -> None:
         self.module, self.keys = ir.Module(name), keys
         self.functions()
-        super().__init__(self.module, name, [I64, I64, POINTER, I64], keys.lanes, internal=False)
-        self.first, self.end, self.block, self.worker = self.args
-        self.given = {
-            word: self.get(self.block, n, POINTER if word in self.pointers else I64) for n, word in enumerate(self.words())
-        }
+        super().__init__(name, word_types(self.names(), self.pointers), keys.lanes, self.module)
 
     # ---- the launches ----
 
     @classmethod
-    def words(cls) -> tuple[str, ...]:
+    def names(cls) -> tuple[str, ...]:
         """The names of a launch's words, in order."""
         return (*ORDER, "step", "source", "out", "n", "blocks", "stretch", "scratch", "share", "a", "b", *cls.more)
 
@@ -152,7 +149,7 @@ class Entry(Code):
         }
         kernel = addresses[cls.source(rows.keys).symbol]
         found = [known | {"step": cls.steps.index(step)} | words for step, _, words in plan.launches]
-        blocks = [Block([words[name] for name in cls.words()], items)
+        blocks = [Block([words[name] for name in cls.names()], items)
                   for words, (_, items, _) in zip(found, plan.launches, strict=True)]
         return [NativeLaunch(kernel, [block], rows.workers) for block in blocks]
 
@@ -164,38 +161,37 @@ class Entry(Code):
     def text(self) -> str:
         """The module's text."""
         done = self.builder.append_basic_block("done")
-        choice = self.builder.switch(self.given["step"], done)
+        choice = self.builder.switch(self.words["step"], done)
         for number, step in enumerate(self.steps):
             block = self.builder.append_basic_block(step)
             choice.add_case(I64(number), block)
             self.builder.position_at_end(block)
-            with self.count(self.first, self.end) as item:
+            with self.items() as item:
                 getattr(self, "_" + step)(item)
             self.builder.branch(done)
         self.builder.position_at_end(done)
-        self.finish()
-        return str(self.module)
+        return super().text()
 
     def part(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
         """(row, block, first, end) of an item that is a block of a row."""
-        builder, given = self.builder, self.given
-        row = builder.sdiv(item, given["blocks"])
-        block = builder.sub(item, builder.mul(row, given["blocks"]))
-        first = builder.mul(block, given["stretch"])
-        return row, block, first, self.least(builder.add(first, given["stretch"]), given["n"])
+        builder, words = self.builder, self.words
+        row = builder.sdiv(item, words["blocks"])
+        block = builder.sub(item, builder.mul(row, words["blocks"]))
+        first = builder.mul(block, words["stretch"])
+        return row, block, first, self.least(builder.add(first, words["stretch"]), words["n"])
 
     def row(self, row: ir.Value) -> ir.Value:
         """The address of a row's elements."""
-        return self.at(self.given["source"], self.builder.mul(row, self.given["n"]), self.keys.size)
+        return self.at(self.words["source"], self.builder.mul(row, self.words["n"]), self.keys.size)
 
     def buffers(self, number: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """The memory of a row, or of a worker, and its two buffers of pairs."""
-        start = self.at(self.given["scratch"], self.builder.mul(number, self.given["share"]))
-        return start, self.at(start, self.given["a"]), self.at(start, self.given["b"])
+        start = self.at(self.words["scratch"], self.builder.mul(number, self.words["share"]))
+        return start, self.at(start, self.words["a"]), self.at(start, self.words["b"])
 
     def sorted_row(self, row: ir.Value, encode: ir.Function, range_: ir.Function, sort: ir.Function) -> ir.Value:
         """The pairs of a row in order, in the worker's memory."""
-        (counts, a, b), n = self.buffers(self.worker), self.given["n"]
+        (counts, a, b), n = self.buffers(self.worker), self.words["n"]
         low, high = self.variable(0), self.variable(0)
         with self.builder.if_then(self.builder.icmp_signed(">", n, I64(self.keys.short))):  # others are not sorted by digits
             self.builder.call(range_, [self.row(row), I64(0), n, counts, self.block])
@@ -207,4 +203,4 @@ class Entry(Code):
     def put_position(self, pair: ir.Value, index: ir.Value) -> None:
         """Write the position of a pair as element `index` of the result."""
         position = self.get(pair, 0, self.keys.type)
-        self.put(position if self.keys.bytes == WORD else self.builder.zext(position, I64), self.given["out"], index)
+        self.put(position if self.keys.bytes == WORD else self.builder.zext(position, I64), self.words["out"], index)

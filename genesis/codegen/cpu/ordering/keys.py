@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import Code
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.ir.dtypes import DType
 

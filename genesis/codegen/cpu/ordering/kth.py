@@ -7,7 +7,7 @@ the next digit.
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import WORD, Code
+from genesis.codegen.cpu.code import WORD, Code
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.ordering.radix import digit_of, emit_count, emit_encode, emit_rank, load_pair
@@ -35,11 +35,11 @@ class Kth(Entry):
         self.find = _emit_find(self.module, self.keys)
 
     def _row(self, row: ir.Value) -> None:
-        builder, n = self.builder, self.given["n"]
+        builder, n = self.builder, self.words["n"]
         counts, a, b = self.buffers(self.worker)
         builder.call(self.encode, [self.row(row), I64(0), n, a, I64(0), self.block])
         last = builder.sub(n, I64(1))
-        rank = self.intrinsic("smax", I64, [self.least(self.get(self.given["ranks"], row), last), I64(0)])
+        rank = self.intrinsic("smax", I64, [self.least(self.get(self.words["ranks"], row), last), I64(0)])
         found = self.variable(b)
         with builder.if_else(builder.icmp_signed("<=", n, I64(self.keys.short))) as (short, long):
             with short:

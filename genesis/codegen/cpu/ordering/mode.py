@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import Code
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.ordering.entry import Entry
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.ordering.radix import Sorting, emit_encode, emit_range
@@ -22,7 +22,7 @@ class Mode(Entry):
 
     def _row(self, row: ir.Value) -> None:
         pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
-        self.put_position(self.at(pairs, self.builder.call(self.longest, [pairs, self.given["n"]]), self.keys.pair), row)
+        self.put_position(self.at(pairs, self.builder.call(self.longest, [pairs, self.words["n"]]), self.keys.pair), row)
 
 
 def _emit_longest(module: ir.Module, keys: Keys) -> ir.Function:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import WORD
+from genesis.codegen.cpu.code import WORD
 from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import has_keys
 from genesis.codegen.cpu.ordering.radix import Scratch
@@ -62,7 +62,7 @@ class Nonzero(Entry):
 
     def _hits(self, x: ir.Value) -> ir.Value:
         """Which elements are not zero; -0.0 is."""
-        mask = self.builder.trunc(self.given["mask"], ir.IntType(8 * self.keys.size))
+        mask = self.builder.trunc(self.words["mask"], ir.IntType(8 * self.keys.size))
         return self.compare("!=", self.logical_and(x, mask), 0, "uint64")
 
     def _hit_bits(self, i: ir.Value, end: ir.Value) -> ir.Value:
@@ -70,7 +70,7 @@ class Nonzero(Entry):
         builder, dtype, bits = self.builder, f"uint{8 * self.keys.size}", I64(0)
         for lane in range(0, WORD_BITS, self.width):
             at = builder.add(i, I64(lane))
-            x = self.load(self.element_pointer(self.given["source"], at, dtype), dtype, self.first_lanes(builder.sub(end, at)))
+            x = self.load(self.element_pointer(self.words["source"], at, dtype), dtype, self.first_lanes(builder.sub(end, at)))
             hits = builder.zext(builder.bitcast(self._hits(x), ir.IntType(self.width)), I64)
             bits = builder.or_(bits, builder.shl(hits, I64(lane)))
         return bits
@@ -81,39 +81,39 @@ class Nonzero(Entry):
         count = self.variable(0)
         with self.count(first, end, WORD_BITS) as i:
             count.set(builder.add(count.get(), self.intrinsic("ctpop", I64, [self._hit_bits(i, end)])))
-        self.put(count.get(), self.given["scratch"], block)
+        self.put(count.get(), self.words["scratch"], block)
 
     def _add_up(self, item: ir.Value) -> None:
-        builder, given = self.builder, self.given
+        builder, words = self.builder, self.words
         before = self.variable(0)
-        with self.count(0, given["blocks"]) as block:
-            count = self.get(given["scratch"], block)
-            self.put(before.get(), given["scratch"], block)
-            before.set(self.least(builder.add(before.get(), count), given["size"]))
-        self.put(before.get(), given["scratch"], given["blocks"])
-        with self.count(builder.mul(before.get(), given["rank"]), builder.mul(given["size"], given["rank"])) as i:
-            self.put(given["fill"], given["out"], i)
+        with self.count(0, words["blocks"]) as block:
+            count = self.get(words["scratch"], block)
+            self.put(before.get(), words["scratch"], block)
+            before.set(self.least(builder.add(before.get(), count), words["size"]))
+        self.put(before.get(), words["scratch"], words["blocks"])
+        with self.count(builder.mul(before.get(), words["rank"]), builder.mul(words["size"], words["rank"])) as i:
+            self.put(words["fill"], words["out"], i)
 
     def _write(self, block: ir.Value) -> None:
-        builder, given = self.builder, self.given
+        builder, words = self.builder, self.words
         _, _, first, last = self.part(block)
-        begin, end = (self.get(given["scratch"], index) for index in (block, builder.add(block, I64(1))))
+        begin, end = (self.get(words["scratch"], index) for index in (block, builder.add(block, I64(1))))
         row = self.variable(begin)
         with self.count(first, last, WORD_BITS) as i:
             left = self.variable(self._hit_bits(i, last))
             with self.loop(lambda: builder.and_(
                     builder.icmp_signed("!=", left.get(), I64(0)), builder.icmp_signed("<", row.get(), end))):
                 flat = builder.add(i, self.intrinsic("cttz", I64, [left.get(), I1(1)]))
-                self._write_indices(flat, self.at(given["out"], builder.mul(row.get(), given["rank"]), WORD))
+                self._write_indices(flat, self.at(words["out"], builder.mul(row.get(), words["rank"]), WORD))
                 left.set(builder.and_(left.get(), builder.sub(left.get(), I64(1))))
                 row.set(builder.add(row.get(), I64(1)))
 
     def _write_indices(self, flat: ir.Value, indices: ir.Value) -> None:
         """The indices of an element, the last axis first."""
-        builder, given = self.builder, self.given
-        rest, axis = self.variable(flat), self.variable(builder.sub(given["rank"], I64(1)))
+        builder, words = self.builder, self.words
+        rest, axis = self.variable(flat), self.variable(builder.sub(words["rank"], I64(1)))
         with self.loop(lambda: builder.icmp_signed(">", axis.get(), I64(0))):
-            extent = self.get(given["extents"], axis.get())
+            extent = self.get(words["extents"], axis.get())
             # By doubles, exact below 2**52: a division of integers takes 26 to 90 cycles on Cascade Lake.
             ratio = builder.fdiv(*(builder.sitofp(x, DOUBLE) for x in (rest.get(), extent)))
             quotient = builder.fptosi(ratio, I64)

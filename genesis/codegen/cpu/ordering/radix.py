@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import WORD, Code
+from genesis.codegen.cpu.code import WORD, Code
 from genesis.codegen.cpu.ordering.keys import ORDER, Keys
 from genesis.codegen.cpu.registers import I1, I8, I64, POINTER
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.ordering.code import WORD, Code, Variable
+from genesis.codegen.cpu.code import WORD, Code, Variable
 from genesis.codegen.cpu.ordering.entry import BLOCK, Entry, Plan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import ORDER, Keys
 from genesis.codegen.cpu.ordering.radix import Scratch, Sorting, emit_positions
@@ -51,43 +51,43 @@ class TopK(Entry):
 
     def functions(self) -> None:
         self.sorting, self.positions = Sorting.emit(self.module, self.keys), emit_positions(self.module, self.keys)
-        self.scan = _emit_scan(self.module, self.keys, self.sorting.sort, self.words())
+        self.scan = _emit_scan(self.module, self.keys, self.sorting.sort, self.names())
 
     def _found(self, row: ir.Value, block: ir.Value) -> ir.Value:
         """Where the pairs that are found in a block go."""
-        start = self.builder.add(self.given["found"], self.builder.mul(row, self.given["found_share"]))
-        return self.at(self.at(self.given["scratch"], start), self.builder.mul(block, self.given["k"]), self.keys.pair)
+        start = self.builder.add(self.words["found"], self.builder.mul(row, self.words["found_share"]))
+        return self.at(self.at(self.words["scratch"], start), self.builder.mul(block, self.words["k"]), self.keys.pair)
 
     def _positions_of(self, pairs: ir.Value, row: ir.Value) -> None:
-        out = self.at(self.given["out"], self.builder.mul(row, self.given["k"]), WORD)
-        self.builder.call(self.positions, [pairs, I64(0), self.given["k"], out])
+        out = self.at(self.words["out"], self.builder.mul(row, self.words["k"]), WORD)
+        self.builder.call(self.positions, [pairs, I64(0), self.words["k"], out])
 
     def _whole(self, row: ir.Value) -> None:
-        pairs = self.builder.call(self.scan, [self.row(row), I64(0), self.given["n"], *self.buffers(self.worker), self.block])
+        pairs = self.builder.call(self.scan, [self.row(row), I64(0), self.words["n"], *self.buffers(self.worker), self.block])
         self._positions_of(pairs, row)
 
     def _part(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
         pairs = self.builder.call(self.scan, [self.row(row), first, end, *self.buffers(self.worker), self.block])
-        self.copy(pairs, self._found(row, block), self.builder.mul(self.given["k"], I64(self.keys.pair)))
+        self.copy(pairs, self._found(row, block), self.builder.mul(self.words["k"], I64(self.keys.pair)))
 
     def _merge(self, row: ir.Value) -> None:
         counts, a, b = self.buffers(self.worker)
-        count = self.builder.mul(self.given["k"], self.given["blocks"])
+        count = self.builder.mul(self.words["k"], self.words["blocks"])
         self.copy(self._found(row, I64(0)), a, self.builder.mul(count, I64(self.keys.pair)))
         self._positions_of(self.builder.call(self.sorting.sort, [count, I64(self.keys.greatest), counts, a, b]), row)
 
 
-def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence[str]) -> ir.Function:
+def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, names: Sequence[str]) -> ir.Function:
     """`pairs (source, first, end, counts, a, b, words)`: the first k pairs of these elements, in order."""
     code = Code(module, "scan", [POINTER, I64, I64, *[POINTER] * 4], keys.lanes, result=POINTER)
     source, first, end, counts, a, b, block = code.args
     builder = code.builder
-    given = {word: code.get(block, n) for n, word in enumerate(words) if word in (*ORDER, "k", "full")}
-    loader = keys.loader(code, given)
+    words = {word: code.get(block, n) for n, word in enumerate(names) if word in (*ORDER, "k", "full")}
+    loader = keys.loader(code, words)
     position, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
     slot = builder.alloca(ir.VectorType(keys.type, keys.lanes))
-    last = code.at(a, builder.sub(given["k"], I64(1)), keys.pair)  # of the first k, once they are known
+    last = code.at(a, builder.sub(words["k"], I64(1)), keys.pair)  # of the first k, once they are known
     with code.loop(lambda: builder.icmp_signed("<", position.get(), end)):
         start = position.get()
         mask = code.first_lanes(builder.sub(end, start))
@@ -97,11 +97,11 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, words: Sequence
         with builder.if_then(code.any_lane(hits), likely=False):
             builder.store(key, slot)
             _emit_push(code, keys, hits, slot, start, a, count)
-            with builder.if_then(builder.icmp_signed(">=", count.get(), given["full"]), likely=False):
+            with builder.if_then(builder.icmp_signed(">=", count.get(), words["full"]), likely=False):
                 pairs = builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b])
                 with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
-                    code.copy(pairs, a, builder.mul(given["k"], I64(keys.pair)))
-                count.set(given["k"])
+                    code.copy(pairs, a, builder.mul(words["k"], I64(keys.pair)))
+                count.set(words["k"])
                 worst = code.get(last, 1, keys.type)
                 limit.set(builder.sub(worst, keys.type(1)))  # equal ones come later
                 nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))

@@ -54,10 +54,10 @@ class _Driver(WordKernel):
         self.tiles = {
             (rows, v): emit_tile(module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
         self.packing_tile = emit_tile(module, tile, tile.rows, tile.vectors, packs=True)
-        self.copy = emit_copy(module, tile)
+        self.copying = emit_copy(module, tile)
         self.packing = {size: emit_packing(module, tile, size) for size in {tile.rows, tile.columns}}
         self.transposing = emit_transposing(module, tile)
-        self.by_offsets = Offsets(module, tile, self.copy)
+        self.by_offsets = Offsets(module, tile, self.copying)
         super().__init__(name, word_types(WORDS, _POINTERS), tile.lanes, module)
 
     def text(self) -> str:
@@ -133,9 +133,9 @@ class _Driver(WordKernel):
                 with apart:
                     first = self._element(source, b.mul(rows[0], distance))
                     count, terms = b.sub(rows[1], rows[0]), (k_first, b.add(k_first, k))
-                    self.by_offsets.copy_runs(self.lanes, first, distance, count, tables[1], run, terms, target, pitch)
+                    self.by_offsets.copy_runs(self, first, distance, count, tables[1], run, terms, target, pitch)
                 with near:
-                    b.call(self.copy, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
+                    b.call(self.copying, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
         length = strip_elements(self.tile, self.tile.rows, k, b)
         packed = [b.select(is_transposed, *pair) for pair in ((length, b.mul(pitch, size)), (I64(1), pitch), (size, I64(1)))]
         pairs = zip((b.mul(row, size), row, step), packed, strict=True)
@@ -150,7 +150,7 @@ class _Driver(WordKernel):
         with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
             with by_offsets:
                 terms = k_first, b.add(k_first, k)
-                self.by_offsets.pack(self.lanes, (source, *tables), run, is_transposed, (column, end), terms, target)
+                self.by_offsets.pack(self, (source, *tables), run, is_transposed, (column, end), terms, target)
             with in_steps, b.if_else(is_transposed) as (far, near):
                 with near:
                     self._pack_strips(source, distance, (column, end), along, target, size, k)
@@ -182,7 +182,7 @@ class _Driver(WordKernel):
         pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], b.add(*along))
         with counted(b, rows[0], rows[1], size) as line:
             strip = self._element(target, b.mul(b.sdiv(b.sub(line, rows[0]), I64(size)), pitch))
-            self.by_offsets.gather(self.lanes, (source, *tables), size, (line, rows[1]), terms, strip)
+            self.by_offsets.gather(self, (source, *tables), size, (line, rows[1]), terms, strip)
 
     def _tiles(
         self, c: ir.Value, block: Sequence[Sequence[ir.Value]], along: Sequence[ir.Value], left: Sequence[ir.Value],
@@ -310,4 +310,4 @@ class _Driver(WordKernel):
         return self.builder.gep(pointer, [nbytes], inbounds=True, source_etype=ir.IntType(8))
 
     def _element(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
-        return self.lanes.element_pointer(pointer, index, self.tile.dtype)
+        return self.element_pointer(pointer, index, self.tile.dtype)
