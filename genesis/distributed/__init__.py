@@ -21,20 +21,22 @@ from genesis.distributed.communication_hooks import BuiltinCommHookType, GradBuc
 from genesis.distributed.data_parallel import DistributedDataParallel, GroupReduction
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
 from genesis.distributed.fully_sharded import FullyShardedDataParallel
+from genesis.distributed.initialization import (
+    destroy_process_group, init_process_group, is_available, is_gloo_available, is_mpi_available, is_nccl_available,
+)
 from genesis.distributed.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from genesis.distributed.objects import (
     all_gather_object, broadcast_object_list, gather_object, recv_object_list, scatter_object_list, send_object_list,
 )
-from genesis.distributed.process_group import (
-    NON_GROUP_MEMBER, ProcessGroup, destroy_process_group, get_backend, get_global_rank, get_group_rank, get_node_local_rank,
-    get_pg_count, get_process_group_ranks, get_rank, get_world_size, init_process_group, is_available, is_gloo_available,
-    is_initialized, is_mpi_available, is_nccl_available, new_group,
+from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_pg_count, is_initialized
+from genesis.distributed.ranks import (
+    get_backend, get_global_rank, get_group_rank, get_node_local_rank, get_process_group_ranks, get_rank, get_world_size,
 )
 from genesis.distributed.schemes import register_rendezvous_handler
 from genesis.distributed.stores import (
     DistNetworkError, DistStoreError, FileStore, HashStore, PrefixStore, QueueEmptyError, Store, TCPStore,
 )
-from genesis.distributed.subgroups import new_subgroups, new_subgroups_by_enumeration, split_group
+from genesis.distributed.subgroups import new_group, new_subgroups, new_subgroups_by_enumeration, split_group
 from genesis.distributed.sync_batch_norm import SyncBatchNorm
 from genesis.distributed.work import Work
 from genesis.runtime.groups import CollectiveError

@@ -19,7 +19,8 @@ from genesis.distributed.flat import joined, put
 from genesis.distributed.join import Joining
 from genesis.distributed.nn.functional import all_reduce, broadcast
 from genesis.distributed.objects import all_gather_object
-from genesis.distributed.process_group import ProcessGroup, get_process_group_ranks, group_of
+from genesis.distributed.process_group import ProcessGroup, group_of
+from genesis.distributed.ranks import get_process_group_ranks
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module

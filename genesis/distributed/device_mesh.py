@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from genesis.distributed.process_group import (
-    ProcessGroup,
-    group_of,
-    init_process_group,
-    is_initialized,
-    new_groups,
-    world,
-)
+from genesis.distributed.initialization import init_process_group
+from genesis.distributed.process_group import ProcessGroup, group_of, is_initialized, world
+from genesis.distributed.subgroups import new_groups
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module

@@ -15,8 +15,9 @@ from typing import Any
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.distributed.nn.functional import collective
-from genesis.distributed.process_group import ProcessGroup, group_of, neighbours_of
+from genesis.distributed.process_group import ProcessGroup, group_of
 from genesis.distributed.sharded_rows import Rows, ShardedParameter, part_of_whole, rows_of, whole_of
+from genesis.distributed.subgroups import neighbours_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module

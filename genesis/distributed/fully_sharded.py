@@ -27,7 +27,8 @@ from genesis.distributed.fully_sharded_settings import (
     StateDictSettings,
     StateDictType,
 )
-from genesis.distributed.process_group import ProcessGroup, get_rank, group_of
+from genesis.distributed.process_group import ProcessGroup, group_of
+from genesis.distributed.ranks import get_rank
 from genesis.distributed.sharded_rows import part_of_whole, whole_of
 from genesis.distributed.wrapping import wrap_children
 from genesis.ir.errors import ArgumentError

@@ -8,7 +8,8 @@ from typing import Any
 from genesis.distributed.checkpoint.layout import Part, part_of
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.objects import broadcast_object_list
-from genesis.distributed.process_group import get_rank, is_initialized, world
+from genesis.distributed.process_group import is_initialized, world
+from genesis.distributed.ranks import get_rank
 from genesis.distributed.sharded_rows import ShardedParameter, part_of_whole, whole_of
 from genesis.distributed.tensor.dtensor import DTensor
 from genesis.ir.dtypes import DType
