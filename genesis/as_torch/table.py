@@ -28,7 +28,7 @@ from genesis.as_torch.names import modules, names_of
 from genesis.as_torch.stand_ins import (
     accelerators, asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach,
     gpus, hub, launching, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators, overriding,
-    pipes, precision, privates, processes, processor, raw, repositories, spawning, top, tree_text, trees, types,
+    pipes, precision, privates, processes, processor, raw, repositories, spawning, top, tree_nodes, tree_text, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -158,7 +158,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.dlpack": (genesis, dlpack),
     **{f"torch.utils.tensorboard{path}": (boards,) for path in ("", ".writer")},
     "torch.utils.hooks": (hooks,),
-    "torch.utils._pytree": (trees, tree_text, named_tuples),
+    "torch.utils._pytree": (trees, tree_nodes, tree_text, named_tuples),
     "torch.utils._contextlib": (decorating,),
     "torch.serialization": (serialization, files),
     # ---- devices ----

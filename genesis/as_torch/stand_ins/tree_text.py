@@ -1,4 +1,4 @@
-"""Structures of trees as text, and dataclasses as containers: more of `torch.utils._pytree`."""
+"""Serialized structures, and dataclasses as containers. Part of `torch.utils._pytree`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from genesis.as_torch.stand_ins.trees import (
+from genesis.as_torch.stand_ins.tree_nodes import (
     SERIALIZED,
     Context,
     DumpableContext,
     GetAttrKey,
-    LeafSpec,
-    TreeSpec,
     class_named,
     name_of,
     register_pytree_node,
 )
+from genesis.as_torch.stand_ins.trees import LeafSpec, TreeSpec
 from genesis.ir.replayable import replayable_module
 
 _LEAF: DumpableContext = {"type": None, "context": None, "children_spec": []}
@@ -54,7 +53,7 @@ def _of_json(said: DumpableContext) -> TreeSpec:
 
 
 class _Star:
-    """What stands for a leaf in a printed structure."""
+    """A leaf in a printed structure."""
 
     def __repr__(self) -> str:
         return "*"
