@@ -18,15 +18,26 @@ __all__ = ["SpectralNorm", "WeightNorm", "remove_spectral_norm", "remove_weight_
 
 
 class _Normed:
-    """A hook before calls that computes the attribute `name` from other tensors of the module."""
+    """A forward pre-hook that computes the attribute `name` from the module's tensors named `name` + `endings`."""
 
     name: str
+    endings: tuple[str, ...]
+
+    def evaluate(self, module: Module) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no evaluate(module), which computes the weight")
 
     def compute(self, module: Module) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} has no compute(module), which makes the weight")
+        return self.evaluate(module)
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute(module))
+
+    def remove(self, module: Module) -> None:
+        """Make the weight a parameter again."""
+        weight = self.evaluate(module)
+        for ending in ("", *self.endings):
+            delattr(module, self.name + ending)
+        module.register_parameter(self.name, Parameter(detach(weight)))
 
     @classmethod
     def _hook_id(cls, module: Module, name: str) -> int | None:
@@ -45,8 +56,8 @@ class _Normed:
         return weight  # type: ignore[no-any-return]
 
     @classmethod
-    def taken_off(cls, module: Module, name: str) -> Module:
-        """The module with a plain parameter again. Raises ValueError if it is not computed."""
+    def remove_from(cls, module: Module, name: str) -> Module:
+        """Remove the hook of this kind. Returns the module; raises ValueError if there is none."""
         key = cls._hook_id(module, name)
         if key is None:
             raise ValueError(f"{cls.__name__}: {name!r} of {type(module).__name__} does not have it")
@@ -63,24 +74,19 @@ class WeightNorm(_Normed):
     (2, 3)
     """
 
+    endings = "_g", "_v"
+
     def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute(self, module: Module) -> Tensor:
+    def evaluate(self, module: Module) -> Tensor:
         """g * v / |v|."""
         v: Tensor = getattr(module, f"{self.name}_v")
         result: Tensor = v * (getattr(module, f"{self.name}_g") / norm_except_dim(v, self.dim))
         return result
 
-    compute_weight = compute
-
-    def remove(self, module: Module) -> None:
-        """Make the weight a parameter again."""
-        weight = self.compute(module)
-        for end in ("", "_g", "_v"):
-            delattr(module, self.name + end)
-        module.register_parameter(self.name, Parameter(detach(weight)))
+    compute_weight = evaluate
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -108,7 +114,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     >>> remove_weight_norm(weight_norm(genesis.nn.Linear(3, 2))).weight.shape
     (2, 3)
     """
-    return WeightNorm.taken_off(module, name)
+    return WeightNorm.remove_from(module, name)
 
 
 class SpectralNorm(_Normed):
@@ -117,6 +123,8 @@ class SpectralNorm(_Normed):
     >>> SpectralNorm("weight", n_power_iterations=2).n_power_iterations
     2
     """
+
+    endings = "_orig", "_u", "_v"
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
@@ -130,13 +138,17 @@ class SpectralNorm(_Normed):
         """The weight as a matrix whose rows are the indices of its axis."""
         return as_matrix(weight, self.dim)
 
+    def evaluate(self, module: Module) -> Tensor:
+        """The weight divided by its largest singular value."""
+        return self.compute_weight(module, False)
+
     def compute(self, module: Module) -> Tensor:
         """The weight divided by its largest singular value; in training mode after further steps of the power method."""
         return self.compute_weight(module, module.training)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
         """The weight divided by its largest singular value."""
-        weight, u, v = (getattr(module, self.name + end) for end in ("_orig", "_u", "_v"))
+        weight, u, v = (getattr(module, self.name + end) for end in self.endings)
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
             with recording(False) as again, again:
@@ -148,13 +160,6 @@ class SpectralNorm(_Normed):
                 write(v, new_v)
         result: Tensor = weight / (u.clone() * (matrix @ v.clone())).sum()
         return result
-
-    def remove(self, module: Module) -> None:
-        """Make the weight a parameter again."""
-        weight = self.compute_weight(module, False)
-        for end in ("", "_orig", "_u", "_v"):
-            delattr(module, self.name + end)
-        module.register_parameter(self.name, Parameter(detach(weight)))
 
 
 def spectral_norm(
@@ -187,7 +192,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     >>> remove_spectral_norm(spectral_norm(genesis.nn.Linear(3, 2))).weight.shape
     (2, 3)
     """
-    return SpectralNorm.taken_off(module, name)
+    return SpectralNorm.remove_from(module, name)
 
 
 replayable_module(__name__, but=("weight_norm", "remove_weight_norm", "spectral_norm", "remove_spectral_norm"))
