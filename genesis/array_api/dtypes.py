@@ -106,7 +106,7 @@ def iinfo(type: DType | Tensor, /) -> iinfo_object:
 
 
 class __array_namespace_info__:
-    """What the namespace can do: `capabilities`, `default_device`, `default_dtypes`, `devices`, `dtypes`.
+    """The namespace's properties: `capabilities`, `default_device`, `default_dtypes`, `devices`, `dtypes`.
 
     >>> import genesis
     >>> genesis.array_api.__array_namespace_info__().default_dtypes()["real floating"]
@@ -118,7 +118,7 @@ class __array_namespace_info__:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Where new arrays are."""
+        """The device of new arrays."""
         return device_of(None)
 
     def default_dtypes(self, *, device: Device | None = None) -> dict[str, DType]:

@@ -88,7 +88,7 @@ maximum, minimum = map(_binary, ("maximum", "minimum"))
 
 
 def remainder(x1: Operand, x2: Operand, /) -> Tensor:
-    """What is left of x1 / x2, with the sign of `x2`; so has a zero, which operators give the sign of `x1`."""
+    """The remainder of x1 / x2, with the sign of `x2`, also if it is zero; operators give a zero the sign of `x1`."""
     first, second = together(x1, x2)
     left = ops.remainder(first, second)
     return ops.where(ops.eq(left, 0), ops.copysign(left, second), left) if left.dtype.is_floating_point else left

@@ -121,7 +121,7 @@ def matrix_norm(x: _Tensor, /, *, keepdims: builtins.bool = False, ord: float | 
 
 
 def matrix_rank(x: _Tensor, /, *, rtol: float | _Tensor | None = None) -> _Tensor:
-    """How many singular values exceed `rtol` times the greatest; max(m, n) eps by default."""
+    """The number of singular values above `rtol` times the greatest; `rtol` is max(m, n) eps by default."""
     if isinstance(rtol, _Tensor):
         values = svdvals(x)
         return _ops.sum(values > values.amax(-1, True) * rtol.unsqueeze(-1), -1)

@@ -151,7 +151,7 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, 
 
 
 def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where to insert the elements of `x2` into the 1-d `x1`, which is in order, or which `sorter` puts in order."""
+    """The indices at which to insert the elements of `x2` into the 1-d `x1`, which is sorted, or sorted by `sorter`."""
     first, second = _alike([x1, x2])
     return ops.searchsorted(first if sorter is None else first[sorter], second, side=side)
 

@@ -77,7 +77,7 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: Bool = False) -> Tensor:
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: Bool = False) -> Tensor:
-    """How many elements are not zero."""
+    """The number of nonzero elements."""
     return sum(ops.ne(x, 0), axis=axis, keepdims=keepdims)
 
 

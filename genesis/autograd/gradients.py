@@ -111,7 +111,7 @@ def gradients_of(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], grad_outputs: Tensor | Gradients | None, retain_graph: bool,
     create_graph: bool, adjoint: bool = False,
 ) -> list[Tensor | None]:
-    """What `grad` returns, None for inputs that the outputs do not depend on; with `adjoint` as in `BackwardPass`."""
+    """The result of `grad`: None for inputs that the outputs do not depend on. `adjoint` is as in `BackwardPass`."""
     chosen = {id(t) for t in inputs}
     totals = {
         id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's; those of a result were called on the way

@@ -9,7 +9,7 @@ __all__ = ["Call", "name_of_pytorch"]
 
 
 class Call(NamedTuple):
-    """What a name depends on: the number of axes of each operand, None for a number, and the recorded arguments."""
+    """The properties that a name depends on: each operand's number of axes (None for a number) and the recorded arguments."""
 
     axes: Sequence[int | None]
     arguments: Sequence[Any]

@@ -230,7 +230,7 @@ Ask = Callable[[TraceBackward], Waiting | None]
 
 
 def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Ask]]:
-    """Where to stop beyond `above` on the way down from `top`, last position first."""
+    """The positions in (`above`, `top`] at which to stop, last first, each with the method to call there."""
     state = trace.backward
     if not (state.hooks or state.custom_calls or state.node_hooks or thread_state.observers):
         return []

@@ -158,7 +158,7 @@ class Compiled:
         return outcome
 
     def _settle(self, entry: Entry) -> None:
-        """Have instructions take over an entry that has replayed a call, if they can."""
+        """Switch an entry that has replayed a call to replay by instructions, if possible."""
         self._wasted = 0
         if not entry.is_settled and not self.check:
             entry.settle()

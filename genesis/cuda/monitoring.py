@@ -13,7 +13,7 @@ __all__ = ["clock_rate", "device_memory_used", "list_gpu_processes", "memory_usa
 
 
 def _measured(device: GpuLike, what: Callable[[Any, Any], Any]) -> Any:
-    """What `what` finds by the library and its handle of a GPU. Raises ModuleNotFoundError without the package."""
+    """The result of `what(library, GPU's handle)`. Raises ModuleNotFoundError without the package."""
     try:
         library = importlib.import_module("pynvml")
     except ModuleNotFoundError as problem:

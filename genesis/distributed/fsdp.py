@@ -52,7 +52,7 @@ class MixedPrecisionPolicy:
 
 @dataclass(frozen=True)
 class OffloadPolicy:
-    """Where rows are stored: on the module's device."""
+    """The storage of rows: on the module's device."""
 
 
 @dataclass(frozen=True)

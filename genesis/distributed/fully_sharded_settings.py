@@ -17,7 +17,7 @@ __all__ = [
 
 
 class ShardingStrategy(enum.Enum):
-    """What is sharded. Only FULL_SHARD and SHARD_GRAD_OP, which keeps whole parameters after forward, are supported."""
+    """The kind of sharding. Only FULL_SHARD and SHARD_GRAD_OP, which keeps whole parameters after forward, are supported."""
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()

@@ -18,7 +18,7 @@ Handler = Callable[..., Iterator[Meeting]]
 
 
 def register_rendezvous_handler(scheme: str, handler: Handler) -> None:
-    """Have URLs "scheme://.." be handled by a generator function, which yields a store, the rank and the number of ranks.
+    """Register a generator function for URLs "scheme://..": it yields a store, the rank and the number of ranks.
 
     `init_process_group(init_method=)` takes such URLs too. Raises RuntimeError for a scheme that has a handler.
     """

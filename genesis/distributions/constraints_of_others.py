@@ -20,12 +20,12 @@ class _OfAnother(Constraint):
 
     @property
     def is_discrete(self) -> bool:  # type: ignore[override]
-        """As the other's values."""
+        """Whether the inner constraint's values are discrete."""
         return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
-        """As the other's."""
+        """The inner constraint's number of event axes."""
         return self.base_constraint.event_dim
 
 
@@ -39,7 +39,7 @@ class _IndependentConstraint(_OfAnother):
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
-        """That of the elements and the further axes."""
+        """The inner constraint's number of event axes, and the further ones."""
         return super().event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:

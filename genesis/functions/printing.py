@@ -26,7 +26,7 @@ PREFIX = "tensor("
 
 @dataclass(frozen=True)
 class PrintOptions:
-    """How tensors print: digits, the element count past which they are abridged, and how many edge items then remain."""
+    """Print options: digits, the element count past which tensors are abridged, and the number of edge items then shown."""
 
     precision: int = 4
     threshold: float = 1000

@@ -50,13 +50,13 @@ class Footprint(NamedTuple):
 
 
 def reach(axes: Axes) -> tuple[int, int]:
-    """How far below and above its offset an access goes."""
+    """The distances of an access's first and last element from its offset."""
     steps = [(extent - 1) * stride for extent, stride in axes]
     return sum([min(step, 0) for step in steps]), sum([max(step, 0) for step in steps])
 
 
 def footprints(nodes: Sequence[Node], call: Call) -> list[Footprint]:
-    """What a call touches. Loops, and products with epilogues, are asked part by part."""
+    """The footprints of a call; loops, and products with epilogues, are handled part by part."""
     if isinstance(call, KernelCall):
         return [*_of_kernel(call)]
     if isinstance(call, HostCall):

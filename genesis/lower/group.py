@@ -74,7 +74,7 @@ def _reduces(axes: tuple[Axis, ...]) -> bool:
 
 @lru_cache(1 << 12)
 def _points(axes: tuple[Axis, ...], level: str) -> int:
-    """How many values a member of `level` has."""
+    """The number of values of a member of `level`."""
     if level == FINAL:
         return 1
     return numel(extent for extent, reduced in axes if level == FULL or reduced == (level == COLUMN))

@@ -124,7 +124,7 @@ def _as_it_lies(nodes: Sequence[Node], index: int) -> int:
 
 
 def _pieces(result: Rewriting, node: Node, axis: int, slices: _Slices) -> Iterator[int]:
-    """What to concatenate along `axis`, in order: the slices, and zeros between them."""
+    """The operands to concatenate along `axis`, in order: the slices, and zeros between them."""
     inner, width = contiguous_strides(node.shape)[axis], node.numel // slices.rows
     gaps = sum(columns for _, columns, _ in slices.parts) < width
     zero = result.constant(0, node.dtype) if gaps else None

@@ -121,7 +121,7 @@ def _is_elementwise(node: Node) -> bool:
 
 
 def _spread(node: Node) -> int:
-    """How many elements of a row a node broadcasts each element to."""
+    """The number of elements of a row to which a node broadcasts each element."""
     return node.shape[-1] if node.op == "view" and node.shape and not node.attrs["strides"][-1] else 1
 
 

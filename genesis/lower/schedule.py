@@ -21,7 +21,7 @@ from genesis.ops.registry import PRIMITIVES
 
 
 class Location(NamedTuple):
-    """Where a value lies: its position among the inputs or outputs, or its byte offset in the arena."""
+    """A value's location: its position among the inputs or outputs, or its byte offset in the arena."""
 
     kind: str
     position: int

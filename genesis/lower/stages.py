@@ -71,7 +71,7 @@ class Product(NamedTuple):
 
     @property
     def results(self) -> int:
-        """How many result matrices the batch has; it accumulates into these."""
+        """The number of result matrices of the batch, which accumulates into them."""
         return numel(extent for extent, step in zip(self.batch, self.c.steps, strict=True) if step)
 
     def resized(self, axis: str, extent: int) -> Product:

@@ -123,7 +123,7 @@ _Records = dict[str, Sequence[Any]]  # the records read so far, by table
 
 
 class Field(NamedTuple):
-    """How to write one field, and how to read a list of them. Reading raises an exception for invalid data."""
+    """Writes one field, and reads a list of them. Reading raises an exception for invalid data."""
 
     write: Callable[[Any, _Writer], Json]
     read: Callable[[Sequence[Json], _Records], Iterable[Any]]

@@ -37,14 +37,14 @@ INFINITY = float("inf")
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` returns besides its output: the log-sum-exp of scores, and the maximal scores."""
+    """The values that `flex_attention` returns besides its output: the log-sum-exp of scores, and the maximal scores."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What `AuxRequest` requested, (n, heads, l) each; None for the rest."""
+    """The values that an `AuxRequest` requested, (n, heads, l) each; others are None."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None

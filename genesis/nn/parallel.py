@@ -84,7 +84,7 @@ def data_parallel(
     module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: DeviceLike = None, dim: int = 0,
     module_kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """What `DataParallel` of the module gives for `inputs`, a tensor or a tuple.
+    """The result of `DataParallel(module)` for `inputs`, a tensor or a tuple.
 
     >>> data_parallel(genesis.nn.Identity(), genesis.ones(2, 1)).shape
     (2, 1)
@@ -97,7 +97,7 @@ def parallel_apply(
     modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[Mapping[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """What each module gives for its inputs, a tensor or a tuple.
+    """The results of modules for their inputs, each a tensor or a tuple.
 
     >>> parallel_apply([genesis.nn.ReLU(), genesis.nn.Identity()], [genesis.tensor(-1.0)] * 2)
     [tensor(0.), tensor(-1.)]

@@ -103,7 +103,7 @@ def _even_edges(ends: tuple[float, ...], count: int, numbers: np.ndarray) -> np.
 
 
 def _edges_passed(edges: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """How many edges are <= each number; for unsorted edges, the result of C++'s `std::upper_bound`."""
+    """The number of edges <= each number; for unsorted edges, the result of C++'s `std::upper_bound`."""
     if (edges[1:] >= edges[:-1]).all():
         return np.searchsorted(edges, numbers, "right")
     first, length = np.zeros(len(numbers), np.int64), np.full(len(numbers), len(edges))

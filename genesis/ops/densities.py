@@ -101,7 +101,7 @@ def _log_gamma_density(a: Value, x: Value) -> Value:
 
 
 def _share(a: Value, total: Value, log_x: Value) -> Value:
-    """What the share x of one concentration of this total adds."""
+    """The term of a share x with one concentration, given their total."""
     edge, log_share = log_x == float("-inf"), log(a / total)
     steep, inside = edge & (a != 1), where(edge, 0, log_x)
     density = where(edge, -log_share, _density(a, total * exp(inside), inside, log_share))

@@ -33,7 +33,7 @@ def send_to(input: Value, dst: int = 0, differentiable: bool = False, group: int
 
 @row_of("receive_from")
 def receive_from(input: Value, src: int = 0, differentiable: bool = False, group: int = 0) -> Value:
-    """What rank `src` sends, of the shape and dtype of `input`. Its gradient is sent there; that of `input` is zeros."""
+    """Receive from rank `src` a tensor like `input`. Its gradient is sent to `src`; that of `input` is zeros."""
     count = input.node.numel
     seen = slice_value(reshape_value(input, (count,)), 0, 0, 1) if count else input
     came = _exchange("recv", seen, src, (0, count), ("nothing", named(input)), differentiable, group)
@@ -42,7 +42,7 @@ def receive_from(input: Value, src: int = 0, differentiable: bool = False, group
 
 @row_of("exchange_with")
 def exchange_with(input: Value, peer: int = 0, differentiable: bool = False, group: int = 0) -> Value:
-    """What rank `peer` exchanges for `input`, of the same shape and dtype. Its gradient is exchanged for that of `input`."""
+    """Exchange `input` with rank `peer` for a tensor of the same shape and dtype. Gradients are exchanged in turn."""
     count, both = input.node.numel, (named(input),) * 2
     return reshape_value(_exchange("sendrecv", input, peer, (count, count), both, differentiable, group), input.shape)
 
@@ -50,7 +50,7 @@ def exchange_with(input: Value, peer: int = 0, differentiable: bool = False, gro
 def _exchange(
     op: str, x: Value, peer: int, counts: tuple[int, int], named: tuple[str, str], differentiable: bool, group: int
 ) -> Value:
-    """What rank `peer` sends in exchange for `x`, flat, given the counts and dtypes of both."""
+    """The flat values that rank `peer` sends in exchange for `x`, given the counts and dtypes of both."""
     own = checked_group(op, group, peer).rank
     if peer == own:
         raise ArgumentError(f"{op}: rank {peer} is this one; want another one of the group's {GROUPS[group].size} ranks")

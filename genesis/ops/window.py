@@ -32,7 +32,7 @@ def per_axis(name: str, setting: str, value: PerAxis, count: int, least: int = 1
 
 
 def _counts(name: str, extents: Shape, sizes: Shape, strides: Shape, dilations: Shape) -> Shape:
-    """How many windows fit along each axis. Raises ValueError where none does."""
+    """The number of windows along each axis. Raises ValueError if there is none."""
     reaches = [d * (k - 1) + 1 for k, d in zip(sizes, dilations, strict=True)]
     for extent, reach in zip(extents, reaches, strict=True):
         if reach > extent:

@@ -374,7 +374,7 @@ class Optimizer:
 
 
 def in_both_parts(number: float, dtype: DType) -> float | complex:
-    """What each number that a parameter is made of begins with: a complex one is moved as two real ones."""
+    """The initial value of a state, for both parts if the parameter is complex: it is updated as two real numbers."""
     return complex(number, number) if dtype.is_complex else number
 
 

@@ -105,7 +105,7 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Tree:
-        """As the module."""
+        """The module's result."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:

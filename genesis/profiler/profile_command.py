@@ -17,7 +17,7 @@ from genesis.profiler.tables import BY, SORTS
 
 
 def profile_command(arguments: Sequence[str]) -> int:
-    """What `python -m genesis profile` does with these arguments; the exit status.
+    """Run `python -m genesis profile` with these arguments; returns the exit status.
 
     >>> profile_command(["no_such_script.py"])  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):

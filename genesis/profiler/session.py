@@ -35,7 +35,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """How a profile treats a step."""
+    """The treatment of a step by a profile."""
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
 

@@ -134,7 +134,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def summary(measured: Measured) -> list[str]:
-    """Where the time went, and the machine's peaks."""
+    """The time by part, the number of programs and runs, and the machine's peaks."""
     wall, count = measured.wall, len(measured.windows)
     runs = sum(len(program.runs) for program in measured.programs)
     peak = peaks(get_num_threads())

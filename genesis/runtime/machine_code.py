@@ -108,7 +108,7 @@ atexit.register(_forget_workers)  # they end when they find the pipe closed
 
 
 def _workers_for(modules: int) -> list[CompileWorker]:
-    """As many workers as repay their start for this batch."""
+    """The workers for this batch, as many as repay their start."""
     if not CAN_POLL_PIPES or not sys.executable or hasattr(sys, "frozen"):  # an embedded or frozen one does not run scripts
         return []
     try:
@@ -256,7 +256,7 @@ def load(object_code: bytes, symbol: str) -> int:
 
 
 def _depth(lock: Any) -> int:
-    """How often this thread has taken a reentrant lock."""
+    """The number of times that this thread has taken a reentrant lock."""
     if not lock._is_owned():
         return 0
     state = lock._release_save()

@@ -96,7 +96,7 @@ def builtin(name: bytes, address: int, flags: int, *first: object) -> Callable[.
 
 
 def run_source() -> KernelSource:
-    """What runs programs."""
+    """The source of the executor."""
     return KernelSource("genesis_run", executor_ir.run_ir(), executor_ir.run_ir)
 
 
@@ -187,7 +187,7 @@ class NativeProgram:
         return self._words.tobytes
 
     def filled(self, words: bytes) -> tuple[int | float, ...]:
-        """What the slots hold in a copy of the words."""
+        """The values of the slots in a copy of the words."""
         return struct.unpack_from("=" + self._slot_format, words, SLOTS_OFFSET + 8 * RUN_SLOTS)
 
     def seconds(self) -> list[float]:
@@ -291,7 +291,7 @@ class ProgramLayout:
 
 
 def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
-    """How a launch is divided: its items, workers and chunks, and whether these are numbered."""
+    """The division of a launch: its items, workers and chunks, and whether chunks are numbered."""
     if launch.numbered and len(launch.blocks) != 1:
         raise ValueError(f"NativeLaunch: numbered chunks need exactly one block, not {len(launch.blocks)}")
     total = sum(block.items for block in launch.blocks)

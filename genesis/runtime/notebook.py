@@ -32,7 +32,7 @@ def hide_frames(traceback: TracebackType | None) -> None:
 
 
 def fold_tracebacks() -> None:
-    """Have the running IPython, if there is one, leave our frames out; `%xmode Verbose` shows them.
+    """Hide our frames in the running IPython's tracebacks; `%xmode Verbose` shows them.
 
     An error handler that is set already is kept.
     """

@@ -17,7 +17,7 @@ _threads: int | None = None
 
 @replayable
 def get_num_threads() -> int:
-    """How many workers a launch may use: as set, else GENESIS_NUM_THREADS, OMP_NUM_THREADS or the processors.
+    """The number of workers that a launch may use: as set, else GENESIS_NUM_THREADS, OMP_NUM_THREADS or the processors.
 
     What the environment asks for is bounded by sixteen for each processor: workers cost scratch memory each.
     """

@@ -39,7 +39,7 @@ class Team:
         at_fork(after_in_child=self._disband)
 
     def grow(self, size: int) -> None:
-        """Have at least `size` workers, including the caller, or as many as the system allows."""
+        """Grow the team to at least `size` workers, including the caller, or as many as the system allows."""
         with self.lock:
             uninterrupted(self._recruit, min(size, MOST_WORKERS), _worker())
 
@@ -52,7 +52,7 @@ class Team:
             self._word(team_ir.TEAM_SIZE).value = self.size - 1
 
     def log(self, entries: int) -> None:
-        """Have each worker log its participation in launches, up to `entries` times between two calls of `take_logs`; 0 ends
+        """Make each worker log its participation in launches, up to `entries` times between two calls of `take_logs`; 0 ends
         that."""
         with self.lock:  # no worker is at work, so none writes
             if entries != self._log_entries:

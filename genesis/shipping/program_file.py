@@ -81,7 +81,7 @@ def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[Call
 
 
 def _surroundings() -> list[str]:
-    """What a lowered graph depends on: the passes, the processor, the threads."""
+    """The conditions of a lowered graph: the passes, the processor, the number of threads."""
     return [PASSES, *target(), f"{get_num_threads()} {planned_threads()}"]
 
 

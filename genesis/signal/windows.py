@@ -28,7 +28,7 @@ __dir__ = __all__.copy
 
 
 class WindowOptions(TypedDict, total=False):
-    """What all windows take: whether they are symmetric, as filters want them, or periodic; and what tensors take."""
+    """Settings of all windows: symmetric, for filters, or periodic; and those of new tensors."""
 
     sym: bool
     dtype: DType | None

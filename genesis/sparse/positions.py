@@ -25,7 +25,7 @@ def flat_positions(positions: Tensor, extents: Shape) -> Tensor:
 
 
 def positions_of(flat: Tensor, extents: Shape) -> Tensor:
-    """What `flat_positions` is of."""
+    """The inverse of `flat_positions`."""
     rows: list[Tensor] = []
     for axis in range(len(extents) - 1, -1, -1):
         rows.insert(0, flat % extents[axis] if axis else flat)
@@ -47,7 +47,7 @@ def rows_of(pointers: Tensor, count: int) -> Tensor:
 
 
 def pointers_of(rows: Tensor, extent: int) -> Tensor:
-    """Where each row begins among elements in order."""
+    """The start of each row among elements in order."""
     return rows.new_zeros(extent + 1).index_add(0, rows + 1, rows.new_ones(rows.shape)).cumsum(0)
 
 

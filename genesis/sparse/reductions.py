@@ -73,7 +73,7 @@ def norm(input: SparseTensor, p: float | str | None = "fro", dim: Axes = None, k
 
 # ---- softmax ----
 def _groups(x: SparseTensor, axis: int) -> tuple[Tensor, int]:
-    """What elements share that differ along `axis` alone: a number each, and how many numbers there are."""
+    """The group of each element, whose members differ only along `axis`, and the number of groups."""
     others = [a for a in range(len(x.extents)) if a != axis]
     extents = tuple([x.shape[a] for a in others])
     rows = [x._positions[a] for a in others]

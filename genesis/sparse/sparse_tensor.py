@@ -63,7 +63,7 @@ class SparseTensor(CompositeTensor):
 
     @property
     def layout(self) -> Any:
-        """How it says where its elements are: `sparse_coo`, `sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`."""
+        """The sparse layout: `sparse_coo`, `sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`."""
         return self._kind
 
     is_sparse = property(lambda self: self._kind is sparse_coo)

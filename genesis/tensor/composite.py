@@ -155,7 +155,7 @@ class CompositeTensor(Tensor, Described):
     data = property(lambda self: self.detach())
 
     def retain_grad(self) -> None:
-        """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
+        """Keep this result's gradient in `.grad` after `backward`, as for leaves."""
         self.derived_part.retain_grad()
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:

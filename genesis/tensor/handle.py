@@ -288,7 +288,7 @@ def is_of_inference_mode(tensor: Tensor) -> bool:
 
 
 def mark_inference(result: Any) -> None:
-    """What a call in inference mode has made is of that mode, as roots say; views are asked for theirs."""
+    """Mark the results of a call in inference mode; views follow their roots."""
     for tensor in tensors_in(result if isinstance(result, tuple) else (result,)):
         tensor._is_inference = True
 

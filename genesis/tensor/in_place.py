@@ -191,7 +191,7 @@ def last_change(value: Array) -> Change | None:
 
 
 def note(array: Array, change: Change | None) -> None:
-    """Have a backward that still has to read `array` report that it has changed."""
+    """Make a later backward that reads `array` raise, because it has changed."""
     if array.trace is not None:
         array.trace.changed[array.index] = change
     if array.memory is not None:

@@ -74,7 +74,7 @@ class _GradMode:
         self._before: list[bool | None] = []
 
     def _mode_within(self) -> bool | None:
-        """What the mode is on entry: inference mode stays."""
+        """The mode on entry; inference mode stays."""
         return None if thread_state.grad_enabled is None else self._enabled
 
     def __enter__(self) -> None:
@@ -163,7 +163,7 @@ class set_grad_enabled(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """As `no_grad`, and what it makes has no version and is written to in the mode alone. `inference_mode(False)` records.
+    """As `no_grad`; results have no version, and are written to only in the mode. `inference_mode(False)` records.
 
     Raises TypeError for a `mode` that is no bool.
 

@@ -46,7 +46,7 @@ def move_to_file(tensor: Tensor) -> None:
 
 
 def _send_files(kind: type[Tensor] = Tensor) -> None:
-    """Have `multiprocessing` send tensors of a class and its subclasses by `_sent`, except those with their own pickling."""
+    """Make `multiprocessing` send tensors of a class and its subclasses by `_sent`, except those with their own pickling."""
     if kind.__reduce_ex__ is Tensor.__reduce_ex__:
         reduction.ForkingPickler.register(kind, _sent)
         for below in kind.__subclasses__():

@@ -47,7 +47,7 @@ draft_export = export  # programs are verified, or refused: there are no drafts 
 
 
 def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
-    """Have objects of a dataclass be containers in trees; `export` itself takes tuples, lists and dicts."""
+    """Register a dataclass as a container in trees; `export` itself takes tuples, lists and dicts."""
     tree_text.register_dataclass(cls, serialized_type_name=serialized_type_name)
 
 

@@ -23,7 +23,7 @@ _directory: list[str] = []
 
 
 def get_dir() -> str:
-    """Where files are kept: as set, or `hub` below $TORCH_HOME, or below torch in the user's cache."""
+    """The directory of downloaded files: as set, or `hub` below $TORCH_HOME, or below torch in the user's cache."""
     return _directory[0] if _directory else os.path.join(_get_torch_home(), "hub")
 
 
@@ -33,7 +33,7 @@ def _get_torch_home() -> str:
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Have files be kept in a directory."""
+    """Set the directory of downloaded files."""
     _directory[:] = [os.path.expanduser(d)]
 
 
@@ -57,7 +57,7 @@ def load_state_dict_from_url(
     url: str, model_dir: str | None = None, map_location: MapLocation = None, progress: bool = True, check_hash: bool = False,
     file_name: str | None = None, weights_only: bool = True, **ignored: Any,
 ) -> Read:
-    """What a file holds that is fetched from `url`, unless it was before; `check_hash` compares the hash in its name."""
+    """Load the file at `url`, downloaded unless it was before; `check_hash` compares the hash in its name."""
     directory = Path(model_dir or Path(get_dir()) / "checkpoints")
     directory.mkdir(parents=True, exist_ok=True)
     name = file_name or os.path.basename(urllib.parse.urlparse(url).path)

@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(said: str) -> int:
-    """How many ranks: a number, or one for each processor. No rank has a GPU of its own unless it is asked for by number."""
+    """The number of ranks: as given, or one for each processor. Ranks have their own GPUs only if the number is given."""
     if said in ("cpu", "auto"):
         return available_processors()
     if not said.isdecimal() or not int(said):

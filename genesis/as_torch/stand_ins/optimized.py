@@ -25,7 +25,7 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:
-        """That of the module."""
+        """The module's."""
         return self._orig_mod.training
 
     @training.setter

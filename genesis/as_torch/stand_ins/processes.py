@@ -128,14 +128,14 @@ def shrink_group(
 
 @contextlib.contextmanager
 def record_comm(name: str) -> Iterator[None]:
-    """Have the profiler show what happens in a context under a name."""
+    """A context that the profiler shows under a name."""
     with genesis.profiler.record_function(name):
         yield
 
 
 # ---- what is checked: ranks always compare what they communicate, at every level ----
 class DebugLevel(enum.IntEnum):
-    """How much is checked, by the variable TORCH_DISTRIBUTED_DEBUG."""
+    """The level of checks, from the variable TORCH_DISTRIBUTED_DEBUG."""
 
     OFF, INFO, DETAIL = range(3)
 

@@ -100,7 +100,7 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
 
 
 def cond(pred: Any, true_fn: AnyFunction, false_fn: AnyFunction, operands: Sequence[Any] = ()) -> Any:
-    """What the function of the branch that `pred` chooses gives; `pred` is looked at."""
+    """The result of the branch chosen by `pred`, whose value is read."""
     return (true_fn if pred else false_fn)(*operands)
 
 

@@ -69,7 +69,7 @@ def register_dataclass(
     cls: Any, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Have objects of a dataclass be containers of its fields; those that are None are left out."""
+    """Register a dataclass as a container of its fields, except fields that are None."""
     if not is_dataclass(cls) and field_names is None:
         raise ValueError(f"field_names must be specified with a list of all fields used to initialize {cls}")
     known = [f.name for f in fields(cls) if f.init] if is_dataclass(cls) else field_names or []

@@ -71,13 +71,13 @@ class Variable(metaclass=_AnyTensor):
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Have new tensors of floats be of this type: `torch.DoubleTensor`, or its name."""
+    """Set the type of new floating tensors: `torch.DoubleTensor`, or its name."""
     name = t if isinstance(t, str) else t.__name__
     genesis.set_default_dtype(NAMED[TYPES[name.rpartition(".")[2]]])
 
 
 class MemoryFormat(NamedLayout):
-    """How the elements of a tensor lie in memory; genesis' lie in the order of their axes, whatever is asked for.
+    """The memory order of a tensor's elements. It has no effect: genesis stores them in the order of their axes.
 
     `torch.strided` equals the layout of every tensor.
     """

@@ -87,7 +87,7 @@ class State:
 
     @property
     def notes(self) -> int:
-        """How often the call has overwritten that memory."""
+        """The number of the call's writes to that memory."""
         return self.array.memory.buffer.version - self.changes  # type: ignore[union-attr]
 
     def release(self) -> None:

@@ -63,7 +63,7 @@ class SourceTable:
             table.clear()  # type: ignore[attr-defined]
 
     def source_of(self, tensor: Tensor) -> Source | None:
-        """Where a replay finds a tensor that was there before the call."""
+        """The source of a tensor that existed before the call."""
         state = self.states.get(tensor)
         if state is None or state.source is not None:
             return None if state is None else state.source

@@ -112,7 +112,7 @@ class CollectiveRun:
         leave(trace, raised)
 
     def _commit(self, trace: Trace, handles: Sequence[Array]) -> None:
-        """Have tensors hold their new arrays, which are pending."""
+        """Give tensors their new arrays, which are pending."""
         roots, graded = self._changes.roots, self._changes.gradients
         tensors: list[Tensor] = []
         names: list[str] = []

@@ -127,7 +127,7 @@ class Entry:
         return [step.program for step in self._steps]
 
     def label_of(self, number: int) -> str:
-        """What differed, for the number of a guard that failed, OTHER_MODES, or the number after the last guard's."""
+        """The condition that failed, given a guard's number, OTHER_MODES, or the number after the last guard's."""
         if number == OTHER_MODES:
             return "the mode: gradients, autocast, the default dtype or device, or threads"
         if number < 0:

@@ -90,7 +90,7 @@ class NativeReplay:
 
     @property
     def replays(self) -> int:
-        """How many calls were replayed."""
+        """The number of calls replayed."""
         return self._count[0]
 
     def _replay_locked(self, args: Positional, kwargs: Attributes) -> Any:

@@ -26,7 +26,7 @@ class NativeRead(NamedTuple):
 
 
 class NativeSlots(NamedTuple):
-    """What fills a program's slots.
+    """The instructions that fill a program's slots.
 
     Attributes:
         inputs: for each input, the index of an array that the check returns, a constant or a buffer; and the byte offset of

@@ -183,7 +183,7 @@ def _digits(nest: Nest, number: ir.Value, counts: Sequence[ir.Value]) -> list[ir
 
 
 def _count(nest: Nest, axis: int) -> ir.Value:
-    """How many items there are along an axis."""
+    """The number of items along an axis."""
     if axis == nest.kernel.lane:
         return nest.words[nest.word_of("blocks")]
     b, extent, size = nest.builder, nest.words[nest.kernel.axes[axis][0]], _size(nest, axis)
@@ -191,7 +191,7 @@ def _count(nest: Nest, axis: int) -> ir.Value:
 
 
 def _size(nest: Nest, axis: int) -> int:
-    """How many indices of an outer axis an item covers."""
+    """The number of indices of an outer axis in an item."""
     return tile_rows(nest.kernel) if axis == nest.kernel.tiled else nest.blocks.get(axis, 1)
 
 

@@ -158,7 +158,7 @@ class Lanes(Vectors):
         return self.divide_integers(a, b, dtype)[1]
 
     def _opposed(self, rest: ir.Value, divisor: ir.Value, dtype: str) -> ir.Value:
-        """Where a nonzero remainder has the opposite sign of the divisor."""
+        """The mask of lanes whose nonzero remainder has the opposite sign of the divisor."""
         unequal = self.logical_xor(self.compare("<", rest, 0, dtype), self.compare("<", divisor, 0, dtype))
         return self.logical_and(unequal, self.compare("!=", rest, 0, dtype))
 

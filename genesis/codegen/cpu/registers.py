@@ -51,7 +51,7 @@ def is_floating(value: ir.Value) -> bool:
 
 
 def mangled(type_: ir.Type) -> str:
-    """How LLVM spells a type inside the name of an overloaded intrinsic."""
+    """LLVM's spelling of a type in the name of an overloaded intrinsic."""
     if isinstance(type_, ir.VectorType):
         return f"v{type_.count}{mangled(type_.element)}"
     return _SHORT_NAME.get(type_) or str(type_)  # integers of any width print as `iN`

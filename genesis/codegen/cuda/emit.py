@@ -86,7 +86,7 @@ def _targets(emitter: Emitter, targets: Sequence[int]) -> None:
 
 
 def _after(emitter: Emitter) -> None:
-    """What depends on the passes, once per kept point."""
+    """Emit the code that reads the passes' results, once per kept point."""
     kernel = emitter.kernel
     stores = [n for n, i in enumerate(kernel.instructions) if i.name == "store" and i.level in ("row", "uniform")]
     added = [n for n in emitter.finals if kernel.instructions[n].attr("over") == "row"]

@@ -27,7 +27,7 @@ class Values:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is computed inside is valid inside only."""
+        """Values computed inside are valid only inside."""
         self.scopes.append(set())
         yield
         self.scopes.pop()

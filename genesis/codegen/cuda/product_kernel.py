@@ -36,7 +36,7 @@ class BlockTile(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What distinguishes product kernels: dtypes, the tile, the number of digits, whether terms are adjacent in memory."""
+    """A product kernel's parameters: dtypes, the tile, the number of digits, whether terms are adjacent in memory."""
 
     dtype: str
     stored: str  # the result's dtype, or that of partial sums
@@ -190,7 +190,7 @@ def _offset(form: Form, axis: str, index: str) -> str:
 
 
 class _Fetch(NamedTuple):
-    """What a thread loads of an operand's tile: the number of elements; the row (or column), the term and the text of the
+    """A thread's elements of an operand's tile: the number of elements; the row (or column), the term and the text of the
     `s`-th one. Neighbouring threads load neighbours in memory, so that loads coalesce.
     """
 

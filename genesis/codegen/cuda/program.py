@@ -44,12 +44,12 @@ SEQUENTIAL_TILES = SequentialTiles(nbytes=32 << 20, filling=1 << 28, calls=384)
 
 
 def target(threads: int, planned_threads: int, device: Device) -> Target:
-    """What lowering has to know of a GPU; the host's threads do not matter."""
+    """The GPU's properties for lowering; the number of the host's threads does not matter."""
     return target_of(device.memory.gpu.capability)
 
 
 def target_of(capability: tuple[int, int]) -> Target:
-    """What lowering has to know of GPUs of a compute capability.
+    """The properties, for lowering, of GPUs of a compute capability.
 
     Column sums are kernels of their own: in a pass over rows each team would update sums in memory at every point, which is
     slower than reading the rows once more.
@@ -209,7 +209,7 @@ class _Assembly:
         return [self._product_launch(each, pointers) for each in launches]
 
     def collective(self, nodes: Sequence[Node], call: HostCall) -> CollectiveProgram | AwaitingProgram:
-        """What other processes compute too, as a program. So is the wait for it."""
+        """A collective as a program; awaiting it is a program too."""
         if call.phase == "wait":
             return AwaitingProgram(self.memory, self.begun[call.node])
         [(value, layout)] = call.operands

@@ -52,7 +52,7 @@ def words_of(kernel: Kernel) -> tuple[KernelArg, ...]:
 
 
 class Signature:
-    """How a function refers to its kernel's words; the words it uses are its parameters."""
+    """A function's references to its kernel's words; the words that it uses are its parameters."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel

@@ -17,7 +17,7 @@ from genesis.runtime.system import at_fork
 
 
 class Block:
-    """What numba's simulator calls: made for a function and the shapes of grid and block, and run at a position of the grid."""
+    """A block as numba's simulator calls it: made for a function and the shapes of grid and block, run at a grid position."""
 
     def __init__(self, function: Callable[..., None], grid: Sequence[int], shape: Sequence[int], debug: bool) -> None:
         self._function, self._shape = function, tuple(shape)

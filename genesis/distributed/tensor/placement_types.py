@@ -8,7 +8,7 @@ from genesis.ir.errors import ArgumentError
 
 
 class Placement:
-    """How a tensor is distributed over the ranks along a mesh axis."""
+    """The distribution of a tensor over the ranks along a mesh axis."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether each rank has a part, along `dim` if given."""

@@ -48,7 +48,7 @@ _size = seen(_extents)
 
 
 class _Counted(property):
-    """What `size` is of the class: called with a tensor, as the method would be."""
+    """`Tensor.size`, called with a tensor like an unbound method."""
 
     __name__ = "size"
 

@@ -287,7 +287,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Have `module.tensor_name` be a parameter or buffer again: as it is computed or, with `leave_parametrized` False, the
+    """Make `module.tensor_name` a parameter or buffer again: with its computed value or, with `leave_parametrized` False, the
     original. Returns the module.
 
     Raises ValueError if it is not parametrized, and for `leave_parametrized` False where there are several originals.
@@ -331,7 +331,7 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Have `to_module` compute a tensor, or all that are parametrized, as `from_module` does, of the same originals.
+    """Parametrize a tensor of `to_module`, or all, as in `from_module`, with the same originals.
 
     A tensor that `to_module` lacks is made. Returns `to_module`.
 

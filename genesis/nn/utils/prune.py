@@ -138,7 +138,7 @@ def global_unstructured(
 
 
 def remove(module: Module, name: str) -> Module:
-    """Have the masked tensor be the parameter, for good. Returns the module; raises ValueError if it is not pruned.
+    """Make the masked tensor the parameter, permanently. Returns the module; raises ValueError if it is not pruned.
 
     >>> list(remove(identity(genesis.nn.Linear(2, 1), "weight"), "weight").state_dict())
     ['bias', 'weight']

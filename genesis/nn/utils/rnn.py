@@ -245,7 +245,7 @@ def padded(sequence: PackedSequence) -> tuple[Tensor, np.ndarray]:
 
 
 def pack_as(steps: Tensor, sequence: PackedSequence) -> PackedSequence:
-    """What a layer shows, (l, n, ..), packed as the `sequence` that it was given."""
+    """A layer's padded output (l, n, ..), packed like its input `sequence`."""
     counts = sequence.batch_sizes.numpy()
     sizes = np.sum(np.arange(counts[0])[:, None] < counts, 1)
     at = tensor(_packed_indices(sizes, None, steps.shape[1]), device=steps.device)

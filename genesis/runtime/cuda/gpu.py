@@ -116,7 +116,7 @@ class Gpu(Protocol):
         """
 
     def hold(self, mark: Mark, communicates: bool = False) -> None:
-        """Have what is submitted to a stream from now on wait for what is before a mark of the other one."""
+        """Make later work on a stream wait for the work before a mark of the other stream."""
 
     def wait(self, mark: Mark) -> None:
         """Wait until the work before a mark is done."""
@@ -160,7 +160,7 @@ class Gpu(Protocol):
         """
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of another library returns, which finds this GPU as the one to use."""
+        """Call a function of another library with this GPU as the current one."""
 
     def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
         """The commands with marks between them, and a function that gives the seconds of each after they have run."""

@@ -92,7 +92,7 @@ class DataLoader:
 
     @property
     def _index_sampler(self) -> Any:
-        """What each batch, or sample, is fetched by."""
+        """The sampler of the keys by which batches, or samples, are fetched."""
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Batch]:

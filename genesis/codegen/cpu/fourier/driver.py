@@ -127,7 +127,7 @@ class _Driver(WordKernel):
         self, words: Mapping[str, ir.Value], block: ir.Value, column: ir.Value, columns: ir.Value, beside: ir.Value,
         from_row: ir.Value, to_row: ir.Value,
     ) -> dict[str, ir.Value]:
-        """What the passes are told of a block of columns, whose rows are so far apart before and after."""
+        """The passes' arguments for a block of columns, given the distances of its rows before and after."""
         b, m, l, radix = self.builder, words["m"], words["l"], words["radix"]
         # Lines that lie end to end are one.
         adjacent = b.and_(b.icmp_signed("==", from_row, beside), b.icmp_signed("==", to_row, beside))
@@ -145,7 +145,7 @@ class _Driver(WordKernel):
     def _ahead(
         self, is_first: ir.Value, is_last: ir.Value, geometry: Mapping[str, ir.Value], lines: Mapping[str, ir.Value]
     ) -> dict[str, ir.Value]:
-        """How far ahead of what is read and written the caches fetch: a line, or where all lines are one, a transform.
+        """The prefetch distances of reads and writes: a line, or a transform if all its lines are one.
 
         Nothing else knows what comes next: rows of a matrix lie in pages of their own, and a pass reads and writes all over.
         """

@@ -244,7 +244,7 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
 
 
 def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callable[[], None]]:
-    """Where a routine may write the result's real values from number `first` on; and a step that widens them into it."""
+    """The memory for a routine's real values from number `first` on, and the step that widens them into the result."""
     there = r.out.at(first * r.size)
     if not r.dtype.is_complex:
         return there, lambda: None

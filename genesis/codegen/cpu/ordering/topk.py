@@ -54,7 +54,7 @@ class TopK(Entry):
         self.scan = _emit_scan(self.module, self.keys, self.sorting.sort, self.names())
 
     def _found(self, row: ir.Value, block: ir.Value) -> ir.Value:
-        """Where the pairs that are found in a block go."""
+        """The address of the pairs found in a block."""
         start = self.builder.add(self.words["found"], self.builder.mul(row, self.words["found_share"]))
         return self.at(self.at(self.words["scratch"], start), self.builder.mul(block, self.words["k"]), self.keys.pair)
 

@@ -39,7 +39,7 @@ def source(dtype: str) -> KernelSource:
 
 
 class Panels(NamedTuple):
-    """How each product of a batch is cut: into `panels` of `height` rows, or columns."""
+    """The division of each product of a batch: into `panels` of `height` rows, or columns."""
 
     panels: int
     height: int

@@ -74,7 +74,7 @@ class Offsets:
 
 @contextmanager
 def _runs(b: ir.IRBuilder, within: Range, run: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """What of each run lies within a range."""
+    """The intersection of each run with a range."""
     first, last = within
     with counted(b, b.mul(b.sdiv(first, run), run), last, run) as start:
         end = b.add(start, run)
