@@ -25,7 +25,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import takes_out
-from genesis.tracing.recording_hooks import unseen
+from genesis.tracing.recording_hooks import reads_forbidden
 
 __all__ = [
     "bernoulli", "binomial", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "poisson",
@@ -246,7 +246,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 def _counts(name: str, generator: Generator | None, *parameters: Tensor) -> Tensor:
     """Counts of the row `name`, without a gradient."""
     for parameter in parameters:
-        if not unseen() and not bool(((parameter >= 0) & (parameter < inf)).all()):
+        if not reads_forbidden() and not bool(((parameter >= 0) & (parameter < inf)).all()):
             raise ArgumentError(f"{name}: a parameter is infinite, NaN or negative")
     shape = broadcast_shapes(*[parameter.shape for parameter in parameters])
     return drawn_by_host(name, shape, *[parameter.detach() for parameter in parameters], generator=generator)
@@ -271,7 +271,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     >>> genesis.binomial(genesis.tensor([3.0, 3.0]), genesis.tensor([0.0, 1.0]))
     tensor([0., 3.])
     """
-    if not unseen() and bool((prob > 1).any()):
+    if not reads_forbidden() and bool((prob > 1).any()):
         raise ArgumentError("binomial: prob has elements above 1; want probabilities")
     return _counts("binomial", generator, count, prob) + (count + prob) * 0
 
@@ -326,7 +326,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
             f"multinomial: cannot draw {num_samples} of {weights.shape[-1]}; want 1 or more, and replacement=True for more "
             "than there are")
     p = weights.double()
-    if not unseen() and not bool((((p >= 0) & (p < inf)).all(-1) & (p.sum(-1) > 0)).all()):
+    if not reads_forbidden() and not bool((((p >= 0) & (p < inf)).all(-1) & (p.sum(-1) > 0)).all()):
         raise ArgumentError("multinomial: a row of probabilities has infinite, NaN or negative ones, or zeros alone")
     if stream(p.device, generator) is not None:
         return _in_pytorchs_order(weights, num_samples, replacement, generator)

@@ -15,8 +15,8 @@ from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
-from genesis.tensor.call_modes import FunctionMode, ask, asking_none
-from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, spreads
+from genesis.tensor.call_modes import FunctionMode, add_overriding_class, ignoring_classes
+from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, note_result_class
 from genesis.tensor.size import Size
 from genesis.tensor.views import detach
 
@@ -89,7 +89,7 @@ def watch_classes() -> None:
             options["metaclass"] = _MixedClass
         cls = plain(*arguments, **options)
         if "__torch_function__" in getattr(cls, "__dict__", ()) and not issubclass(cls, Tensor | FunctionMode):
-            ask(cls)
+            add_overriding_class(cls)
         return cls
 
     builtins.__build_class__ = build
@@ -105,11 +105,11 @@ def derive_classes() -> None:
             cls._result_class = Tensor
             return
         if own is not None and getattr(own, "__func__", own) is not asked_plainly.__func__:
-            ask(cls)
+            add_overriding_class(cls)
         if issubclass(cls, Parameter):
             return
         cls._result_class = cls
-        spreads(cls)
+        note_result_class(cls)
 
     Tensor.__init_subclass__ = classmethod(derived)  # type: ignore[assignment]
     Tensor.__torch_function__ = _plain_function  # type: ignore[attr-defined]
@@ -120,7 +120,7 @@ def _call_plainly(
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """The call without overrides; its results are of this class."""
-    with asking_none():
+    with ignoring_classes():
         result = func(*args, **(kwargs or {}))
     if isinstance(result, Size):
         return result

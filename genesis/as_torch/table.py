@@ -26,7 +26,7 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules, names_of
 from genesis.as_torch.stand_ins import (
-    accelerators, asked, boards, checkpoints, compilers, decorating, engine, environment, exporting, files, flops, foreach,
+    accelerators, boards, checkpoints, compilers, decorating, detected, engine, environment, exporting, files, flops, foreach,
     gpus, hub, launching, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators, overriding,
     pipes, precision, privates, processes, processor, raw, repositories, spawning, top, tree_nodes, tree_text, trees, types,
 )
@@ -275,7 +275,7 @@ NAMES: dict[str, Any] = {
     "torch._C._is_tracing": no,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
-    **asked.NAMES,
+    **detected.NAMES,
     **loader_iterators.NAMES,
     **{f"torch.{name}": function for name, function in foreach.FOREACH.items()},
     **{f"torch.nn.modules.{path}": kind for path, kind in privates.BASES.items()},

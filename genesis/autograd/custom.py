@@ -18,7 +18,7 @@ from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
 from genesis.tensor.dispatch import array_of, call, filled
-from genesis.tensor.handle import Tensor, method, root_of, shares, tensor_of
+from genesis.tensor.handle import Tensor, method, root_of, share_storage, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.trace_inputs import enter
 from genesis.tensor.view_memory import seen_by
@@ -277,7 +277,7 @@ def _wrapped(result: Tensor, array: Array, given: Mapping[int, tuple[Tensor, Arr
         return write(result, wrapped) if before.node.differentiable or not result.requires_grad else wrapped
     root = root_of(result)
     if any(root_of(argument) is root for argument, _ in given.values()):  # an argument or a view of one, which it remains
-        shares(wrapped, root, result._layout or contiguous_layout(result.shape), result._element_map)
+        share_storage(wrapped, root, result._layout or contiguous_layout(result.shape), result._element_map)
         wrapped._seen = seen_by(wrapped, root)
     return wrapped
 

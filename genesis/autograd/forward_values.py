@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 from genesis.autograd.derivation import node_name
-from genesis.autograd.gathered_again import GatheredAgain
+from genesis.autograd.regathered import Regathered
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
 from genesis.execution.realize import readable
-from genesis.ir.graph import Graph
+from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import PRIMITIVES, Operation, expand
 from genesis.ops.transient import CHEAP, gathered_alone, is_transient, read_inputs
 from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.backward_state import CopiedTrace
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
 from genesis.tracing.state import recorded, thread_state
@@ -41,39 +43,49 @@ class ChangedError(RuntimeError):
     """A value needed by backward was changed in place."""
 
 
-def forward_values(
-    source: Trace, last: int, trace: Trace, create_graph: bool
-) -> tuple[Callable[[int], int], tuple[TrieNode, int] | None, Collection[int], Collection[int]]:
-    """(position in `source` -> position in the open `trace`, for values up to `last`; this map's part of a step's key;
-    positions where there are shapes and no values, for a collective that ran runs no more; those where there would be values
-    if transient collectives ran again).
+class ForwardValues(NamedTuple):
+    """The forward values of a trace, as backward reads them in the open trace.
+
+    Attributes:
+        position: the position in the open trace of the value at a position; raises ReleasedError if it was freed.
+        key: the part that the values have in a step's key.
+        shape_only, regathered: as in `CopiedTrace`.
     """
+
+    position: Callable[[int], int]
+    key: tuple[TrieNode, int] | None
+    shape_only: Collection[int]
+    regathered: Collection[int]
+
+
+def forward_values(source: Trace, last: int, trace: Trace, create_graph: bool) -> ForwardValues:
+    """The values of `source` up to position `last`, in the open `trace`."""
     if source is trace:
-        return int, None, (), gathered_alone(source.nodes) if not create_graph and transient_collectives(source) else ()
+        gathered = gathered_alone(source.nodes) if not create_graph and transient_collectives(source) else ()
+        return ForwardValues(int, None, (), gathered)
     refuse(GOES_ON)
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.backward.graph_freed:
         raise ReleasedError
-    reach, start, (copies, unknown, again) = trace.backward.copies.get((source, create_graph), (-1, 0, ({}, (), ())))
-    if reach < last:
-        start = len(trace.nodes)
-        copies, unknown, again = _copied(source, trace, last, create_graph)
-        trace.backward_state().copies[source, create_graph] = last, start, (copies, unknown, again)
+    copied: CopiedTrace | None = trace.backward.copies.get((source, create_graph))
+    if copied is None or copied.last < last:
+        copied = trace.backward_state().copies[source, create_graph] = _copied(source, trace, last, create_graph)
+    positions = copied.positions
 
     def position(index: int) -> int:
-        if index not in copies:
+        if index not in positions:
             raise ReleasedError
-        return copies[index]
+        return positions[index]
 
-    return position, (source.step, start), unknown, again
+    return ForwardValues(position, (source.step, copied.start), copied.shape_only, copied.regathered)
 
 
-def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple[dict[int, int], set[int], set[int]]:
-    """The positions in the open trace of the source's saved values, and of copies of the nodes that follow from these; which
-    of them have no values, and which would if transient collectives ran again.
+def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> CopiedTrace:
+    """Enter the source's saved values into the open trace, and copy the nodes that follow from these.
 
     Copies that nobody reads are dropped in lowering.
     """
+    start = len(trace.nodes)
     known = {
         index: trace.enter_array(_linked(source, index, array) if create_graph else array)
         for index, array in sorted(source.backward.saved.items())
@@ -83,37 +95,39 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> tuple
             known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
     key = ("copy", source.step, last, tuple(known.items()))
 
-    def build(graph: Graph) -> tuple[dict[int, int], set[int], set[int]]:
-        copies, unknown, again = dict(known), set[int](), set[int]()
-        for index in range(last + 1):
-            node = source.nodes[index]
+    def build(graph: Graph) -> CopiedTrace:
+        copied = CopiedTrace(last, start, dict(known), set(), set())
+        for index, node in enumerate(source.nodes[: last + 1]):
             needs = read_inputs(node) if is_transient(node) else node.inputs
-            if index in copies or node.op == "input" or any(i not in copies for i in needs):
-                continue
-            if not unknown.isdisjoint(needs):
-                unknown.add(index)
-                cheap = PRIMITIVES[node.op].kind in CHEAP
-                if cheap and not create_graph and all([i in again or i not in unknown for i in read_inputs(node)]):
-                    again.add(index)
-            if PRIMITIVES[node.op].kind == "collective" or is_transient(node):  # it ran; what is read of it was saved
-                if is_transient(node) and index not in unknown and not create_graph:
-                    again.add(index)
-                unknown.add(index)
-                copies[index] = expand(graph.constant(0, node.dtype), node.shape).index
-                continue
-            if node.op == "custom":  # only in the source can it be derived, and if its value is read at all, it was saved
-                raw = graph.value(copies[node.inputs[0]])
-                copies[index] = graph.add("detach", (raw,), node.shape, node.dtype, differentiable=False).index
-                continue
-            copies[index] = len(graph)
-            graph.nodes.append(node.renumbered(tuple([copies[i] for i in node.inputs])))
-        return copies, unknown, again
+            if index not in copied.positions and node.op != "input" and all([i in copied.positions for i in needs]):
+                copied.positions[index] = _copy(node, index, needs, copied, graph, create_graph)
+        return copied
 
-    copies, unknown, again = trace.record(key, build).result
+    copied: CopiedTrace = trace.record(key, build).result
     for index, tensor in source.variables.items():
-        if index in copies:
-            trace.variables[copies[index]] = tensor
-    return copies, unknown, again
+        if index in copied.positions:
+            trace.variables[copied.positions[index]] = tensor
+    return copied
+
+
+def _copy(node: Node, index: int, needs: Sequence[int], copied: CopiedTrace, graph: Graph, create_graph: bool) -> int:
+    """Copy the node at `index`, which reads `needs`, into `graph`; returns its position there."""
+    positions, shape_only, regathered = copied.positions, copied.shape_only, copied.regathered
+    kind = PRIMITIVES[node.op].kind
+    if not shape_only.isdisjoint(needs):
+        shape_only.add(index)
+        if kind in CHEAP and not create_graph and all([i in regathered or i not in shape_only for i in read_inputs(node)]):
+            regathered.add(index)
+    if kind == "collective" or is_transient(node):  # it ran; what is read of it was saved
+        if is_transient(node) and index not in shape_only and not create_graph:
+            regathered.add(index)
+        shape_only.add(index)
+        return expand(graph.constant(0, node.dtype), node.shape).index
+    if node.op == "custom":  # only in the source can it be derived, and if its value is read at all, it was saved
+        value = graph.value(positions[node.inputs[0]])
+        return graph.add("detach", (value,), node.shape, node.dtype, differentiable=False).index
+    graph.nodes.append(node.renumbered(tuple([positions[i] for i in node.inputs])))
+    return len(graph) - 1
 
 
 def _linked(source: Trace, index: int, saved: Array) -> Array:
@@ -127,13 +141,13 @@ def saved_at(source: Trace, index: int) -> Tensor:
     """The tensor of the value at `index` of `source`, as backward reads it."""
     with LOCK:
         def read(trace: Trace) -> Array:
-            position, token, unknown, again = forward_values(source, index, trace, thread_state.grad_enabled)
-            if index in again:
-                return trace.handle(trace.record(("gathered again", token, index), lambda graph: GatheredAgain(
-                    source.nodes, again, graph, position).value(index).index).result)
-            if index in unknown:
+            values = forward_values(source, index, trace, thread_state.grad_enabled)
+            if index in values.regathered:
+                return trace.handle(trace.record(("gathered again", values.key, index), lambda graph: Regathered(
+                    source.nodes, values.regathered, graph, values.position).value(index).index).result)
+            if index in values.shape_only:
                 raise ReleasedError
-            return trace.handle(position(index))
+            return trace.handle(values.position(index))
 
         array = recorded(source.device, read)
         return tensor_of(array, array.node.differentiable)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from genesis.autograd.custom import CustomCall, Deferred
 from genesis.autograd.derivation import arguments_of, call_at, node_name, span_of
 from genesis.autograd.forward_values import ReleasedError, check_versions, forward_values, position_of
-from genesis.autograd.gathered_again import GatheredAgain, operands_of, read_again
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked
+from genesis.autograd.regathered import Regathered, operands_of, rules_read
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
 from genesis.ir.graph import Graph, Value
@@ -66,10 +66,10 @@ class TraceBackward:
 
     def steps(self, above: int = -1) -> Iterator[Waiting]:
         """Derive the positions beyond `above`, stop by stop. Yields what an answer waits for."""
-        for stop, ask in _stops(self.trace, above, max(self.cotangents, default=-1)):
+        for stop, visit in _stops(self.trace, above, max(self.cotangents, default=-1)):
             self._derive(stop)
             self._stop = stop
-            waiting = ask(self)
+            waiting = visit(self)
             if waiting is not None:
                 yield waiting
         self._derive(above)
@@ -91,29 +91,30 @@ class TraceBackward:
 
     def _derive_in(self, above: int, trace: Trace) -> Trace:
         source = self.trace
-        position, token, unknown, again = forward_values(source, max(self.cotangents), trace, self.create_graph)
+        values = forward_values(source, max(self.cotangents), trace, self.create_graph)
+        position, shape_only, regathered = values.position, values.shape_only, values.regathered
         seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
         wanted = self.wanted
-        key = ("derive", token, seeds, wanted, above, self.create_graph, self.adjoint)
+        key = ("derive", values.key, seeds, wanted, above, self.create_graph, self.adjoint)
 
-        def derived(graph: Graph, place: Callable[[int], Value]) -> Any:
+        def derived(graph: Graph, value_of: Callable[[int], Value]) -> Any:
             given = {}
             for index, seed in seeds:
                 node = source.nodes[index]
                 given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
-            return derive(source.nodes, given, graph, place, wanted, above, adjoint=self.adjoint)
+            return derive(source.nodes, given, graph, value_of, wanted, above, adjoint=self.adjoint)
 
         def build(graph: Graph) -> Any:
-            needed = read_again(again, derived, graph, position) if again else ()
-            made = GatheredAgain(source.nodes, again, graph, position)
+            needed = rules_read(regathered, derived, graph, position) if regathered else ()
+            made = Regathered(source.nodes, regathered, graph, position)
             ends, rest, reads = derived(graph, lambda i: made.value(i) if i in needed else graph.value(position(i)))
-            reads = {reader: tuple([i for at in seen for i in operands_of(source.nodes, again, at)])
+            reads = {reader: tuple([i for at in seen for i in operands_of(source.nodes, regathered, at)])
                      for reader, seen in reads.items()} if needed else reads
             return tuple(ends), tuple(ends.values()), tuple(rest), tuple(rest.values()), reads, frozenset(reads)
 
         step = trace.record(key, unwatched(build), grad=self.create_graph)
         ends, end_values, rest, rest_values, reads, readers = step.result
-        lacks = bool(unknown) and any(i in unknown for seen in reads.values() for i in seen)
+        lacks = bool(shape_only) and any(i in shape_only for seen in reads.values() for i in seen)
         if lacks and self.create_graph and transient_collectives(source):
             raise RuntimeError("backward: create_graph=True needs parameters that were gathered for their forward alone; give "
                                "fully_shard reshard_after_forward=False")
@@ -226,15 +227,15 @@ class TraceBackward:
         return tensor_of(array, array.node.differentiable)
 
 
-Ask = Callable[[TraceBackward], Waiting | None]
+Visit = Callable[[TraceBackward], Waiting | None]
 
 
-def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Ask]]:
+def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Visit]]:
     """The positions in (`above`, `top`] at which to stop, last first, each with the method to call there."""
     state = trace.backward
     if not (state.hooks or state.custom_calls or state.node_hooks or thread_state.observers):
         return []
-    stops: dict[int, Ask] = {
+    stops: dict[int, Visit] = {
         index: partial(TraceBackward.at_value, index=index) for index in state.hooks if above < index <= top
     }
     spans: list[range] = []

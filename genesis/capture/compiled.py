@@ -104,7 +104,7 @@ class Compiled:
             flush_collectives()
         if not has_come_between():
             if not self.entries:
-                return self._missed(args, kwargs)
+                return self._record(args, kwargs)
             if self._native and (was_pending or _realized((*args, *kwargs.values()))):
                 return self(*args, **kwargs)
         with LOCK:
@@ -113,7 +113,7 @@ class Compiled:
             result = self._replayed(args, kwargs)
             if result is FAULT:  # the function fails at its own line
                 return self.function(*args, **kwargs)
-        return self._missed(args, kwargs) if result is MISSED else result
+        return self._record(args, kwargs) if result is MISSED else result
 
     def _replayed(self, args: Positional, kwargs: Attributes) -> Any:
         """The result of the first entry that can replay the call, or FAULT; MISSED if none can, and why in `missed`."""
@@ -164,7 +164,7 @@ class Compiled:
             entry.settle()
             self._find_native()
 
-    def _missed(self, args: Positional, kwargs: Attributes) -> Any:
+    def _record(self, args: Positional, kwargs: Attributes) -> Any:
         """Record the call; ever more rarely after several recordings without a replay."""
         self._give_up_values()
         replays = sum(entry.replays for entry in self.entries)

@@ -27,7 +27,7 @@ from genesis.ir.made_methods import made_method
 from genesis.ir.replayable import Described, replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
-from genesis.tracing.recording_hooks import unseen
+from genesis.tracing.recording_hooks import reads_forbidden
 
 REQUIRED = object()
 
@@ -163,7 +163,7 @@ class Declared(_Declaring):
     # ---- checks ----
     def _check_parameters(self, numbers: Mapping[str, Number] = declared()) -> None:
         """Raise unless all parameters satisfy their constraints; tensors are tested together, in one program."""
-        if not self._validate_args or unseen():
+        if not self._validate_args or reads_forbidden():
             return
         try:
             known = self.arg_constraints
@@ -194,7 +194,7 @@ class Declared(_Declaring):
 
     def _require(self, condition: Callable[[], Tensor], what: str) -> None:
         """Raise ValueError where a condition on several parameters fails, if parameters are checked."""
-        if self._validate_args and not unseen() and not bool(condition().all()):
+        if self._validate_args and not reads_forbidden() and not bool(condition().all()):
             raise ValueError(f"{type(self).__name__}: {what}")
 
 

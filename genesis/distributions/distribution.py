@@ -19,7 +19,7 @@ from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
-from genesis.tracing.recording_hooks import unseen
+from genesis.tracing.recording_hooks import reads_forbidden
 from genesis.tracing.state import recording
 
 __all__ = ["Distribution"]
@@ -178,7 +178,7 @@ class Distribution(Declared):
             support = self.support
         except NotImplementedError:  # a property that does not know
             return
-        if not unseen() and not bool(support.check(value).all()):
+        if not reads_forbidden() and not bool(support.check(value).all()):
             raise ValueError(f"{type(self).__name__}: values must lie within the support {support!r}, got\n{value}")
 
     def _checked(self, value: Operand) -> Tensor:

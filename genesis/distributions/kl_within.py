@@ -29,7 +29,7 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
-from genesis.tracing.recording_hooks import unseen
+from genesis.tracing.recording_hooks import reads_forbidden
 
 deviance, gamma_divergence = functions_of("deviance", "gamma_divergence")
 
@@ -52,7 +52,7 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
     fewer = p.total_count < q.total_count
-    if not unseen() and bool(fewer.any()):
+    if not reads_forbidden() and bool(fewer.any()):
         raise NotImplementedError("kl_divergence: of a Binomial of fewer trials than the other there is no closed form")
     each = p.probs * (p.logits - q.logits) + softplus(q.logits) - softplus(p.logits)
     return where(p.total_count > q.total_count, inf, where(fewer, nan, p.total_count * each))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.functions.methods.conversion import values_of
-from genesis.functions.overrides import seen_method
+from genesis.functions.overrides import routed_access_method
 from genesis.ir.dtypes import bool_, int64, refuse_number, uint8
 from genesis.ir.errors import ArgumentError, IndexTypeError
 from genesis.ir.replayable import replayable_module
@@ -44,7 +44,7 @@ class Subscript(NamedTuple):
     tensors: tuple[tuple[int, Tensor], ...]  # (axis of the view, integers or a mask from there on)
 
 
-@seen_method
+@routed_access_method
 def __getitem__(self: Tensor, index: Index) -> Tensor:
     if index.__class__ is int and self.shape:
         return view(self, "subscript", (index,))
@@ -60,7 +60,7 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
     return call(OPERATIONS["index"], (viewed, axes, *positions))
 
 
-@seen_method
+@routed_access_method
 def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self

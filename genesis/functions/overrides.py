@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
-from genesis.tensor.call_modes import AT_FIRST, OVERRIDES, PUBLIC, asked_class, asking, running
+from genesis.tensor.call_modes import BEFORE_FIRST_OVERRIDE, OVERRIDES, PUBLIC, overriding_class, overriding_classes, running
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import into
@@ -36,7 +36,7 @@ def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options
             return mode.intercept(PUBLIC[0](name), args, kwargs)
         finally:
             modes.append(mode)
-    if asking and not running.plain and (kind := asked_class([*args, *kwargs.values()])) is not None:
+    if overriding_classes and not running.ignores_classes and (kind := overriding_class([*args, *kwargs.values()])) is not None:
         refuse(f"calls with a tensor of {kind.__qualname__} go to its `__torch_function__`")
         return kind.__torch_function__(PUBLIC[0](name), (kind,), tuple(args), kwargs)
     function = OVERRIDES.get(name)
@@ -88,7 +88,7 @@ def overridable_method(builtin: F) -> F:
     return method(overridable(builtin))
 
 
-def asked_method(builtin: F) -> F:
+def routed_method(builtin: F) -> F:
     """Decorator: a method of Tensor, not a public function, that modes and classes can override."""
     name = builtin.__name__
 
@@ -99,22 +99,22 @@ def asked_method(builtin: F) -> F:
     return method(public)  # type: ignore[return-value]
 
 
-def seen(builtin: F) -> F:
+def routed_access(builtin: F) -> F:
     """Decorator: a function that reads or writes a part of its first argument; users' modes and classes can override it."""
     name = builtin.__name__
 
     @functools.wraps(builtin)
     def public(*args: Any, **kwargs: Any) -> Any:
-        if OVERRIDES and (running.modes[-1].sees_methods if running.modes else asking):
+        if OVERRIDES and (running.modes[-1].sees_methods if running.modes else overriding_classes):
             return routed(name, builtin, args, kwargs)
         return builtin(*args, **kwargs)
 
     return public  # type: ignore[return-value]
 
 
-def seen_method(builtin: F) -> F:
-    """Decorator: what is `seen`, as a method of Tensor."""
-    return method(seen(builtin))
+def routed_access_method(builtin: F) -> F:
+    """Decorator: what is `routed_access`, as a method of Tensor."""
+    return method(routed_access(builtin))
 
 
 CONVERSIONS = (
@@ -129,14 +129,14 @@ INSPECTIONS = (
 )  # these too, from then on; `storage_offset` does not, as no guard compares what it returns
 
 
-def _all_ask() -> None:
+def _route_conversions() -> None:
     for name in CONVERSIONS:
-        asked_method(vars(Tensor)[name])
+        routed_method(vars(Tensor)[name])
     for name in INSPECTIONS:
-        method(seen(vars(Tensor)[name]), name)
+        method(routed_access(vars(Tensor)[name]), name)
 
 
-AT_FIRST.append(_all_ask)
+BEFORE_FIRST_OVERRIDE.append(_route_conversions)
 
 
 def function(*aliases: str) -> Callable[[F], F]:

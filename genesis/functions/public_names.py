@@ -13,7 +13,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
-from genesis.tensor.call_modes import replace, replace_no_more
+from genesis.tensor.call_modes import remove_override, set_override
 from genesis.tensor.handle import Tensor
 
 _registered: set[str] = set()  # names of users' operations
@@ -96,12 +96,12 @@ def register_function(name: str, function: AnyFunction) -> None:
         _load()
     if name not in OVERRIDABLE and (name not in OPERATIONS or not OPERATIONS[name].public):
         raise ArgumentError(f"register_function: {name!r} is no operation of genesis; register_operation adds a new one")
-    replace(name, _callable("register_function", name, function))
+    set_override(name, _callable("register_function", name, function))
 
 
 def unregister_function(name: str) -> None:
     """Undo `register_function`. Raises ValueError if nothing is registered under `name`."""
-    if not replace_no_more(name):
+    if not remove_override(name):
         raise ArgumentError(f"unregister_function: nothing is registered under {name!r}")
 
 

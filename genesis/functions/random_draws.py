@@ -25,7 +25,7 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, call_on
 from genesis.tensor.handle import Tensor, from_values
-from genesis.tracing.recording_hooks import numbers_drawn, refuse, unseen
+from genesis.tracing.recording_hooks import numbers_drawn, reads_forbidden, refuse
 
 
 def stream(device: Device = CPU, generator: Generator | None = None) -> MersenneTwister | None:
@@ -33,7 +33,7 @@ def stream(device: Device = CPU, generator: Generator | None = None) -> Mersenne
 
     In compiled functions and transforms they always are, because a replay draws without the host.
     """
-    if not Generator.in_pytorchs_order or device.type != "cpu" or unseen():
+    if not Generator.in_pytorchs_order or device.type != "cpu" or reads_forbidden():
         return None
     _of_all_examples(0)  # raises if draws are forbidden
     return (generator or rng.default_generator).twister()

@@ -12,7 +12,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, spreads, tensor_of
+from genesis.tensor.handle import Tensor, note_result_class, tensor_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -38,7 +38,7 @@ class Variable(Tensor):
     _gradients: Gradients = None  # the result of `grad()`
 
     def __new__(cls, *args: object, **kwargs: object) -> Variable:
-        spreads(Variable)
+        note_result_class(Variable)
         return object.__new__(cls)
 
     def __init__(

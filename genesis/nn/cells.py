@@ -10,7 +10,7 @@ from genesis.functions.creation import empty, zeros
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
 from genesis.nn import init
-from genesis.nn.asked import Asked
+from genesis.nn.getattr_bases import WithGetattr
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops.registry import OPERATIONS
@@ -22,7 +22,7 @@ from genesis.tensor.handle import Tensor
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
-class RNNCellBase(Module, Asked):
+class RNNCellBase(Module, WithGetattr):
     """The weights of one step, the base of `RNNCell`, `LSTMCell` and `GRUCell`.
 
     Args:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.replayable import replayable_module
-from genesis.nn.asked import base_for
 from genesis.nn.conversion import Convertible
+from genesis.nn.getattr_bases import base_for
 from genesis.nn.hooks import Hooked
 from genesis.nn.members import (
     TABLES,

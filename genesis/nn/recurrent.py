@@ -14,7 +14,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
-from genesis.nn.asked import Asked
+from genesis.nn.getattr_bases import WithGetattr
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.nn.utils.rnn import PackedSequence, pack_as, padded
@@ -29,7 +29,7 @@ KINDS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"  # the kinds
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
-class RNNBase(Module, Asked):
+class RNNBase(Module, WithGetattr):
     """The base of `RNN`, `LSTM` and `GRU`: each layer reads the output sequence of the one before.
 
     Args:

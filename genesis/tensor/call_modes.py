@@ -20,55 +20,55 @@ class _Running(threading.local):
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.modes: list[FunctionMode] = []  # the innermost last
-        self.plain = False  # classes of tensors are ignored
+        self.ignores_classes = False  # classes of tensors are ignored
 
 
 running = _Running()
-asking: set[type] = set()  # classes of tensors whose `__torch_function__` overrides calls with them
+overriding_classes: set[type] = set()  # classes of tensors whose `__torch_function__` overrides calls with them
 _lock = threading.Lock()
 _entered = 0  # modes, in all threads
 
 
-def replace(name: str, function: AnyFunction) -> None:
+def set_override(name: str, function: AnyFunction) -> None:
     """Override the operation `name` by `function`."""
     OVERRIDES[name] = function
     REPLACING.add(name)
 
 
-def replace_no_more(name: str) -> bool:
-    """Undo `replace`; returns whether there was an override."""
+def remove_override(name: str) -> bool:
+    """Undo `set_override`; returns whether there was an override."""
     REPLACING.discard(name)
     return OVERRIDES.pop(name, None) is not None
 
 
-def ask(kind: type) -> None:
+def add_overriding_class(kind: type) -> None:
     """Route every call with a tensor of this class to its `__torch_function__`."""
-    _look_out()
-    asking.add(kind)
+    _prepare()
+    overriding_classes.add(kind)
     OVERRIDES["(classes)"] = _never
 
 
-def ask_no_more(kind: type) -> None:
-    """Undo `ask`."""
-    asking.discard(kind)
-    if not asking:
-        replace_no_more("(classes)")
+def remove_overriding_class(kind: type) -> None:
+    """Undo `add_overriding_class`."""
+    overriding_classes.discard(kind)
+    if not overriding_classes:
+        remove_override("(classes)")
 
 
 def _count_modes(more: int) -> None:
     global _entered
-    _look_out()
+    _prepare()
     with _lock:
         _entered += more
         if _entered:
-            replace("(modes)", _never)
+            set_override("(modes)", _never)
         else:
-            replace_no_more("(modes)")
+            remove_override("(modes)")
 
 
-def _look_out() -> None:
-    while AT_FIRST:
-        AT_FIRST.pop()()
+def _prepare() -> None:
+    while BEFORE_FIRST_OVERRIDE:
+        BEFORE_FIRST_OVERRIDE.pop()()
 
 
 def _never(*args: Any) -> None:
@@ -102,24 +102,24 @@ class FunctionMode:
 
 
 @contextlib.contextmanager
-def asking_none() -> Iterator[None]:
+def ignoring_classes() -> Iterator[None]:
     """A context in which classes of tensors are ignored."""
-    before, running.plain = running.plain, True
+    before, running.ignores_classes = running.ignores_classes, True
     try:
         yield
     finally:
-        running.plain = before
+        running.ignores_classes = before
 
 
-def asked_class(arguments: Iterable[Any]) -> Any:
+def overriding_class(arguments: Iterable[Any]) -> Any:
     """The most derived class with `__torch_function__` among the arguments, and in lists among them."""
     found: Any = None
     for argument in arguments:
-        kind: Any = asked_class(argument) if argument.__class__ in (list, tuple) else argument.__class__
-        if kind is not None and not asking.isdisjoint(kind.__mro__) and (found is None or issubclass(kind, found)):
+        kind: Any = overriding_class(argument) if argument.__class__ in (list, tuple) else argument.__class__
+        if kind is not None and not overriding_classes.isdisjoint(kind.__mro__) and (found is None or issubclass(kind, found)):
             found = kind
     return found
 
 
-AT_FIRST: list[Callable[[], None]] = []  # called before the first mode or class overrides calls
+BEFORE_FIRST_OVERRIDE: list[Callable[[], None]] = []  # called before the first mode or class overrides calls
 PUBLIC: list[Callable[[str], AnyFunction]] = []  # finds the public function of a name; the module of the table adds it

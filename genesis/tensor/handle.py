@@ -21,7 +21,7 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.call_modes import running
 from genesis.tracing.memory import Memory
-from genesis.tracing.recording_hooks import made_of_python, refuse, touched_gradient
+from genesis.tracing.recording_hooks import made_from_python, refuse, touched_gradient
 from genesis.tracing.state import thread_state
 from genesis.tracing.tensor_state import EXPOSED, UNTRACKED, add_gradient_holder
 from genesis.tracing.trace import Array, Trace
@@ -225,7 +225,7 @@ spreading: set[type[Tensor]] = set()  # classes of existing tensors whose operat
 INTERNAL = frozenset({*Tensor.__annotations__, "_gradients", "_source"})  # attributes that the library sets
 
 
-def spreads(kind: type[Tensor]) -> None:
+def note_result_class(kind: type[Tensor]) -> None:
     """Note that tensors of class `kind` exist, whose operations may return that class."""
     spreading.add(kind)
 
@@ -240,7 +240,7 @@ def result_class(argument: object, otherwise: type[Tensor] = Tensor) -> type[Ten
 
     Where classes are ignored, results are plain tensors: the caller, such as a `__torch_function__`, converts them.
     """
-    if running.plain:
+    if running.ignores_classes:
         return otherwise
     if isinstance(argument, Tensor):
         return otherwise if argument._result_class is Tensor else argument._result_class
@@ -258,7 +258,7 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
     return tensor
 
 
-def shares(result: Tensor, root: Tensor, layout: Layout | None, element_map: str | None = None) -> None:
+def share_storage(result: Tensor, root: Tensor, layout: Layout | None, element_map: str | None = None) -> None:
     """Make `result` an up-to-date view of `root`'s storage."""
     if element_map is not result._element_map:
         result._element_map = element_map
@@ -293,19 +293,19 @@ def mark_inference(result: Any) -> None:
         tensor._is_inference = True
 
 
-def leave_storage(tensor: Tensor, root: Tensor) -> None:
+def hand_over_views(tensor: Tensor, root: Tensor) -> None:
     """Rebind the root `tensor` to another storage; its views so far belong to `root` from now on."""
     storage, tensor._storage = tensor._storage, None
     if storage is not None:  # without views, nothing to do
         storage.root = root
 
 
-def stay_behind(tensor: Tensor) -> Tensor:
+def replace_root(tensor: Tensor) -> Tensor:
     """A root that replaces the root `tensor`, which is about to be rebound: it takes over its views so far."""
     former = tensor_of(tensor._array, tensor._array.node.differentiable)
     former._changes = tensor._changes
     tensor._changes += EXPOSED  # so that views look their new root up
-    leave_storage(tensor, former)
+    hand_over_views(tensor, former)
     return former
 
 
@@ -333,7 +333,7 @@ def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tenso
     """A tensor with a copy of `values`, converted to `dtype`."""
     memory = Memory.of(values, dtype, device)
     array = Array.realized(memory.buffer, memory.layout, dtype)
-    made_of_python(array)
+    made_from_python(array)
     return new_root(array)
 
 

@@ -19,7 +19,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
-from genesis.tensor.handle import CallArguments, Tensor, shares, stay_behind, tensor_of
+from genesis.tensor.handle import CallArguments, Tensor, replace_root, share_storage, tensor_of
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
@@ -278,11 +278,11 @@ def move_storage(tensor: Tensor, value: Tensor) -> None:
     if tensor._base is not None:
         tensor._storage = None
     elif tensor._storage is not None:
-        stay_behind(tensor)
+        replace_root(tensor)
     tensor._array, tensor._base, tensor._layout, tensor._element_map = array_of(value), None, None, None
     tensor._changes += 1
     if value._base is not None:  # a root is contiguous
-        shares(tensor, value._base, value._layout, value._element_map)
+        share_storage(tensor, value._base, value._layout, value._element_map)
         tensor._detached = True
 
 

@@ -12,7 +12,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import holds_number, number_in
-from genesis.tensor.handle import LAZY, Tensor, result_class, shares, tensor_of
+from genesis.tensor.handle import LAZY, Tensor, result_class, share_storage, tensor_of
 from genesis.tensor.view_memory import seen_by
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
@@ -62,7 +62,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
-        shares(result, root, to, tensor._element_map)
+        share_storage(result, root, to, tensor._element_map)
         if at is None or tensor._element_map is not None:
             result._seen = seen_by(result, root)
         result._detached = result._within = tensor._detached
@@ -100,7 +100,7 @@ def bitcast(tensor: Tensor, dtype: DType) -> Tensor:
         buffer.expose()  # two dtypes share these bytes, so writes through either are immediate
         root = tensor_of(Array.realized(buffer, contiguous_layout((buffer.nbytes // other,)), dtype))
         result = tensor_of(Array.realized(buffer, Layout(shape, strides, offset), dtype))
-        shares(result, root, Layout(shape, strides, offset))
+        share_storage(result, root, Layout(shape, strides, offset))
         return result
 
 
@@ -122,7 +122,7 @@ def detach(tensor: Tensor) -> Tensor:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
     root = tensor if tensor._base is None else tensor._base
     result._requires_grad, result._detached = False, True
-    shares(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
+    share_storage(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
     if tensor.__class__ is not Tensor:
         result.__class__ = result_class(tensor)
     return result
@@ -139,12 +139,12 @@ def share_data(tensor: Tensor, data: Tensor) -> None:
             tensor._array = array
             if data._is_inference:
                 tensor._is_inference = True
-            shares(data, tensor, contiguous_layout(data.shape))
+            share_storage(data, tensor, contiguous_layout(data.shape))
             data._detached = True
         else:
             shared = detach(data)
             assert shared._base is not None, "it is a view of `data`, or of what that views"
-            shares(tensor, shared._base, shared._layout, shared._element_map)
+            share_storage(tensor, shared._base, shared._layout, shared._element_map)
             tensor._array, tensor._detached = shared._array, True
 
 

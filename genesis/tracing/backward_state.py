@@ -5,7 +5,24 @@ from __future__ import annotations
 import weakref
 from collections.abc import MutableMapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class CopiedTrace(NamedTuple):
+    """The values of a flushed trace, up to position `last`, in the open trace, from position `start` on.
+
+    Attributes:
+        positions: position in the flushed trace -> position in the open one.
+        shape_only: positions that have a shape but no value: results of collectives, which do not run again, and what
+            depends on them.
+        regathered: those among them that have a value if transient collectives run again.
+    """
+
+    last: int
+    start: int
+    positions: dict[int, int]
+    shape_only: set[int]
+    regathered: set[int]
 
 
 class BackwardState:
@@ -22,7 +39,7 @@ class BackwardState:
         self.node_hooks: MutableMapping[int, Any] = {}  # first position of a call -> the hooks on all its gradients
         self.custom_calls: MutableMapping[int, Any] = {}  # position of a result -> the custom Function's call
         self.retained: MutableMapping[int, weakref.ref[Any]] = {}  # position -> the result that retains its gradient
-        self.copies: MutableMapping[Any, Any] = {}  # (flushed trace, create_graph) -> (.., .., (where its values are, ..))
+        self.copies: MutableMapping[Any, Any] = {}  # (flushed trace, create_graph) -> its CopiedTrace
         self.saved: MutableMapping[int, Any] = {}  # position -> the realized Array of what backward reads
 
 

@@ -21,7 +21,7 @@ def is_recording() -> bool:
     return thread_state.recorder is not None
 
 
-def unseen() -> bool:
+def reads_forbidden() -> bool:
     """Whether values must not be read: a call is recorded for replays, or traced for a transform."""
     return thread_state.recorder is not None or thread_state.deferred
 
@@ -49,10 +49,10 @@ def item_read(tensor: Any) -> Any:
     return thread_state.recorder.item_read(tensor)
 
 
-def made_of_python(array: Array) -> None:
+def made_from_python(array: Array) -> None:
     """`array` was made from Python data."""
     if thread_state.recorder is not None:
-        thread_state.recorder.made_of_python(array)
+        thread_state.recorder.made_from_python(array)
 
 
 def python_data(data: Any) -> Any:

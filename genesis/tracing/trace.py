@@ -29,7 +29,7 @@ from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import Scope, ScopeNames, innermost
 from genesis.tracing.source_line import line_name, resolve_line, user_line
-from genesis.tracing.trie import Key, TrieNode, root_of, variable_of
+from genesis.tracing.trie import Key, TrieNode, trie_root, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
 ENTERED = frozenset({"input", "scalar", "variable"})  # nodes entered before the call that reads them
@@ -133,7 +133,7 @@ class Trace:
         self.written: list[tuple[Any, Array | int, int]] = []
         self.released: frozenset[int] = _NO_POSITIONS  # positions whose graph an earlier backward freed
         self.weight = weight
-        self.step = root_of(get_default_dtype())
+        self.step = trie_root(get_default_dtype())
 
     def backward_state(self) -> BackwardState:
         """`backward`, for writing."""
@@ -297,8 +297,8 @@ class Trace:
         """
         while (origin := self.nodes[index].origin) >= 0:
             index = origin
-        for (source, _), (_, _, (copies, *_)) in self.backward.copies.items():
-            for there, here in copies.items():
+        for (source, _), copied in self.backward.copies.items():
+            for there, here in copied.positions.items():
                 if here == index:
                     return source, there
         return self, index

@@ -16,7 +16,7 @@ Key = tuple[Any, ...]  # a call's operation, mode, positions of its tensors and 
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, machine_memory() // 4)
 STEP_LIMIT = 250_000  # maximal number of steps, about 1 KB each
-_NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
+_NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT  # a weight is in bytes, and counts nodes as bytes: one comparison checks both limits
 
 
 class TrieNode:
@@ -71,7 +71,7 @@ _roots: dict[DType, TrieNode] = {}  # default dtype -> the root of its paths
 _known = [0]  # the number of steps below them
 
 
-def root_of(dtype: DType) -> TrieNode:
+def trie_root(dtype: DType) -> TrieNode:
     """The root for a default dtype. If there are too many steps, all roots are replaced."""
     if _known[0] > STEP_LIMIT:
         fresh_roots()

@@ -17,7 +17,7 @@ from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.tensor.call_modes import FunctionMode, ask, ask_no_more
+from genesis.tensor.call_modes import FunctionMode, add_overriding_class, remove_overriding_class
 from genesis.tensor.handle import Tensor
 
 einsum = function_named("einsum")
@@ -199,7 +199,7 @@ class GraphAppendingTracer(Tracer):
         self.graph, self.root = graph, Module()
         with _lock:
             GraphAppendingTracer._live += 1
-            ask(Proxy)
+            add_overriding_class(Proxy)
         weakref.finalize(self, self._left)
 
     @staticmethod
@@ -207,7 +207,7 @@ class GraphAppendingTracer(Tracer):
         with _lock:
             GraphAppendingTracer._live -= 1
             if not GraphAppendingTracer._live:
-                ask_no_more(Proxy)
+                remove_overriding_class(Proxy)
 
 
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:

@@ -10,7 +10,7 @@ import numpy as np
 import genesis
 from genesis import masked
 from genesis.ir.annotations import AnyFunction
-from genesis.tensor.call_modes import ask, asking_none
+from genesis.tensor.call_modes import add_overriding_class, ignoring_classes
 from genesis.tensor.handle import Tensor
 
 REDUCTIONS = {"sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "var", "std"}
@@ -42,7 +42,7 @@ class MaskedTensor(Tensor):
 
     def to_tensor(self, value: float) -> Tensor:
         """A plain tensor, with `value` for masked elements."""
-        with asking_none():
+        with ignoring_classes():
             return _plain(self).masked_fill(~self._mask, value)
 
     def is_sparse_coo(self) -> bool:
@@ -83,7 +83,7 @@ class MaskedTensor(Tensor):
     ) -> Any:
         """The override of functions of masked tensors."""
         name, kwargs = func.__name__, kwargs or {}
-        with asking_none():
+        with ignoring_classes():
             first = args[0] if args and isinstance(args[0], MaskedTensor) else None
             if name in REDUCTIONS and first is not None:
                 return _reduced(name, first, *args[1:], **kwargs)
@@ -101,12 +101,12 @@ class MaskedTensor(Tensor):
 
 
 def _plain(x: MaskedTensor) -> Tensor:
-    with asking_none():
+    with ignoring_classes():
         return x.as_subclass(Tensor)
 
 
 def _masked(data: Tensor, mask: Tensor) -> MaskedTensor:
-    with asking_none():
+    with ignoring_classes():
         made = data.as_subclass(MaskedTensor)
     made._mask = mask  # type: ignore[attr-defined]
     return made  # type: ignore[return-value]
@@ -145,7 +145,7 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
         raise ValueError("data.size() must equal mask.size()")
     if mask.dtype is not genesis.bool:
         raise TypeError(f"mask must be a tensor of bools, got {mask.dtype.name}")
-    ask(MaskedTensor)  # from the first one on, calls look at the classes of their arguments
+    add_overriding_class(MaskedTensor)  # from the first one on, calls look at the classes of their arguments
     made = _masked(data.detach().clone(), mask.detach().clone())
     made.requires_grad_(requires_grad)
     return made

@@ -14,7 +14,7 @@ from genesis.functions.public_names import function_named, function_names
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
-from genesis.tensor.call_modes import FunctionMode, asked_class, asking_none
+from genesis.tensor.call_modes import FunctionMode, ignoring_classes, overriding_class
 from genesis.tensor.handle import Tensor
 
 
@@ -31,7 +31,7 @@ class TorchFunctionMode(FunctionMode):
         return func(*args, **(kwargs or {}))
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
-        kind = asked_class([*args, *kwargs.values()])
+        kind = overriding_class([*args, *kwargs.values()])
         return self.__torch_function__(function, () if kind is None else (kind,), tuple(args), dict(kwargs))
 
 
@@ -53,14 +53,14 @@ class TorchDispatchMode(FunctionMode):
         return self.__torch_dispatch__(function, (), tuple(args), dict(kwargs))
 
 
-DisableTorchFunction = DisableTorchFunctionSubclass = asking_none
+DisableTorchFunction = DisableTorchFunctionSubclass = ignoring_classes
 enable_reentrant_dispatch = no_effect
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of them overrides calls."""
     given = [*relevant_args]
-    return asked_class(given) is not None or any(
+    return overriding_class(given) is not None or any(
         hasattr(type(a), "__torch_function__") for a in given if not isinstance(a, Tensor))
 
 
@@ -156,7 +156,7 @@ def _disabled_torch_function_impl(
     func: AnyFunction, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any:
     """The call without overrides by classes, with plain tensors as results. Classes may use it as `__torch_function__`."""
-    with asking_none():
+    with ignoring_classes():
         return func(*args, **(kwargs or {}))
 
 

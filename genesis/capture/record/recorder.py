@@ -130,7 +130,7 @@ class Recorder:
 
     def unwatched(self, build: Callable[[Graph], T]) -> Callable[[Graph], T]:
         """The definition `build`, run without the watch: it makes thousands of calls, none of the user's code."""
-        def unseen(graph: Graph) -> T:
+        def build_unwatched(graph: Graph) -> T:
             put_back = profile_hook()
             sys.setprofile(None)
             try:
@@ -138,7 +138,7 @@ class Recorder:
             finally:
                 put_back()
 
-        return unseen
+        return build_unwatched
 
     def value_looked_at(self) -> None:
         """Python reads memory: what it does from here on may depend on the values."""
@@ -201,9 +201,9 @@ class Recorder:
                     del self.gradients[state.gradient]
                 state.gradient = None
 
-    def made_of_python(self, array: Array) -> None:
+    def made_from_python(self, array: Array) -> None:
         """`array` was made from Python data."""
-        self.sources.made_of_python(array)
+        self.sources.made_from_python(array)
 
     def python_data(self, data: Tree) -> Tree:
         """The data of a new tensor, as plain numbers."""

@@ -17,7 +17,7 @@ from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.handle import Tensor, attributes_of, root_of, shares
+from genesis.tensor.handle import Tensor, attributes_of, root_of, share_storage
 from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
@@ -284,7 +284,7 @@ def tensor_builder(recipe: Recipe, position_of: PositionOf) -> Builder:
         result._requires_grad = False
         if base is not None:
             root = build_base(values, leaves, made)
-            shares(result, root, recipe.layout)
+            share_storage(result, root, recipe.layout)
             result._seen -= recipe.lag
         if value is None:
             result._array = array_in(recipe.layout, root)

@@ -31,7 +31,7 @@ class SourceTable:
         self.constants: dict[int, Array] = {}
         self._kept: dict[int, Array] = {}  # copies of them, by the id of the array
 
-    def made_of_python(self, array: Array) -> None:
+    def made_from_python(self, array: Array) -> None:
         """`array`, which owns its memory, was made from Python data."""
         assert array.memory is not None
         self.constants[id(array.memory.buffer)] = array

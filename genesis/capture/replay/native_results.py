@@ -57,7 +57,7 @@ class NativeResults:
         return tensor
 
     def _share(self, recipe: Recipe, view: Register, root: Register) -> None:
-        """As `handle.shares`, for a root that the call makes, with the recipe's lag in versions."""
+        """As `handle.share_storage`, for a root that the call makes, with the recipe's lag in versions."""
         code, base = self._code, recipe.base
         storage = self._storages.get(id(base))
         if storage is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis.execution.realize import realize
 from genesis.functions.memory_order import is_row_major
-from genesis.functions.overrides import overridable_method, seen_method
+from genesis.functions.overrides import overridable_method, routed_access_method
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
     NAMED,
@@ -44,7 +44,7 @@ from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
 from genesis.tensor.views import detach, share_data
-from genesis.tracing.recording_hooks import item_read, refuse, unseen, values_read
+from genesis.tracing.recording_hooks import item_read, reads_forbidden, refuse, values_read
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
@@ -65,7 +65,7 @@ _READERS: dict[DType, AnyFunction] = {
 }
 
 
-@seen_method
+@routed_access_method
 def item(self: Tensor) -> bool | int | float:
     """The one element, as a Python number. Raises ValueError unless there is exactly one.
 
@@ -87,7 +87,7 @@ def item(self: Tensor) -> bool | int | float:
     return values.astype(self.dtype.compute.numpy).item()
 
 
-@seen_method
+@routed_access_method
 def tolist(self: Tensor) -> Tree:
     """The elements as nested lists of Python numbers (one number, if 0-d).
 
@@ -97,24 +97,24 @@ def tolist(self: Tensor) -> Tree:
     return values_of(self).astype(self.dtype.compute.numpy).tolist()
 
 
-@seen_method
+@routed_access_method
 def __bool__(self: Tensor) -> bool:
     if self.numel() != 1:
         raise ArgumentError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
     return bool(self.item())
 
 
-@seen_method
+@routed_access_method
 def __float__(self: Tensor) -> float:
     return float(_real_item("float", self))
 
 
-@seen_method
+@routed_access_method
 def __complex__(self: Tensor) -> complex:
     return complex(self.item())
 
 
-@seen_method
+@routed_access_method
 def __int__(self: Tensor) -> int:
     return int(_real_item("int", self))
 
@@ -126,7 +126,7 @@ def _real_item(name: str, tensor: Tensor) -> bool | int | float:
     return number
 
 
-@seen_method
+@routed_access_method
 def __index__(self: Tensor) -> int:
     if self.dtype.is_floating_point:
         raise TypeError(f"index: only integer tensors of one element are indices, this one is {self.dtype.name}")
@@ -265,13 +265,13 @@ def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
 @method
 def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
     """The tensor itself if it is row-major, otherwise a copy. `memory_format` has no effect."""
-    if type(self) is Tensor and Generator.in_pytorchs_order and not unseen():
+    if type(self) is Tensor and Generator.in_pytorchs_order and not reads_forbidden():
         lies_in_rows = self.layout.is_contiguous and is_row_major(self)
         return self if lies_in_rows else call(OPERATIONS["clone"], (self, "rows"))  # type: ignore[no-any-return]
     return self if self.layout.is_contiguous else self.clone()
 
 
-@seen_method
+@routed_access_method
 def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only leaf tensors can be copied deeply; detach() this one")
@@ -284,7 +284,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     return result
 
 
-@seen_method
+@routed_access_method
 def __copy__(self: Tensor) -> Tensor:
     """`copy.copy`: a leaf that shares the tensor's storage, with its attributes but for `grad`."""
     result = type(self).__new__(type(self))
@@ -294,7 +294,7 @@ def __copy__(self: Tensor) -> Tensor:
     return result
 
 
-@seen_method
+@routed_access_method
 def __reduce_ex__(self: Tensor, protocol: SupportsIndex) -> Arguments:
     values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
     rest = self.dtype, self.requires_grad, users_attributes(self), str(self.device)

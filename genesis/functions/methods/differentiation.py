@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from genesis.autograd.derivation import derived_at
 from genesis.autograd.gradients import backward as run_backward
-from genesis.functions.overrides import function, seen_method
+from genesis.functions.overrides import function, routed_access_method
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
@@ -36,7 +36,7 @@ def backward(
     run_backward(self, gradients, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs, strict=strict)
 
 
-function()(seen_method(detach))
+function()(routed_access_method(detach))
 
 
 @method

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping
 from typing import overload
 
-from genesis.functions.overrides import function, seen
+from genesis.functions.overrides import function, routed_access
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import FLOATS_OF_8_BITS, NAMED, DType
 from genesis.ir.errors import ArgumentError
@@ -44,7 +44,7 @@ def _extents(self: Tensor, dim: int | None = None) -> Shape | int:
 
 
 _extents.__name__ = "size"
-_size = seen(_extents)
+_size = routed_access(_extents)
 
 
 class _Counted(property):

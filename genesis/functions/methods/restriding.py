@@ -14,7 +14,7 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, leave_storage, method, root_of, shares, tensor_of
+from genesis.tensor.handle import Tensor, hand_over_views, method, root_of, share_storage, tensor_of
 from genesis.tensor.view_memory import seen_by
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import refuse
@@ -54,7 +54,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
     whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else _storage(root, input), at))
-    shares(result, root, at, input._element_map)
+    share_storage(result, root, at, input._element_map)
     result._seen = seen_by(result, root)
     result._detached = result._within = input._detached
     return result
@@ -133,8 +133,8 @@ def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
         root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
         root._changes = tensor._changes + 1
         tensor._changes += 1
-        leave_storage(tensor, root)
-        shares(tensor, root, seen._layout)
+        hand_over_views(tensor, root)
+        share_storage(tensor, root, seen._layout)
         tensor._detached = tensor._requires_grad and not array.node.differentiable
     tensor._array = seen._array
     if tensor._base is not None:

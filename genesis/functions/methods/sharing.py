@@ -9,7 +9,7 @@ import numpy as np
 from genesis.execution.flush import flush
 from genesis.execution.realize import is_interrupted
 from genesis.functions.methods.conversion import values_of
-from genesis.functions.overrides import seen_method
+from genesis.functions.overrides import routed_access_method
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import STORED, bfloat16, complex32
 from genesis.ir.errors import ArgumentError
@@ -35,7 +35,7 @@ else:
 _NOT_NUMPYS = {bfloat16, complex32, *STORED}  # from ml_dtypes instead
 
 
-@seen_method
+@routed_access_method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as an ndarray that shares the tensor's memory: writes to one are seen in the other.
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from genesis.functions.comparison import finfo
 from genesis.functions.memory_order import is_row_major, memory_axes
-from genesis.functions.overrides import asked_method, function
+from genesis.functions.overrides import function, routed_method
 from genesis.functions.random_draws import chosen, drawn, drawn_pairs, in_order, integers, stream
 from genesis.ir.dtypes import bool_, float64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
@@ -18,12 +18,12 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor, attribute, method, shares, stay_behind
+from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, share_storage
 from genesis.tensor.in_place import move_storage, rederived, write
 from genesis.tensor.views import detach, view
 
 
-@asked_method
+@routed_method
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `source`, broadcast and converted, into this tensor."""
     if not isinstance(source, Tensor):
@@ -35,7 +35,7 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return write(self, value)
 
 
-@asked_method
+@routed_method
 def fill_(self: Tensor, value: Operand) -> Tensor:
     """Write `value` everywhere."""
     if isinstance(value, Tensor):
@@ -50,7 +50,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
     return self
 
 
-@asked_method
+@routed_method
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
     return self.fill_(0)
@@ -75,7 +75,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     return result.to(self.dtype)
 
 
-@asked_method
+@routed_method
 def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """Write `value` where `mask` (broadcast) holds."""
     return write(self, self.masked_fill(mask, value))
@@ -96,7 +96,7 @@ def _drawn_for(tensor: Tensor, kind: str, *parameters: float, generator: Generat
     return in_order(draw, tensor.shape, _axes(tensor))
 
 
-@asked_method
+@routed_method
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
     if not low <= high:
@@ -104,7 +104,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     return write(self, _drawn_for(self, "uniform", low, high, generator=generator))
 
 
-@asked_method
+@routed_method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal random numbers. Raises ValueError for a negative `std`."""
     if std < 0:
@@ -115,7 +115,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return write(self, (pairs * std + mean).to(self.dtype))
 
 
-@asked_method
+@routed_method
 def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
     if not isinstance(p, Tensor):
@@ -126,7 +126,7 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
 
 
-@asked_method
+@routed_method
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Fill with random integers of [low, high)."""
     if high is None:
@@ -160,7 +160,7 @@ def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = 
     return drawn("uniform", tensor.shape, dtype, device=tensor.device, generator=generator).clamp(min=least)
 
 
-@asked_method
+@routed_method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of the density lambd * exp(-lambd * x)."""
     if lambd <= 0:
@@ -168,7 +168,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return self.copy_((-_even("exponential_", self, generator)).log1p() / -lambd)
 
 
-@asked_method
+@routed_method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the number of trials up to the first success of probability `p`: 1, 2, .."""
     if not 0 < p < 1:
@@ -176,7 +176,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     return self.copy_((_even("geometric_", self, generator, whole=True).log() / math.log1p(-p)).ceil())
 
 
-@asked_method
+@routed_method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exp(z), z normal with this mean and standard deviation."""
     if std <= 0 or not self.is_floating_point():
@@ -185,7 +185,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     return self.copy_((drawn_wide * std + mean).exp())
 
 
-@asked_method
+@routed_method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
     if sigma <= 0:
@@ -223,9 +223,9 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         move_storage(self, rederived(self, shared))
         return
     if self._base is None:  # its views stay on the old storage
-        former = stay_behind(self)
+        former = replace_root(self)
         root = former if root is self else root  # no tensor is a view of itself
-    shares(self, root, shared._layout, shared._element_map)
+    share_storage(self, root, shared._layout, shared._element_map)
     self._array, self._detached = shared._array, True
 
 

@@ -1,4 +1,4 @@
-"""Gathers transient collectives' results again for backward, so that sharded parameters are whole only while they are read.
+"""Repeats transient collectives for backward, so that sharded parameters are whole only while they are read.
 
 A transient collective's result is not saved. Backward reads a second collective on the same operand, recorded just before the
 first rule that needs it. All ranks derive the same way, so they agree on the order.
@@ -13,11 +13,13 @@ from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.transient import FORWARDED, is_transient, read_inputs
 
 
-class GatheredAgain:
-    """The values of a source's nodes in a graph: those in `again` by second collectives, others at `position_of`."""
+class Regathered:
+    """The values of a source's nodes in a graph: those in `regathered` by second collectives, others at `position_of`."""
 
-    def __init__(self, nodes: Sequence[Node], again: Collection[int], graph: Graph, position_of: Callable[[int], int]) -> None:
-        self._nodes, self._again, self._graph, self._position_of = nodes, again, graph, position_of
+    def __init__(
+        self, nodes: Sequence[Node], regathered: Collection[int], graph: Graph, position_of: Callable[[int], int]
+    ) -> None:
+        self._nodes, self._regathered, self._graph, self._position_of = nodes, regathered, graph, position_of
         self._made: dict[int, int] = {}
 
     def value(self, index: int) -> Value:
@@ -41,14 +43,14 @@ class GatheredAgain:
         found, pending = set[int](), [index]
         while pending:
             at = pending.pop()
-            if at in self._again and at not in self._made and at not in found:
+            if at in self._regathered and at not in self._made and at not in found:
                 found.add(at)
                 if not is_transient(self._nodes[at]):
                     pending += read_inputs(self._nodes[at])
         return found
 
 
-def operands_of(nodes: Sequence[Node], again: Collection[int], index: int) -> list[int]:
+def operands_of(nodes: Sequence[Node], regathered: Collection[int], index: int) -> list[int]:
     """The positions to read for `index`: itself, or the operands of the collectives that it depends on."""
     found, pending, seen = list[int](), [index], set[int]()
     while pending:
@@ -56,18 +58,18 @@ def operands_of(nodes: Sequence[Node], again: Collection[int], index: int) -> li
         if at in seen:
             continue
         seen.add(at)
-        if at in again:
+        if at in regathered:
             pending += read_inputs(nodes[at])
         else:
             found.append(at)
     return found
 
 
-def read_again(
-    again: Collection[int], derived: Callable[[Graph, Callable[[int], Value]], Any], graph: Graph,
+def rules_read(
+    regathered: Collection[int], derived: Callable[[Graph, Callable[[int], Value]], Any], graph: Graph,
     position_of: Callable[[int], int],
 ) -> set[int]:
-    """Those of `again` that rules read, found by deriving in a copy of the graph."""
+    """Those of `regathered` that rules read, found by deriving in a copy of the graph."""
     trial = Graph([*graph.nodes], grad_enabled=False)
     *_, reads = derived(trial, lambda index: trial.value(position_of(index)))
-    return {index for seen in reads.values() for index in seen if index in again}
+    return {index for seen in reads.values() for index in seen if index in regathered}

@@ -10,7 +10,7 @@ from genesis.nn.state import Stateful
 from genesis.tensor.handle import Tensor
 
 
-class Asked:
+class WithGetattr:
     """The last base of a class whose methods call `__getattr__`: it returns the instance's attribute.
 
     Other classes do not have it: a class with such a method reads all attributes more slowly, even if it is never called.
@@ -25,7 +25,7 @@ class Asked:
         return attributes[name]
 
 
-class AskedForMembers(Asked):
+class MembersByGetattr(WithGetattr):
     """The last base of a class with its own `__getattr__`: that is called for members as if they were missing, as in
     PyTorch."""
 
@@ -43,5 +43,5 @@ def base_for(cls: type) -> type | None:
     asks = getattr(cls, "__getattr__", None)
     if asks is None:
         functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
-        return Asked if any("__getattr__" in function.__code__.co_names for function in functions) else None
-    return None if issubclass(cls, AskedForMembers) or asks is Asked.__getattr__ else AskedForMembers
+        return WithGetattr if any("__getattr__" in function.__code__.co_names for function in functions) else None
+    return None if issubclass(cls, MembersByGetattr) or asks is WithGetattr.__getattr__ else MembersByGetattr
