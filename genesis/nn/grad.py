@@ -26,43 +26,36 @@ def _gradient(axes: int, of: Tensor, input: Tensor, weight: Tensor, grad_output:
     return found
 
 
-def _of_input(axes: int) -> AnyFunction:
-    def gradient(
+def _gradient_of(operand: str, axes: int) -> AnyFunction:
+    """The function `conv{axes}d_input` or `conv{axes}d_weight`."""
+
+    def of_input(
         input_size: Sequence[int], weight: Tensor, grad_output: Tensor, stride: PerAxis = 1, padding: PerAxis = 0,
         dilation: PerAxis = 1, groups: int = 1,
     ) -> Tensor:
         input = zeros(*input_size, dtype=weight.dtype, device=weight.device, requires_grad=True)
         return _gradient(axes, input, input, detach(weight), grad_output, (stride, padding, dilation, groups))
 
-    gradient.__name__ = gradient.__qualname__ = f"conv{axes}d_input"
-    ones = ", 1" * axes
-    gradient.__doc__ = f"""The gradient of an input of shape `input_size` for that of the result of `conv{axes}d`.
-
-    >>> conv{axes}d_input((1, 1{", 3" * axes}), genesis.ones(1, 1{ones}), genesis.ones(1, 1{", 3" * axes})).sum()
-    tensor({3**axes}.)
-    """
-    return gradient
-
-
-def _of_weight(axes: int) -> AnyFunction:
-    def gradient(
+    def of_weight(
         input: Tensor, weight_size: Sequence[int], grad_output: Tensor, stride: PerAxis = 1, padding: PerAxis = 0,
         dilation: PerAxis = 1, groups: int = 1,
     ) -> Tensor:
         weight = zeros(*weight_size, dtype=input.dtype, device=input.device, requires_grad=True)
         return _gradient(axes, weight, detach(input), weight, grad_output, (stride, padding, dilation, groups))
 
-    gradient.__name__ = gradient.__qualname__ = f"conv{axes}d_weight"
-    ones = ", 1" * axes
-    gradient.__doc__ = f"""The gradient of a weight of shape `weight_size` for that of the result of `conv{axes}d`.
+    gradient: AnyFunction = of_input if operand == "input" else of_weight
+    image, point = f"1, 1{', 3' * axes}", f"1, 1{', 1' * axes}"
+    arguments = f"({image}), genesis.ones({point})" if operand == "input" else f"genesis.ones({image}), ({point})"
+    gradient.__name__ = gradient.__qualname__ = f"conv{axes}d_{operand}"
+    gradient.__doc__ = f"""The gradient of `conv{axes}d` by its {operand}, of shape `{operand}_size`, from that of its result.
 
-    >>> conv{axes}d_weight(genesis.ones(1, 1{", 3" * axes}), (1, 1{ones}), genesis.ones(1, 1{", 3" * axes})).sum()
+    >>> conv{axes}d_{operand}({arguments}, genesis.ones({image})).sum()
     tensor({3**axes}.)
     """
     return gradient
 
 
-conv1d_input, conv2d_input, conv3d_input = _of_input(1), _of_input(2), _of_input(3)
-conv1d_weight, conv2d_weight, conv3d_weight = _of_weight(1), _of_weight(2), _of_weight(3)
+conv1d_input, conv2d_input, conv3d_input = (_gradient_of("input", axes) for axes in (1, 2, 3))
+conv1d_weight, conv2d_weight, conv3d_weight = (_gradient_of("weight", axes) for axes in (1, 2, 3))
 
 replayable_module(__name__)

@@ -50,62 +50,6 @@ def _paddings(name: str, padding: PerAxis | str, steps: Shape, reaches: Shape) -
     return margins, margins
 
 
-def _convolved(
-    name: str, input: Value, weight: Value, bias: Value | None, stride: PerAxis, padding: PerAxis | str, dilation: PerAxis,
-    groups: int,
-) -> Value:
-    axes = weight.ndim - 2
-    x = _checked(name, input, weight, bias, groups, int(name[-2]))
-    steps, taps = per_axis(name, "stride", stride, axes), per_axis(name, "dilation", dilation, axes)
-    channels, sizes = weight.shape[0], weight.shape[2:]
-    if x.shape[1] != weight.shape[1] * groups or channels % groups:
-        raise ValueError(
-            f"{name}: input {input.shape} does not fit weight {weight.shape} in {groups} groups; want "
-            f"{weight.shape[1] * groups} input channels, and output channels that {groups} divides"
-        )
-    reaches = tuple(t * (k - 1) + 1 for t, k in zip(taps, sizes, strict=True))
-    x = pad_value(x, *_paddings(name, padding, steps, reaches))
-    found = windows(name, x, sizes, steps, taps)
-    images, counts = x.shape[0], found.shape[2 + axes :]
-    inner = numel(weight.shape[1:])
-    columns = reshape_value(found, (images, groups, inner, numel(counts)))
-    rows = reshape_value(weight, (1, groups, channels // groups, inner))
-    y = product(expand(rows, (images, *rows.shape[1:])), columns)
-    return _finished(reshape_value(y, (images, channels, *counts)), bias, input.ndim == axes + 2)
-
-
-def _transposed(
-    name: str, input: Value, weight: Value, bias: Value | None, stride: PerAxis, padding: PerAxis, output_padding: PerAxis,
-    groups: int, dilation: PerAxis,
-) -> Value:
-    axes = weight.ndim - 2
-    x = _checked(name, input, weight, bias, groups, int(name[-2]))
-    steps, taps = per_axis(name, "stride", stride, axes), per_axis(name, "dilation", dilation, axes)
-    margins = per_axis(name, "padding", padding, axes, 0)
-    more = per_axis(name, "output_padding", output_padding, axes, 0)
-    if any(m >= max(s, t) for m, s, t in zip(more, steps, taps, strict=True)):
-        raise ValueError(f"{name}: output_padding {more} must be less than stride {steps} or dilation {taps}")
-    if x.shape[1] != weight.shape[0] or weight.shape[0] % groups:
-        raise ValueError(
-            f"{name}: input {input.shape} does not fit weight {weight.shape} in {groups} groups; want {weight.shape[0]} "
-            f"input channels, a number that {groups} divides"
-        )
-    sizes, counts = weight.shape[2:], x.shape[2:]
-    images, channels = x.shape[0], weight.shape[1] * groups
-    rows = reshape_value(weight, (1, groups, weight.shape[0] // groups, numel(weight.shape[1:])))
-    points = reshape_value(x, (images, groups, rows.shape[2], numel(counts)))
-    columns = product(swapped(expand(rows, (images, *rows.shape[1:]))), points, wide=True)
-    reached = tuple((n - 1) * s + t * (k - 1) + 1 for n, s, t, k in zip(counts, steps, taps, sizes, strict=True))
-    whole = (images, channels, *reached)
-    at = window_layout(whole, sizes, steps, taps, counts)
-    y = put_sums(reshape_value(columns, at.shape), at, whole)
-    left = tuple(max(r - m - max(m - o, 0), 0) for r, m, o in zip(reached, margins, more, strict=True))
-    strides = contiguous_strides(whole)
-    y = block(y, Layout((images, channels, *left), strides, sum(m * s for m, s in zip(margins, strides[2:], strict=True))))
-    y = pad_value(y, (0,) * axes, tuple(max(o - m, 0) for m, o in zip(margins, more, strict=True)))
-    return cast(_finished(y, bias, input.ndim == axes + 2), x.dtype)
-
-
 _SHAPES = {1: "(n, c, l)", 2: "(n, c, h, w)", 3: "(n, c, d, h, w)"}
 _WEIGHTS = {1: "(out, in / groups, k)", 2: "(out, in / groups, kh, kw)", 3: "(out, in / groups, kd, kh, kw)"}
 
@@ -115,7 +59,23 @@ def _convolution(axes: int) -> object:
         input: Value, weight: Value, bias: Value | None = None, stride: PerAxis = 1, padding: PerAxis | str = 0,
         dilation: PerAxis = 1, groups: int = 1,
     ) -> Value:
-        return _convolved(name, input, weight, bias, stride, padding, dilation, groups)
+        x = _checked(name, input, weight, bias, groups, axes)
+        steps, taps = per_axis(name, "stride", stride, axes), per_axis(name, "dilation", dilation, axes)
+        channels, sizes = weight.shape[0], weight.shape[2:]
+        if x.shape[1] != weight.shape[1] * groups or channels % groups:
+            raise ValueError(
+                f"{name}: input {input.shape} does not fit weight {weight.shape} in {groups} groups; want "
+                f"{weight.shape[1] * groups} input channels, and output channels that {groups} divides"
+            )
+        reaches = tuple(t * (k - 1) + 1 for t, k in zip(taps, sizes, strict=True))
+        x = pad_value(x, *_paddings(name, padding, steps, reaches))
+        found = windows(name, x, sizes, steps, taps)
+        images, counts = x.shape[0], found.shape[2 + axes :]
+        inner = numel(weight.shape[1:])
+        columns = reshape_value(found, (images, groups, inner, numel(counts)))
+        rows = reshape_value(weight, (1, groups, channels // groups, inner))
+        y = product(expand(rows, (images, *rows.shape[1:])), columns)
+        return _finished(reshape_value(y, (images, channels, *counts)), bias, input.ndim == axes + 2)
 
     name = f"conv{axes}d"
     define.__doc__ = f"""The cross-correlation of `input` with `weight`, over its last {axes} axes.
@@ -144,7 +104,31 @@ def _transposed_convolution(axes: int) -> object:
         input: Value, weight: Value, bias: Value | None = None, stride: PerAxis = 1, padding: PerAxis = 0,
         output_padding: PerAxis = 0, groups: int = 1, dilation: PerAxis = 1,
     ) -> Value:
-        return _transposed(name, input, weight, bias, stride, padding, output_padding, groups, dilation)
+        x = _checked(name, input, weight, bias, groups, axes)
+        steps, taps = per_axis(name, "stride", stride, axes), per_axis(name, "dilation", dilation, axes)
+        margins = per_axis(name, "padding", padding, axes, 0)
+        more = per_axis(name, "output_padding", output_padding, axes, 0)
+        if any(m >= max(s, t) for m, s, t in zip(more, steps, taps, strict=True)):
+            raise ValueError(f"{name}: output_padding {more} must be less than stride {steps} or dilation {taps}")
+        if x.shape[1] != weight.shape[0] or weight.shape[0] % groups:
+            raise ValueError(
+                f"{name}: input {input.shape} does not fit weight {weight.shape} in {groups} groups; want {weight.shape[0]} "
+                f"input channels, a number that {groups} divides"
+            )
+        sizes, counts = weight.shape[2:], x.shape[2:]
+        images, channels = x.shape[0], weight.shape[1] * groups
+        rows = reshape_value(weight, (1, groups, weight.shape[0] // groups, numel(weight.shape[1:])))
+        points = reshape_value(x, (images, groups, rows.shape[2], numel(counts)))
+        columns = product(swapped(expand(rows, (images, *rows.shape[1:]))), points, wide=True)
+        reached = tuple((n - 1) * s + t * (k - 1) + 1 for n, s, t, k in zip(counts, steps, taps, sizes, strict=True))
+        whole = (images, channels, *reached)
+        at = window_layout(whole, sizes, steps, taps, counts)
+        y = put_sums(reshape_value(columns, at.shape), at, whole)
+        left = tuple(max(r - m - max(m - o, 0), 0) for r, m, o in zip(reached, margins, more, strict=True))
+        strides = contiguous_strides(whole)
+        y = block(y, Layout((images, channels, *left), strides, sum(m * s for m, s in zip(margins, strides[2:], strict=True))))
+        y = pad_value(y, (0,) * axes, tuple(max(o - m, 0) for m, o in zip(margins, more, strict=True)))
+        return cast(_finished(y, bias, input.ndim == axes + 2), x.dtype)
 
     name = f"conv_transpose{axes}d"
     define.__doc__ = f"""The gradient of `conv{axes}d` by its input, as an operation of its own: windows laid over each other.

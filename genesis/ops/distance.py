@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
 from genesis.ops.complex_values import squared_modulus
@@ -102,20 +103,20 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 @takes_size_average()
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x; logarithms are clamped at -100."""
-    if input.shape != target.shape:
-        raise ValueError(f"binary_cross_entropy: input {input.shape} and target {target.shape}; want one shape")
-    _check_floats("binary_cross_entropy", input, target)
-    x, t = promoted(input, target)
-    wide, goal = widened(x), widened(t)
+    dtype, wide, goal = _probabilities("binary_cross_entropy", input, target)
     losses = -(goal * _bounded_log(wide) + (1 - goal) * _bounded_log(1 - wide))
-    return cast(reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction), x.dtype)
+    return cast(reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction), dtype)
 
 
-def _check_floats(name: str, input: Value, target: Value) -> None:
-    """Raise TypeError for integers and bools among probabilities."""
+def _probabilities(name: str, input: Value, target: Value) -> tuple[DType, Value, Value]:
+    """The common dtype, and both operands, widened. Raises ValueError for two shapes, TypeError for integers and bools."""
+    if input.shape != target.shape:
+        raise ValueError(f"{name}: input {input.shape} and target {target.shape}; want one shape")
     for role, value in (("input", input), ("target", target)):
         if value.dtype.category < 2:
             raise TypeError(f"{name}: {role} has dtype {value.dtype.name}; want floating numbers, as of .float()")
+    x, t = promoted(input, target)
+    return x.dtype, widened(x), widened(t)
 
 
 def _bounded_log(x: Value) -> Value:
@@ -128,15 +129,11 @@ def binary_cross_entropy_with_logits(
     input: Value, target: Value, weight: Value | None = None, reduction: str = "mean", pos_weight: Value | None = None
 ) -> Value:
     """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` scales the first term."""
-    if input.shape != target.shape:
-        raise ValueError(f"binary_cross_entropy_with_logits: input {input.shape} and target {target.shape}; want one shape")
-    _check_floats("binary_cross_entropy_with_logits", input, target)
-    x, t = promoted(input, target)
-    wide, goal = widened(x), widened(t)
+    dtype, wide, goal = _probabilities("binary_cross_entropy_with_logits", input, target)
     positive = 1 if pos_weight is None else 1 + (pos_weight - 1) * goal
     losses = (1 - goal) * wide - positive * logsigmoid(wide)
     losses = losses if weight is None else losses * weight
-    return cast(reduced("binary_cross_entropy_with_logits", losses, reduction), x.dtype)
+    return cast(reduced("binary_cross_entropy_with_logits", losses, reduction), dtype)
 
 
 # ---- losses of comparisons ----
