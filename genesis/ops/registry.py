@@ -17,7 +17,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, refuse_complex_number, result_type
-from genesis.ir.graph import Graph, Node, Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 Gradient = Callable[..., Value | tuple[Value | None, ...]]
@@ -36,16 +36,24 @@ class Kernel(Protocol):
 class Primitive:
     """A node kind.
 
-    `grad(g, y, *inputs)` returns the inputs' cotangents (one, or a tuple with None where none flows), written with
-    Values; shapes may still be broadcast, derive sums them back. Where it is PyTorch's convention and not the transposed
-    derivative, `adjoint` is that, for forward mode. `reference(node, *arrays)` computes it in NumPy. A host
-    operation may also have `into(node, out, *arrays)`, which writes to an `out` that does not overlap the operands, and may
-    require `contiguous` operands; a `native` one has a CPU kernel that handles every call and never fails. One that is
-    `part_of` another, with the same inputs and attributes, is a function of that one's value. The last fields give code
-    generation the elementwise body: `emit(k, *values)` in terms of others; or on the CPU the function of this name in the
-    file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
-    One that rejects some data raises the exception `fault(node, value, extent)`.
-    One that `draws` random numbers takes the seed and the counter's start as its last inputs.
+    Attributes:
+        kind: what lowering does with it: "elementwise", "reduce", "view", "contract", "gather", "host", ..
+        grad: `grad(g, y, *inputs)`: the inputs' cotangents (one, or a tuple with None where none flows), as Values. Their
+            shapes may still be broadcast: `derive` sums them back.
+        adjoint: the transposed derivative, for forward mode, where `grad` follows a convention of PyTorch's instead.
+        reference: `reference(node, *arrays)` computes it in NumPy.
+        into: of a host operation: `into(node, out, *arrays)` writes to an `out` that does not overlap the operands.
+        contiguous: whether a host operation requires contiguous operands.
+        native: whether a host operation has a CPU kernel that handles every call and never fails.
+        part_of: (primitive, function): it is that function of the value of the other primitive, which has the same inputs and
+            attributes.
+        emit: `emit(k, *values)`: the elementwise body in terms of other primitives.
+        cost: in simple operations: lowering weighs recomputing it against storing it.
+        exact: whether it never rounds: 16-bit floats need no widening.
+        vector: the file of `genesis.codegen.cpu.vector_math` with the CPU's function of this name.
+        cuda: the GPU's expression of {0}, {1}, ..
+        fault: `fault(node, value, extent)`: the exception for data that it rejects.
+        draws: whether it draws random numbers: its last inputs are the seed and the counter's start.
     """
 
     name: str
@@ -58,8 +66,8 @@ class Primitive:
     native: bool = False
     part_of: tuple[str, Callable[[Value], Value]] | None = None
     emit: Emitter | None = None
-    cost: int = 1  # in operations: lowering weighs recomputing it against storing it
-    exact: bool = False  # it never rounds: 16-bit floats need no widening
+    cost: int = 1
+    exact: bool = False
     vector: str | None = None
     cuda: str | None = None
     fault: Callable[[Node, int, int], Exception] | None = None
@@ -70,10 +78,14 @@ class Primitive:
 class Operation:
     """A function of tensors.
 
-    Parameters at the positions `operands` may be Python scalars instead of tensors: these become arguments of the compiled
-    program (static with `static_scalars`). With `variadic`, the first parameter is a sequence of tensors. All other
-    non-tensor arguments are static. `autocast` is its policy; see `genesis.ops.autocast`. The fields from `method` on are its
-    public names, see `Names`.
+    Attributes:
+        define: `define(*Values, ..)` checks, promotes and broadcasts, and adds primitives to the graph.
+        operands: the positions of parameters that may be Python scalars instead of tensors. These become arguments of the
+            compiled program, or are static with `static_scalars`, as all other arguments that are no tensors are.
+        variadic: whether the first parameter is a sequence of tensors.
+        autocast: its policy in mixed precision; see `genesis.ops.autocast`.
+        is_view: whether the result shares the first argument's storage.
+        method, in_place, operator, ..: its public names; see `Names`.
     """
 
     name: str
@@ -133,20 +145,16 @@ def composite(
 
     Its documentation is its docstring, `doc`, or that of the NumPy function that is its reference.
     """
-
-    namespace = names.get("namespace", ())
+    fields: dict[str, Any] = {**names, "keywords": tuple(names.get("keywords", {}).items())}
+    namespace = fields.pop("namespace", ())
 
     def register(define: AnyFunction) -> Operation:
         if define.__doc__ is None:
             define.__doc__ = doc or (f"As `numpy.{ref.__name__}`." if isinstance(ref, np.ufunc) else None)
         positions = frozenset(range(operands) if isinstance(operands, int) else operands)
         OPERATIONS[name] = row = Operation(
-            name, define, positions, ref, variadic, static_scalars, autocast, names.get("method", True),
-            names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
-            (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
-            tuple(names.get("keywords", {}).items()), names.get("takes_complex", False), names.get("numbers_between", ()),
-            names.get("elements", ()),
-        )
+            name, define, positions, ref, variadic, static_scalars, autocast, is_view=is_view,
+            namespaces=(namespace,) if isinstance(namespace, str) else namespace, **fields)
         return row
 
     return register
@@ -301,12 +309,3 @@ def broadcast(name: str, *values: Value) -> list[Value]:
 def floating_dtype(dtype: DType) -> DType:
     """`dtype` if it is floating or complex, the default float otherwise."""
     return dtype if dtype.category >= 2 else get_default_dtype()
-
-
-def graph_of(*values: object) -> Graph:
-    """The graph that the first Value among the arguments belongs to."""
-    for value in values:
-        if isinstance(value, Value):
-            return value.graph
-    raise TypeError("no tensor among the arguments")
-
