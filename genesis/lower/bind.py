@@ -7,10 +7,11 @@ structure share one text: 100, 101 and 500 rows are one kernel. Also chosen here
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from genesis.ir.dtypes import DType
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import Shape, numel
 from genesis.lower.group import COLUMN, FINAL, FULL, Axis
 from genesis.lower.index_map import IndexMap
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAttrs, Kernel, KernelArg
@@ -23,7 +24,7 @@ LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megab
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as one horizontal reduction
 # The worth of an access along an axis, by its stride: backwards it is a load and a shuffle, of every other element a wide load
 # and a shuffle; other strides are gathers.
-_LANE_SCORE, GATHERED = {1: 3, -1: 2, 2: 2, 0: 1}, -1 / 2
+_ACCESS_SCORE, GATHERED = {1: 3, -1: 2, 2: 2, 0: 1}, -1 / 2
 _COPIES = frozenset(("load", "store", "clone"))
 # The weight of an access per row relative to one per point, when the lane axis is chosen. With equal weights, mean and variance
 # of rows would gather down the rows: 13.0 ms (2048 x 2048) instead of 0.25. The four numbers per channel of batch norm must not
@@ -137,19 +138,7 @@ def _vectorized(
         for weight, strides in accesses if weight == 1 and strides[short] == 1 < strides[lane] <= MOST_STRIDE
     }
     short = {(lane, axis) for lane, axis in stepping if axes[axis][0] <= MOST_STRIDE}
-    row = numel(extent for extent, reduced in axes if reduced)
-
-    def score(axis: int) -> float:
-        extent, reduced = axes[axis]
-        steps = [(weight, strides[axis]) for weight, strides in accesses]
-        found = sum(weight * _LANE_SCORE.get(s, GATHERED) for weight, s in steps)
-        found = (found + 1 / 3) * min(extent, 16) / 16  # an axis shorter than a vector does not fill it
-        if reduced and unroll:
-            found *= row / (row + HORIZONTAL_REDUCE)
-        if any(lane == axis for lane, _ in stepping):
-            found += 2 * sum(weight for weight, s in steps if 1 < s <= MOST_STRIDE)
-        return found
-
+    score = partial(_lane_score, axes, accesses, unroll, {lane for lane, _ in stepping})
     lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
     if lane is not None and in_order and (unroll or "scan" in names) and all(strides[lane] != 1 for _, strides in accesses):
         return _Vectors(None)  # row by row: each row is contiguous
@@ -158,6 +147,22 @@ def _vectorized(
         return _Vectors(None, {lane})  # scalar: a masked vector takes longer than so few elements
     every_other = unroll and lane is not None and not in_order and any(strides[lane] == 2 for _, strides in accesses)
     return _Vectors(lane, {axis for of, axis in short if of == lane}, every_other or any(of == lane for of, _ in stepping))
+
+
+def _lane_score(
+    axes: Sequence[Axis], accesses: Sequence[tuple[float, Shape]], unroll: bool, stepping: Collection[int], axis: int
+) -> float:
+    """The score of `axis` as lanes: by contiguous accesses, and by short strides if it is `stepping` over a short axis."""
+    extent, reduced = axes[axis]
+    steps = [(weight, strides[axis]) for weight, strides in accesses]
+    score = sum(weight * _ACCESS_SCORE.get(s, GATHERED) for weight, s in steps)
+    score = (score + 1 / 3) * min(extent, 16) / 16  # an axis shorter than a vector does not fill it
+    if reduced and unroll:
+        row = numel(extent for extent, reduced in axes if reduced)
+        score *= row / (row + HORIZONTAL_REDUCE)
+    if axis in stepping:
+        score += 2 * sum(weight for weight, s in steps if 1 < s <= MOST_STRIDE)
+    return score
 
 
 def _lane_axes(axes: Sequence[Axis], names: Collection[str], in_order: bool, columns: bool) -> list[int]:

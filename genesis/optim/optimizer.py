@@ -107,17 +107,7 @@ class Optimizer:
             raise ValueError(f"{name}: all optimizer param groups should be with/without names; cannot add another kind")
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for parameter in members:
-            if not isinstance(parameter, Tensor):
-                raise TypeError(f"{name}: can only optimize Tensors, but one of the params is {type(parameter).__name__}")
-            if not parameter.is_leaf:
-                raise ValueError(f"{name}: wants leaf tensors, got {type(parameter).__name__} {parameter!r}")
-            if parameter.dtype.is_complex and not self.takes_complex:
-                raise ArgumentError(f"{name} does not support complex parameters; want their real and imaginary parts apart")
-            if hasattr(parameter, "sharding") and not self.is_elementwise:
-                raise ArgumentError(
-                    f"{name}: a rank has a part of shape {parameter.shape} of this parameter, and {name} is not known to move "
-                    "each element by its own gradient alone, so its step would be another one; want one that does, such as "
-                    "AdamW, or whole parameters. A class of yours that does says so: is_elementwise = True")
+            self._check_parameter(parameter)
             if id(parameter) in known:
                 raise ValueError(f"{name}: a parameter of shape {parameter.shape} is given twice")
             known.add(id(parameter))
@@ -135,6 +125,21 @@ class Optimizer:
             if here and parameter.requires_grad and not self.keeps_own_state and not is_lazy(parameter):
                 self.state_of(parameter, group)
         flush_all()  # initial values are computed here, so that the first step runs the program of every step
+
+    def _check_parameter(self, parameter: object) -> None:
+        """Raise TypeError or ValueError for an object that this optimizer cannot update."""
+        name = type(self).__name__
+        if not isinstance(parameter, Tensor):
+            raise TypeError(f"{name}: can only optimize Tensors, but one of the params is {type(parameter).__name__}")
+        if not parameter.is_leaf:
+            raise ValueError(f"{name}: wants leaf tensors, got {type(parameter).__name__} {parameter!r}")
+        if parameter.dtype.is_complex and not self.takes_complex:
+            raise ArgumentError(f"{name} does not support complex parameters; want their real and imaginary parts apart")
+        if hasattr(parameter, "sharding") and not self.is_elementwise:
+            raise ArgumentError(
+                f"{name}: a rank has a part of shape {parameter.shape} of this parameter, and {name} is not known to move "
+                "each element by its own gradient alone, so its step would be another one; want one that does, such as "
+                "AdamW, or whole parameters. A class of yours that does says so: is_elementwise = True")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the parameters' gradients, or set them to zeros."""

@@ -29,10 +29,10 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
     if attributes or any([argument.__class__ is not int for argument in arguments]):
-        asked = attributes.get("dtype", arguments[0] if arguments else None) if name == "view" else None
-        if isinstance(asked, DType | str):
-            asked = as_dtype("view", asked)
-            return view(tensor, name, tuple(tensor.shape)) if asked is tensor.dtype else bitcast(tensor, asked)
+        wanted = attributes.get("dtype", arguments[0] if arguments else None) if name == "view" else None
+        if isinstance(wanted, DType | str):
+            dtype = as_dtype("view", wanted)
+            return view(tensor, name, tuple(tensor.shape)) if dtype is tensor.dtype else bitcast(tensor, dtype)
         if any(map(holds_number, [*arguments, *attributes.values()])):
             arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
             attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
@@ -45,25 +45,18 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         except (ValueError, TypeError, IndexError) as problem:
             raise also_runtime_error(problem) from None
         if to is None:
-            if name in ("view", "unflatten"):
-                raise ArgumentError(
-                    f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as "
-                    f"{arguments}; use reshape, which copies"
-                )
-            copied = rule(contiguous_layout(tensor.shape), *arguments, **attributes)
-            assert copied is not None, "a contiguous layout takes every shape"
-            return call(OPERATIONS["reshape_copy"], (tensor, copied.shape))
+            return _reshaped_copy(tensor, name, *arguments, **attributes)
         memory = array.memory
-        at = None
+        there = None  # the layout in memory, if the view needs no derivation
         if memory is not None and not (tensor._requires_grad and thread_state.grad_enabled):
-            at = rule(memory.layout, *arguments, **attributes)
-        if at is not None:
-            result = tensor_of(Array.realized(memory.buffer, at, array.node.dtype))  # type: ignore[union-attr]
+            there = rule(memory.layout, *arguments, **attributes)
+        if there is not None:
+            result = tensor_of(Array.realized(memory.buffer, there, array.node.dtype))  # type: ignore[union-attr]
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
         share_storage(result, root, to, tensor._element_map)
-        if at is None or tensor._element_map is not None:
+        if there is None or tensor._element_map is not None:
             result._seen = seen_by(result, root)
         result._detached = result._within = tensor._detached
         if tensor.__class__ is not Tensor:
@@ -71,6 +64,17 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         if tensor._untracked:
             result._untracked = True
         return result
+
+
+def _reshaped_copy(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
+    """The copy that `reshape` makes where no view exists; `view` and `unflatten` raise ValueError instead."""
+    if name in ("view", "unflatten"):
+        raise ArgumentError(
+            f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as {arguments}; use reshape, "
+            "which copies")
+    copied = LAYOUT_RULES[name](contiguous_layout(tensor.shape), *arguments, **attributes)
+    assert copied is not None, "a contiguous layout takes every shape"
+    return call(OPERATIONS["reshape_copy"], (tensor, copied.shape))  # type: ignore[no-any-return]
 
 
 def bitcast(tensor: Tensor, dtype: DType) -> Tensor:
