@@ -20,7 +20,7 @@ from genesis.ops.layout import Layout
 
 
 def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
-    """The stages without copies of products that nobody else reads."""
+    """The stages without copies of products that have no other reader."""
     moved: dict[int, Product] = {}
     copies: set[int] = set()
     for call, copy in _copied(nodes, stages, outputs):
@@ -33,7 +33,7 @@ def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collec
 
 
 def elide_copies_of_kernels(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
-    """The stages without copies of what kernels store and nobody else reads."""
+    """The stages without copies of kernels' results that have no other reader."""
     moved: dict[int, KernelCall] = {}
     copies: set[int] = set()
     # The gradients of an LSTM's four gates are parts of one matrix, which is what products read.

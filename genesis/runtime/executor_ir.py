@@ -206,7 +206,7 @@ entry:
 
 
 def clock_ir() -> str:
-    """`i64 nanoseconds(time)` of what `read_clock` has said, and `i64 now()`."""
+    """`i64 nanoseconds(time)` of a time from `read_clock`, and `i64 now()`."""
     return CLOCK + _TIMES
 
 

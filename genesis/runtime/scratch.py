@@ -21,7 +21,7 @@ class _Scratch:
         self.shared = Buffer.outside(self._block[0], 0, CPU, self)
 
     def buffer(self, nbytes: int, device: Device = CPU) -> Buffer:
-        """At least `nbytes` bytes, whatever is in them, until the next call."""
+        """At least `nbytes` uninitialized bytes, valid until the next call."""
         if nbytes > self.most or not device.memory.is_host:
             return Buffer(nbytes, device)
         if nbytes > self.shared.nbytes:
@@ -30,7 +30,7 @@ class _Scratch:
         return self.shared
 
     def is_shared(self, buffer: Buffer) -> bool:
-        """Whether others will use the memory of `buffer`, which was asked for here."""
+        """Whether later calls reuse the memory of `buffer`, which came from here."""
         return buffer._owner is self
 
 

@@ -106,7 +106,7 @@ class NativeReplay:
             return result
 
     def _choose(self, words: Sequence[Sequence[ResultWords]]) -> None:
-        """Take the buffers of the last call, which lie in caches, if nobody owns its results any more; else the other ones."""
+        """Choose the buffers of the last call, which are in caches, if its results have no owner any more; else the others."""
         code, ends = self._code, []
         for k, last in enumerate(words):
             other = code.emit("SKIP_HALF", word_address(self._turn), 1 - k, 0)
@@ -201,7 +201,7 @@ class NativeReplay:
         return code.attribute(code.attribute(code.constant(scratch), "shared") if shared else code.call(get), "ptr")
 
     def _provide(self, step: NativeStep, words: ResultWords) -> None:
-        """Renew result buffers that somebody else owns."""
+        """Replace result buffers that have another owner."""
         code = self._code
         if step.program.pool.has_large:
             code.call(words.renew)

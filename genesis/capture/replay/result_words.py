@@ -45,7 +45,7 @@ class ResultWords:
         self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])
 
     def renew(self) -> None:
-        """Allocate memory for large results, and instead of memory that somebody else owns."""
+        """Allocate memory for large results, and replace memory that has another owner."""
         self._disown()  # in case this raises
         run = self.run
         self.release()  # left by a call that failed

@@ -294,7 +294,7 @@ class _Pass:
             _points(self.nest, self.needed, self._compute)
 
     def _compute(self) -> None:
-        """The targets at the point at hand."""
+        """The targets at the current point."""
         nest = self.nest
         for n in self.targets:
             i = nest.kernel.instructions[n]
@@ -318,7 +318,7 @@ def _points(nest: Nest, needed: Sequence[int], body: Callable[[], None]) -> None
 
 
 def _reduce(nest: Nest, accumulator: Accumulator, i: Instruction) -> None:
-    """Accumulate the value of reduction `i` at the point at hand; a product in a block is fused with the sum."""
+    """Accumulate the value of reduction `i` at the current point; a product in a block is fused with the sum."""
     source = nest.kernel.instructions[i.args[0]]
     # Convolutions are such sums over windows that are read in place: 205 GFlop/s forward, where first versions had 17 and 128.
     if nest.blocks and i.name == "sum" and source.name == "mul" and i.dtype.name in ("float32", "float64"):
@@ -328,7 +328,7 @@ def _reduce(nest: Nest, accumulator: Accumulator, i: Instruction) -> None:
 
 
 def _scan(nest: Nest, running: Accumulator, i: Instruction) -> None:
-    """Take the element at hand into a running reduction, or into a recurrence, whose first result is its first term."""
+    """Take the current element into a running reduction, or into a recurrence, whose first result is its first term."""
     *factors, value = (value_of(nest, a) for a in i.args)
     if not factors:
         running.add(value, None, nest.mask)
@@ -358,7 +358,7 @@ def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:
 
 
 def _position(nest: Nest) -> ir.Value:
-    """The position of the point at hand along the reduced axes; that of the first lane."""
+    """The position of the current point along the reduced axes; that of the first lane."""
     kernel, b = nest.kernel, nest.builder
     position: ir.Value = I64(0)
     reduced = [a for a, (_, r) in enumerate(kernel.axes) if r]

@@ -75,7 +75,7 @@ class _Square:
     def move(
         self, source: ir.Value, distance: ir.Value, target: ir.Value, pitch: ir.Value, past_caches: ir.Value
     ) -> None:
-        """One square; past the caches if that is asked for and each line of the target is one of theirs."""
+        """Transpose one square; past the caches if requested and if each target line is a whole cache line."""
         b, align = self.builder, self.word.width // 8
         zero = I64(0)
         lines = [b.load(self.at(source, distance, I64(n), zero), align=align, typ=self.line) for n in range(self.lines)]

@@ -111,7 +111,7 @@ def store_totals(emitter: Emitter) -> None:
 
 
 def store_shares(emitter: Emitter) -> None:
-    """After the pass over a team's share of the point at hand: the team's part."""
+    """After the pass over a team's share of the current point: the team's part."""
     first, *second = layers(emitter)
     share = f"cuda.blockIdx.{first}" + "".join(f" + cuda.blockIdx.{layer} * cuda.gridDim.{first}" for layer in second)
     _store(emitter, emitter.rows, emitter.team.kind, emitter.kept, share)
@@ -129,7 +129,7 @@ def _store(emitter: Emitter, numbers: Sequence[int], over: str, axes: Sequence[i
 
 
 def _parts(emitter: Emitter, accumulators: Sequence[Accumulator], axes: Sequence[int]) -> list[list[str]]:
-    """The parts of each accumulator's variables for the share at hand, and the point at hand on `axes`."""
+    """The parts of each accumulator's variables for the current share, and the current point on `axes`."""
     total = sum(len(a.variables) for a in accumulators)
     number, parts = 0, []
     for a in accumulators:

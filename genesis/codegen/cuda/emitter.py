@@ -23,7 +23,7 @@ class Values:
         self.signature, self.text, self.index = signature, text, index
         self.instructions = signature.kernel.instructions
         self.scopes: list[set[int]] = [set()]
-        self.near: dict[int, str] = {}  # instruction -> its element at the point at hand, where that was loaded ahead
+        self.near: dict[int, str] = {}  # instruction -> its element at the current point, where that was loaded ahead
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -76,7 +76,7 @@ class Values:
         return [self.signature.name(w) for w in i.attr("words").split(",")]
 
     def _offset(self, access: Access) -> str:
-        """The offset of an access' element at the point at hand from its pointer."""
+        """The offset of an access' element at the current point from its pointer."""
         terms = []
         for axis, stride in enumerate(access.strides):
             if stride != 0 and self.index[axis] != "0":
@@ -90,7 +90,7 @@ class Values:
         return " + ".join(filter(None, (self.signature.name(i.access.pointer), self._offset(i.access))))
 
     def location(self, n: int) -> tuple[str, str]:
-        """The element of instruction `n` at the point at hand: a pointer, and the offset from it."""
+        """The element of instruction `n` at the current point: a pointer, and the offset from it."""
         i = self.instructions[n]
         assert i.access is not None
         indirect = f"v{i.args[0]} * {self._words(i)[0]}" if i.name in ("load_at", "scatter") else ""
@@ -210,7 +210,7 @@ class Emitter:
         return "".join(f"    {name} = {array}\n" for name, array in self.arrays.items()) + str(self.text)
 
     def position(self, axes: Sequence[int]) -> str:
-        """The number of the point at hand on some axes."""
+        """The number of the current point on some axes."""
         position = ""
         for axis in axes:
             position = f"({position}) * {self.extent(axis)} + {self.index[axis]}" if position else self.index[axis]

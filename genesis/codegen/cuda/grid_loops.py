@@ -67,7 +67,7 @@ def over_vectors(
     emitter: Emitter, vectors: PointsPerThread, begin: str, end: str, threads: str | int, step: str | int
 ) -> Iterator[None]:
     """A loop over the lanes from `begin` to `end` by a row of `threads`; all rows together advance by `step` points. Inside,
-    one point is at hand.
+    one point is current.
     """
     text, points = emitter.text, vectors.points
     near = {n: _near(emitter, n, points) for n in (*vectors.loads, *vectors.stores)}

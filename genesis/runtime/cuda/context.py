@@ -13,18 +13,18 @@ from genesis.runtime.cuda.gpu import UnavailableError
 _processes: list[int] = []  # processes that started the driver: a forked child cannot use it
 
 
-def said(status: object) -> str:
+def status_text(status: object) -> str:
     """The driver's text for a status."""
     _, name = driver.cuGetErrorName(status)
     _, text = driver.cuGetErrorString(status)
     return f"{(name or b'?').decode()}: {(text or b'').decode()}"
 
 
-def asked(function: AnyFunction, *arguments: object) -> Any:
+def driver_results(function: AnyFunction, *arguments: object) -> Any:
     """The results of a function of the driver. Raises RuntimeError with the driver's text."""
     status, *results = function(*arguments)
     if status:
-        raise RuntimeError(f"CUDA: {function.__name__} failed: {said(status)}")
+        raise RuntimeError(f"CUDA: {function.__name__} failed: {status_text(status)}")
     return results[0] if len(results) == 1 else results
 
 
@@ -38,8 +38,8 @@ def gpu_count() -> int:
     if status == driver.CUresult.CUDA_ERROR_NO_DEVICE:
         return 0
     if status:
-        raise UnavailableError(f"the NVIDIA driver does not start: {said(status)}")
-    return asked(driver.cuDeviceGetCount)
+        raise UnavailableError(f"the NVIDIA driver does not start: {status_text(status)}")
+    return driver_results(driver.cuDeviceGetCount)
 
 
 class Context:
@@ -51,11 +51,11 @@ class Context:
 
     def __init__(self, device: object) -> None:
         _mind_forks()
-        self._handle = asked(driver.cuDevicePrimaryCtxRetain, device)
+        self._handle = driver_results(driver.cuDevicePrimaryCtxRetain, device)
 
     def __enter__(self) -> None:
         _mind_forks()
-        asked(driver.cuCtxPushCurrent, self._handle)
+        driver_results(driver.cuCtxPushCurrent, self._handle)
 
     def __exit__(self, *problem: object) -> None:
         driver.cuCtxPopCurrent()

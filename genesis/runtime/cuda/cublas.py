@@ -64,7 +64,7 @@ _WIDE_SUMS = 16  # cublasMath_t: parts of a sum are not rounded to 16 bits befor
 
 
 class Operand(NamedTuple):
-    """A matrix in memory: whether it lies transposed, and the distance between its stored rows."""
+    """A matrix in memory: whether it is stored transposed, and the distance between its stored rows."""
 
     is_turned: bool
     ld: int

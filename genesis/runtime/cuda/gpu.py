@@ -93,7 +93,7 @@ class Gpu(Protocol):
         """The number of the GPU whose memory is at an address; that of this one for none."""
 
     def pinned(self, nbytes: int) -> np.ndarray:
-        """Bytes of the host that copies read and write while the host goes on; for good."""
+        """Page-locked host memory for asynchronous copies; it is never released."""
 
     def copy_in(self, address: int, values: np.ndarray) -> None:
         """Copy contiguous pinned values to the GPU. They may be changed once a mark set after this is passed."""
@@ -102,7 +102,7 @@ class Gpu(Protocol):
         """Copy from the GPU over contiguous pinned values, which are there once a mark set after this is passed."""
 
     def copy(self, address: int, source: int, nbytes: int, communicates: bool = False) -> None:
-        """Copy within the GPU, in the stream of what communicates if that is said."""
+        """Copy within the GPU, in the communication stream if requested."""
 
     def clear(self, address: int, nbytes: int) -> None:
         """Fill with zeros."""
@@ -110,7 +110,7 @@ class Gpu(Protocol):
     # ---- order ----
 
     def mark(self, timed: bool = False, sleeping: bool = False, communicates: bool = False) -> Mark:
-        """A mark in the stream behind all work so far, in that of what communicates if that is said.
+        """A mark in the stream behind all work so far, in the communication stream if requested.
 
         `timed` records the time, `sleeping` lets a waiting thread sleep.
         """

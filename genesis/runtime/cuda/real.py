@@ -14,7 +14,7 @@ import numpy as np
 from cuda.bindings import driver
 
 from genesis.ir.annotations import AnyFunction
-from genesis.runtime.cuda.context import Context, Owned, asked, gpu_count, said
+from genesis.runtime.cuda.context import Context, Owned, driver_results, gpu_count, status_text
 from genesis.runtime.cuda.cublas import WORKSPACE, Gemm, cublas_error, cublas_handle, cublas_is_here, gemm_call
 from genesis.runtime.cuda.gpu import Command, Gpu, Image, LaunchError, Loaded, Mark, Properties
 from genesis.runtime.cuda.program import raw_words
@@ -35,35 +35,35 @@ class RealGpu(Gpu):
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
-        device = asked(driver.cuDeviceGet, index)
-        self.name = asked(driver.cuDeviceGetName, 256, device).split(b"\0")[0].decode()
+        device = driver_results(driver.cuDeviceGet, index)
+        self.name = driver_results(driver.cuDeviceGetName, 256, device).split(b"\0")[0].decode()
         self._device = device
         major, minor, self.processors = self._attributes(
             "COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         self.capability = major, minor
         self._context = Context(device)
         with self._context:  # a blocking stream: it is ordered with other libraries' work in the default stream
-            self._stream = asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_DEFAULT.value)
-        self._loads_lazily = asked(driver.cuDriverGetVersion) >= _LOADS_WHEN_TOLD
+            self._stream = driver_results(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_DEFAULT.value)
+        self._loads_lazily = driver_results(driver.cuDriverGetVersion) >= _LOADS_WHEN_TOLD
 
     def _asked(self, function: AnyFunction, *arguments: object) -> Any:
         """The results of a function of the driver in this GPU's context."""
         with self._context:
-            return asked(function, *arguments)
+            return driver_results(function, *arguments)
 
     def _event(self, timed: bool, sleeping: bool = False) -> Owned:
         """A new event. The context is the current one."""
         kinds = driver.CUevent_flags
         flags = (0 if timed else kinds.CU_EVENT_DISABLE_TIMING.value) | (kinds.CU_EVENT_BLOCKING_SYNC.value if sleeping else 0)
-        return Owned(self._context, asked(driver.cuEventCreate, flags), driver.cuEventDestroy)
+        return Owned(self._context, driver_results(driver.cuEventCreate, flags), driver.cuEventDestroy)
 
     def _attributes(self, *names: str) -> list[int]:
         kinds = [getattr(_ATTRIBUTE, f"CU_DEVICE_ATTRIBUTE_{name}") for name in names]
-        return [asked(driver.cuDeviceGetAttribute, kind, self._device) for kind in kinds]
+        return [driver_results(driver.cuDeviceGetAttribute, kind, self._device) for kind in kinds]
 
     def properties(self) -> Properties:
         return Properties(
-            self.name, *self.capability, asked(driver.cuDeviceTotalMem, self._device), self.processors,
+            self.name, *self.capability, driver_results(driver.cuDeviceTotalMem, self._device), self.processors,
             *self._attributes(
                 "MAX_THREADS_PER_MULTIPROCESSOR", "MAX_REGISTERS_PER_MULTIPROCESSOR", "MAX_SHARED_MEMORY_PER_BLOCK",
                 "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", "L2_CACHE_SIZE", "WARP_SIZE", "INTEGRATED"))
@@ -72,7 +72,7 @@ class RealGpu(Gpu):
 
     def free_and_total(self) -> tuple[int, int]:
         with self._context:
-            free, total = asked(driver.cuMemGetInfo)
+            free, total = driver_results(driver.cuMemGetInfo)
         return free, total
 
     def allocate(self, nbytes: int) -> int:
@@ -81,7 +81,7 @@ class RealGpu(Gpu):
         if status == _OUT_OF_MEMORY:
             return 0
         if status:
-            raise RuntimeError(f"CUDA: cuMemAlloc failed: {said(status)}")
+            raise RuntimeError(f"CUDA: cuMemAlloc failed: {status_text(status)}")
         return int(address)
 
     def release(self, address: int) -> None:
@@ -114,7 +114,7 @@ class RealGpu(Gpu):
         stream = self._stream_of(communicates)
         with self._context:
             event = self._event(timed, sleeping)
-            asked(driver.cuEventRecord, event.handle, stream)
+            driver_results(driver.cuEventRecord, event.handle, stream)
         return event
 
     def hold(self, mark: Mark, communicates: bool = False) -> None:
@@ -128,7 +128,7 @@ class RealGpu(Gpu):
         with self._context:
             (status,) = driver.cuEventQuery(mark.handle)
         if status not in (driver.CUresult.CUDA_SUCCESS, _NOT_READY):
-            raise RuntimeError(f"CUDA: cuEventQuery failed: {said(status)}")
+            raise RuntimeError(f"CUDA: cuEventQuery failed: {status_text(status)}")
         return bool(status != _NOT_READY)
 
     def seconds_between(self, first: Mark, second: Mark) -> float:
@@ -169,10 +169,10 @@ class RealGpu(Gpu):
 
     def load(self, image: Image, name: str) -> Loaded:
         with self._context:
-            module = asked(driver.cuModuleLoadData, image)
-            function = asked(driver.cuModuleGetFunction, module, name.encode())
+            module = driver_results(driver.cuModuleLoadData, image)
+            function = driver_results(driver.cuModuleGetFunction, module, name.encode())
             if self._loads_lazily:
-                asked(driver.cuFuncLoad, function)  # a failure comes here, not at its launch, after others have run
+                driver_results(driver.cuFuncLoad, function)  # a failure comes here, not at its launch, after others have run
         return function
 
     def command(
@@ -201,7 +201,7 @@ class RealGpu(Gpu):
                 raise LaunchError(f"CUDA: cuBLAS failed: {problem}", len(done), in_part=True) from problem
         if len(done) <= len(commands):
             [(status,)] = islice(again, len(done), len(done) + 1)
-            raise LaunchError(f"CUDA: a launch failed: {said(status)}", len(done))
+            raise LaunchError(f"CUDA: a launch failed: {status_text(status)}", len(done))
 
     def call(self, function: AnyFunction, *arguments: Any) -> Any:
         with self._context:
@@ -227,15 +227,16 @@ class RealGpu(Gpu):
 
     def _instance(self, commands: Sequence[Command]) -> Owned:
         with self._context:
-            asked(driver.cuStreamBeginCapture, self._stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+            mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+            driver_results(driver.cuStreamBeginCapture, self._stream, mode)
             try:
                 self.submit(commands)
             finally:
                 status, handle = driver.cuStreamEndCapture(self._stream)
                 graph = Owned(self._context, handle, driver.cuGraphDestroy)
             if status:
-                raise RuntimeError(f"CUDA: cuStreamEndCapture failed: {said(status)}")
-            return Owned(self._context, asked(driver.cuGraphInstantiate, graph.handle, 0), driver.cuGraphExecDestroy)
+                raise RuntimeError(f"CUDA: cuStreamEndCapture failed: {status_text(status)}")
+            return Owned(self._context, driver_results(driver.cuGraphInstantiate, graph.handle, 0), driver.cuGraphExecDestroy)
 
 
 def _three(extents: Sequence[int]) -> tuple[int, ...]:

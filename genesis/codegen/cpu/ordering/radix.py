@@ -200,6 +200,6 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, keys: Keys, count: int, blocks: int = 1, before: int = 0) -> Scratch:
-        """For so many pairs in `blocks`, each with counts of its own; `before` them lies something else."""
+        """The memory for so many pairs and the counts of `blocks`, after `before` bytes of other data."""
         a, size = before + blocks * COUNTS, keys.pairs_bytes(count)
         return cls(a, a + size, a + 2 * size)

@@ -192,7 +192,7 @@ def in_float64(function: Callable[..., Number]) -> Callable[..., Number]:
 
 
 def by_precision(quick: Callable[..., Number]) -> Callable[[Callable[..., Number]], Callable[..., Number]]:
-    """A function written for float64, with a `quick` form, good to some 40 bits, instead of it for float32."""
+    """A function for float64 that computes float32 by its `quick` form, which is accurate to about 40 bits."""
 
     def choose(precise: Callable[..., Number]) -> Callable[..., Number]:
         @functools.wraps(precise)
