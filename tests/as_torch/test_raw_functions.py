@@ -38,7 +38,7 @@ def agree(name: str, *arguments, **keywords) -> None:
     ("convolution", (values(1, 2, 5), values(2, 3, 3), None, [2], [1], [1], True, [1], 1)),
     ("conv_tbc", (values(6, 2, 3), values(3, 3, 4), values(4), 1)),
     ("max_pool1d_with_indices", (values(1, 2, 6), 2)), ("native_channel_shuffle", (values(1, 4, 2, 2), 2)),
-    ("norm_except_dim", (values(3, 4, 2), 2, 1)), ("norm_except_dim", (values(3, 4, 2), 2, -1)),
+    *[("norm_except_dim", (values(*shape), 2, dim)) for shape, dim in (((3, 4, 2), 1), ((3, 4, 2), -1), ((3,), 0))],
     ("embedding_renorm_", (values(5, 3), np.array([[1, 2], [2, 4]]), 0.5, 2.0)),
     ("batch_norm_update_stats", (values(4, 3, 2), values(3), abs(values(3)), 0.1)),
     ("feature_dropout", (values(2, 3, 4), 0.5, False)), ("hash_tensor", (values(3, 2), 1)),

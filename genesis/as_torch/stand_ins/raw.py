@@ -11,6 +11,8 @@ from genesis.as_torch.stand_ins.top import copied
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
+from genesis.nn.grouped import conv_tbc  # noqa: F401
+from genesis.nn.utils.parametrizations import norm_except_dim  # noqa: F401
 from genesis.nn.utils.rnn import PackedSequence
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form, write
@@ -47,11 +49,6 @@ def convolution(
         return function(input, weight, bias, stride, padding, output_padding, groups, dilation)  # type: ignore[no-any-return]
     function = getattr(functional, f"conv{axes}d")
     return function(input, weight, bias, stride, padding, dilation, groups)  # type: ignore[no-any-return]
-
-
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """A convolution along the time axis of `input` (time, batch, in), with `weight` (width, in, out)."""
-    return functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
 
 
 def max_pool1d_with_indices(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
@@ -108,14 +105,6 @@ feature_alpha_dropout_, rrelu_ = map(in_place_form, (functional.feature_alpha_dr
 
 
 # ---- norms ----
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norms over all axes but `dim`, which keep their position; over all axes, if `dim` is -1."""
-    if dim == -1:
-        return genesis.linalg.vector_norm(v, pow)  # type: ignore[no-any-return]
-    others = [axis for axis in range(v.ndim) if axis != dim]
-    return genesis.linalg.vector_norm(v, pow, others, True)  # type: ignore[no-any-return]
-
-
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of `input` at `indices` down to at most the norm `max_norm`, in place."""
     with recording(False) as again, again:

@@ -83,7 +83,7 @@ class WeightNorm(_Normed):
     def evaluate(self, module: Module) -> Tensor:
         """g * v / |v|."""
         v: Tensor = getattr(module, f"{self.name}_v")
-        result: Tensor = v * (getattr(module, f"{self.name}_g") / norm_except_dim(v, self.dim))
+        result: Tensor = v * (getattr(module, f"{self.name}_g") / norm_except_dim(v, dim=self.dim))
         return result
 
     compute_weight = evaluate
@@ -101,7 +101,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """
     weight, hook = WeightNorm.weight_of(module, name), WeightNorm(name, dim)
     delattr(module, name)
-    module.register_parameter(f"{name}_g", Parameter(norm_except_dim(detach(weight), hook.dim)))
+    module.register_parameter(f"{name}_g", Parameter(norm_except_dim(detach(weight), dim=hook.dim)))
     module.register_parameter(f"{name}_v", Parameter(detach(weight)))
     setattr(module, name, hook.compute(module))
     module.register_forward_pre_hook(hook)

@@ -9,6 +9,7 @@ from genesis.functions.ranges import eye
 from genesis.functions.selection import where
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import normalize_axis
 from genesis.nn import functional
 from genesis.nn.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from genesis.nn.module import Module
@@ -39,19 +40,20 @@ class _WeightNorm(Module):
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         """The weight of its lengths and directions."""
-        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+        return weight_v * (weight_g / norm_except_dim(weight_v, dim=self.dim))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The lengths and directions of a weight."""
-        return norm_except_dim(weight, self.dim), weight
+        return norm_except_dim(weight, dim=self.dim), weight
 
 
-def norm_except_dim(v: Tensor, dim: int) -> Tensor:
-    """The length of each part of `v` along an axis, which is kept; -1 for the whole."""
+def norm_except_dim(v: Tensor, pow: float = 2.0, dim: int = 0) -> Tensor:
+    """The norms over all axes but `dim`, which keep their position; over all axes, if `dim` is -1."""
     if dim == -1:
-        return call(OPERATIONS["vector_norm"], (v, 2.0))
-    axes = tuple(axis for axis in range(v.ndim) if axis != dim % v.ndim)
-    return call(OPERATIONS["vector_norm"], (v, 2.0, axes, True)) if axes else v.abs()
+        return call(OPERATIONS["vector_norm"], (v, pow))
+    own = normalize_axis("norm_except_dim", dim, v.ndim)
+    axes = tuple(axis for axis in range(v.ndim) if axis != own)
+    return call(OPERATIONS["vector_norm"], (v, pow, axes, True)) if axes else v.abs()
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
