@@ -223,12 +223,18 @@ def attention(
     if attn_mask is not None or not all(isinstance(x, NestedTensor) for x in (query, key, value)):
         nested = next(x for x in (query, key, value) if isinstance(x, NestedTensor))
         raise NotDenseError(nested, "attention with a mask or of nested and dense ones")
-    row = OPERATIONS["scaled_dot_product_attention"]
+    return _again(query, attention_of_each(query.unbind(), key.unbind(), value.unbind(), dropout_p, settings))
+
+
+def attention_of_each(
+    queries: Sequence[Tensor], keys: Sequence[Tensor], values: Sequence[Tensor], dropout_p: float, settings: Sequence[Any]
+) -> list[Tensor]:
+    """The attention of each sequence to its own, with its own random numbers."""
     found: list[Tensor] = []
-    for q, k, v in zip(query.unbind(), key.unbind(), value.unbind(), strict=True):
+    for q, k, v in zip(queries, keys, values, strict=True):
         random = draws(numel((*q.shape[:-1], k.shape[-2]))) if dropout_p else (0, 0)
-        found.append(call(row, (q, k, v, None, dropout_p, *settings, *random)))
-    return _again(query, found)
+        found.append(call(OPERATIONS["scaled_dot_product_attention"], (q, k, v, None, dropout_p, *settings, *random)))
+    return found
 
 
 @rule("embedding_bag")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.functions.creation import full
-from genesis.functions.random_draws import draws
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis, numel
+from genesis.nested.rules import attention_of_each
 from genesis.nested.strided_tensor import STRIDED_RULES, StridedNestedTensor, cat, refused, strided_nested, strided_of
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -151,11 +151,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | Non
     given = query, key, value
     if attn_mask is not None or not all(isinstance(x, Nested) for x in given):
         raise refused(next(x for x in given if isinstance(x, Nested)), "attention with a mask or of nested and dense ones")
-    row, found = OPERATIONS["scaled_dot_product_attention"], []
-    for q, k, v in zip(query.unbind(), key.unbind(), value.unbind(), strict=True):
-        random = draws(numel((*q.shape[:-1], k.shape[-2]))) if dropout_p else (0, 0)
-        found.append(call(row, (q, k, v, None, dropout_p, *settings, *random)))
-    return strided_of(found)
+    return strided_of(attention_of_each(query.unbind(), key.unbind(), value.unbind(), dropout_p, settings))
 
 
 # ---- rows of all tensors at once ----

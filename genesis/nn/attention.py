@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from genesis.functions.creation import empty, zeros
-from genesis.functions.random_draws import stream
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import FormError
 from genesis.ir.replayable import replayable_module
 from genesis.nn import init
 from genesis.nn.linear import NonDynamicallyQuantizableLinear
 from genesis.nn.module import Module
-from genesis.nn.multi_head import Heads, rows_first
+from genesis.nn.multi_head import Heads, multi_head_attention
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
@@ -99,37 +98,17 @@ class MultiheadAttention(Module):
         (n, l, s), without `average_attn_weights` (n, heads, l, s), and None unless `need_weights`. With `batch_first` and
         without masks, all may be nested tensors: each sequence attends to its own.
         """
-        if is_causal and attn_mask is None:
-            raise ValueError("MultiheadAttention: is_causal wants the causal attn_mask with it")
-        batched = query.ndim == 3
-        if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-            raise ValueError(
-                f"MultiheadAttention: query {query.shape}, key {key.shape}, value {value.shape}; want all with 3 axes, or 2"
-            )
-        if query.shape[-1] != self.embed_dim:
+        if query.shape[-1:] != (self.embed_dim,):
             raise FormError(f"MultiheadAttention: query has shape {query.shape}; want (.., {self.embed_dim})")
-        if not batched:
-            query, key, value = (x.unsqueeze(0) for x in (query, key, value))
-            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-        elif not self.batch_first:
-            same, query = query is key is value, query.transpose(0, 1)
-            key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
         separate = None
         if self.in_proj_weight is None:
             separate = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
-        parameters = Heads(
+        heads = Heads(
             self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, separate, self.bias_k, self.bias_v,
             self.add_zero_attn, self.dropout if self.training else 0.0)
-        found, weights = parameters.attend(query, key, value, attn_mask, key_padding_mask, need_weights)
-        output = self.out_proj(found)
-        if weights is not None and average_attn_weights:
-            weights = weights.mean(1)
-        if not batched:
-            return output.squeeze(0), None if weights is None else weights.squeeze(0)
-        if self.batch_first and (stream(output.device) is None or output.is_nested):
-            return output, weights
-        output = rows_first(output)
-        return (output.transpose(0, 1) if self.batch_first else output), weights
+        return multi_head_attention(
+            "MultiheadAttention", heads, self.out_proj, (query, key, value), attn_mask, key_padding_mask, need_weights,
+            average_attn_weights, is_causal, batch_first=self.batch_first)
 
 
 replayable_module(__name__)

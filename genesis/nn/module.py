@@ -266,12 +266,7 @@ class Module(Hooked, Convertible, Stateful):
         >>> [(path, p.shape) for path, p in genesis.nn.Linear(3, 2).named_parameters()]
         [('weight', (2, 3)), ('bias', (2,))]
         """
-        seen: set[int] = set()
-        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            for name, value in pairs_of(module, "_parameters"):
-                if value is not None and (id(value) not in seen or not remove_duplicate):
-                    seen.add(id(value))
-                    yield _join(path, name), value
+        return self._named_members(lambda module: pairs_of(module, "_parameters"), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Every parameter, each once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from genesis.functions.creation import zeros
@@ -139,36 +140,48 @@ def multi_head_attention_forward(
     embed_dim = query.shape[-1]
     if embed_dim != embed_dim_to_check or embed_dim % num_heads:
         raise ValueError(f"multi_head_attention_forward: {embed_dim} features of {num_heads} heads; want {embed_dim_to_check}")
-    if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-        raise ValueError(f"multi_head_attention_forward: query {query.shape}, key {key.shape}, value {value.shape}; want all "
-                         f"with 3 axes, or 2")
-    if is_causal and attn_mask is None:
-        raise ValueError("multi_head_attention_forward: is_causal wants the causal attn_mask with it")
-    batched = query.ndim == 3
-    if batched:
-        same = query is key is value
-        query = query.transpose(0, 1)
-        key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
-    else:
-        query, key, value = (x.unsqueeze(0) for x in (query, key, value))
-        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     heads = Heads(
         embed_dim, num_heads, in_proj_weight, in_proj_bias, separate, bias_k, bias_v, add_zero_attn,
         dropout_p if training else 0.0)
-    found, weights = heads.attend(query, key, value, attn_mask, key_padding_mask, need_weights, static_k, static_v)
-    output: Tensor = call(OPERATIONS["linear"], (found, out_proj_weight, out_proj_bias))
-    if weights is not None and average_attn_weights:
+
+    def project(found: Tensor) -> Tensor:
+        return call(OPERATIONS["linear"], (found, out_proj_weight, out_proj_bias))
+
+    return multi_head_attention(
+        "multi_head_attention_forward", heads, project, (query, key, value), attn_mask, key_padding_mask, need_weights,
+        average_attn_weights, is_causal, statics=(static_k, static_v))
+
+
+def multi_head_attention(
+    name: str, heads: Heads, project: Callable[[Tensor], Tensor], operands: Sequence[Tensor], attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None, need_weights: bool, average_weights: bool, is_causal: bool, *, batch_first: bool = False,
+    statics: tuple[Tensor | None, Tensor | None] = (None, None),
+) -> tuple[Tensor, Tensor | None]:
+    """(output, weights) of the layer or function `name`; `project` maps the heads' joined results to the output."""
+    if is_causal and attn_mask is None:
+        raise ValueError(f"{name}: is_causal wants the causal attn_mask with it")
+    query, key, value = operands
+    if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
+        raise ValueError(f"{name}: query {query.shape}, key {key.shape}, value {value.shape}; want all with 3 axes, or 2")
+    batched = query.ndim == 3
+    if not batched:
+        query, key, value = (x.unsqueeze(0) for x in operands)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    elif not batch_first:
+        same, query = query is key is value, query.transpose(0, 1)
+        key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
+    found, weights = heads.attend(query, key, value, attn_mask, key_padding_mask, need_weights, *statics)
+    output = project(found)
+    if weights is not None and average_weights:
         weights = weights.mean(1)
     if not batched:
         return output.squeeze(0), None if weights is None else weights.squeeze(0)
-    return rows_first(output), weights
-
-
-def rows_first(output: Tensor) -> Tensor:
-    """(n, l, e) in PyTorch's memory order, (l, n, e): dropout draws in that order."""
-    turned = output.transpose(0, 1)
-    return turned if stream(output.device) is None else turned.contiguous()
+    in_pytorchs_order = stream(output.device) is not None  # then dropout draws in the memory order (l, n, e)
+    if batch_first and (output.is_nested or not in_pytorchs_order):
+        return output, weights
+    output = output.transpose(0, 1).contiguous() if in_pytorchs_order else output.transpose(0, 1)
+    return (output.transpose(0, 1) if batch_first else output), weights
 
 
 replayable_module(__name__)
