@@ -12,13 +12,14 @@ from genesis.execution.flush import flush_all
 from genesis.functions.creation import full_like
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
-from genesis.ir.dtypes import DType, float32
+from genesis.ir.dtypes import float32
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import HookHandle, OptimizerHooks
 from genesis.optim.own_state import packed, parameters_at, unpacked
+from genesis.optim.update_rule import in_both_parts
 from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.dispatch import call
@@ -376,11 +377,6 @@ class Optimizer:
             lines += [""] * (number > 0) + [f"Parameter Group {number}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
-
-
-def in_both_parts(number: float, dtype: DType) -> float | complex:
-    """The initial value of a state, for both parts if the parameter is complex: it is updated as two real numbers."""
-    return complex(number, number) if dtype.is_complex else number
 
 
 def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:

@@ -10,8 +10,7 @@ from genesis.functions.from_data import tensor
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
-from genesis.optim.optimizer import in_both_parts
-from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
+from genesis.optim.update_rule import Results, Scalar, Value, descent, in_both_parts, update_rule
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import refuse
 

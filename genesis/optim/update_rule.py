@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import repeat
 
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.registry import Operation, cast, composite, widened
@@ -48,6 +49,11 @@ def _moved(rule: Callable[..., Results], row: Sequence[Value | None], settings: 
         return rule(*row, *settings)
     x, y = [rule(*[v if v is None else part(v) for v in row], *settings) for part in (real_value, imag_value)]
     return tuple([None if a is None or b is None else complex_value(a, b) for a, b in zip(x, y, strict=True)])
+
+
+def in_both_parts(number: float, dtype: DType) -> float | complex:
+    """The initial value of a state, for both parts if the parameter is complex: it is updated as two real numbers."""
+    return complex(number, number) if dtype.is_complex else number
 
 
 def is_literal(x: Scalar, literal: float) -> bool:

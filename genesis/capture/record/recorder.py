@@ -6,11 +6,9 @@ which tensors are overwritten, where numbers come from.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
-from types import CellType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,7 +32,6 @@ from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.devices import META
 from genesis.runtime.profile_hook import profile_hook
-from genesis.runtime.references import is_sole_owner
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, root_of, tensor_of
 from genesis.tensor.traced_number import Number, plain
@@ -226,21 +223,6 @@ class Recorder:
             self.fixed.add(source)
         elif source[0] != "given":
             self.refuse("a number that changes from call to call is looked at")
-
-    def put_back(self) -> None:
-        """After the call: replace stored Numbers by plain numbers, and refuse, as replays would not store them."""
-        while self.numbers:
-            number = self.numbers.pop()
-            if is_sole_owner([number], 1):  # beside the local name
-                continue
-            self.refuse("a number that may change from call to call is stored")
-            for holder in gc.get_referrers(number):
-                if isinstance(holder, CellType):
-                    holder.cell_contents = number.value
-                owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-                for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
-                    if item is number:
-                        (holder if isinstance(holder, list) else owned)[key] = number.value
 
     def numbers_drawn(self, start: int, count: int) -> tuple[Number, Number]:
         """The seed and the offset of random numbers just reserved, as numbers that each replay sets."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+from collections.abc import Callable
+from types import CellType
 from typing import Any, NamedTuple
 
 from genesis.capture.guards.entry_check import leaves_check
@@ -21,7 +24,7 @@ from genesis.ir.dtypes import get_default_dtype
 from genesis.runtime.determinism import planned_threads
 from genesis.runtime.devices import CPU, get_current_gpu, get_default_device, seen_devices
 from genesis.runtime.number_of_threads import get_num_threads
-from genesis.runtime.references import collector_paused
+from genesis.runtime.references import collector_paused, is_sole_owner
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.state import thread_state
@@ -93,7 +96,7 @@ def record(
     if dynamic or returns_items:
         result = _plain(result)
         arguments.forget()
-        recorder.put_back()
+        _replace_stored(recorder.numbers, recorder.refuse)
     return Recording(result, recorder, entry)
 
 
@@ -116,6 +119,22 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs:
             recorder.refuse("it changes requires_grad, the hooks or the storage of a tensor that was there before")
         elif state.base is None and tensor._array is not state.array and id(tensor._array) not in recorder.outputs:
             recorder.refuse("it puts the memory of one tensor into another")
+
+
+def _replace_stored(numbers: list[Number], refuse: Callable[[str], None]) -> None:
+    """Replace Numbers that the call has stored by plain numbers, and refuse the call, as replays would not store them."""
+    while numbers:
+        number = numbers.pop()
+        if is_sole_owner([number], 1):  # beside the local name
+            continue
+        refuse("a number that may change from call to call is stored")
+        for holder in gc.get_referrers(number):
+            if isinstance(holder, CellType):
+                holder.cell_contents = number.value
+            owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+            for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
+                if item is number:
+                    (holder if isinstance(holder, list) else owned)[key] = number.value
 
 
 def _plain(value: Any) -> Any:
