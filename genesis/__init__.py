@@ -24,10 +24,6 @@ with _collector_paused():  # imported objects are long-lived
     _grow_old()  # otherwise the collector would scan them as soon as it resumes
 
 # isort: split
-from genesis.autograd import (
-    Context, Function, GradManager, GraphCycleError, enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled,
-    no_grad, set_grad_enabled, zero_grad,
-)
 from genesis.execution.eager import eager
 from genesis.functions import indexing as _indexing
 from genesis.functions.comparison import (
@@ -92,7 +88,10 @@ from genesis.sparse.creation import sparse_bsc_tensor, sparse_bsr_tensor, sparse
 from genesis.sparse.creation import sparse_csc_tensor, sparse_csr_tensor
 from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.tensor.modes import SwitchedModule as _SwitchedModule
-from genesis.tensor.modes import autocast, is_autocast_enabled
+from genesis.tensor.modes import (
+    autocast, enable_grad, inference_mode, is_autocast_enabled, is_grad_enabled, is_inference_mode_enabled, no_grad,
+    set_grad_enabled,
+)
 from genesis.tensor.size import Size
 from genesis.tracing.scopes import named_scope
 from genesis.tracing.state import set_default_dtype
@@ -137,6 +136,7 @@ _LAZY = _LazyNames("genesis", {
     "genesis":
         "amp ao array_api backends cuda debug distributed distributions fft func function masked nn onnx optim profiler "
         "quasirandom serialization signal testing utils",
+    "genesis.autograd": "Context Function GradManager GraphCycleError zero_grad",
     "genesis.capture": "compile",
     "genesis.debug.doctor": "doctor",
     "genesis.execution.synchronization": "synchronize",

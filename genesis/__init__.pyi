@@ -11,12 +11,11 @@ from genesis import (
     random as random, serialization as serialization, signal as signal, sparse as sparse, special as special,
     testing as testing, utils as utils,
 )
-from genesis.autograd import (
-    Context as Context, Function as Function, GradManager as GradManager, GraphCycleError as GraphCycleError,
-    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
-    is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
-    zero_grad as zero_grad,
-)
+from genesis.autograd.custom import Context as Context
+from genesis.autograd.function import Function as Function
+from genesis.autograd.grad_manager import GradManager as GradManager
+from genesis.autograd.gradients import zero_grad as zero_grad
+from genesis.autograd.trace_backward import GraphCycleError as GraphCycleError
 from genesis.capture.compiled import compile as compile
 from genesis.debug.doctor import doctor as doctor
 from genesis.execution.eager import eager as eager
@@ -264,7 +263,11 @@ from genesis.sparse.methods import (
     sparse_resize_and_clear_ as sparse_resize_and_clear_,
 )
 from genesis.tensor.handle import Operand, Tensor as Tensor
-from genesis.tensor.modes import autocast as autocast, is_autocast_enabled as is_autocast_enabled
+from genesis.tensor.modes import (
+    autocast as autocast, enable_grad as enable_grad, inference_mode as inference_mode,
+    is_autocast_enabled as is_autocast_enabled, is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
+)
 from genesis.tensor.size import Size as Size
 from genesis.tracing.scopes import named_scope as named_scope
 from genesis.tracing.state import set_default_dtype as set_default_dtype

@@ -13,7 +13,8 @@ LATER = {  # modules that no `import genesis` reads
     "genesis.codegen.cpu.native_operations", "genesis.codegen.cpu.lapack", "scipy", "networkx", "importlib.metadata",
     "multiprocessing", "numpy.random", "numpy.polynomial", "numpy.typing", "html", "secrets",
 }
-COMPILER = {  # what the first computation reads, or the first that finds no kernel
+COMPILER = {  # what the first computation reads, or the first backward, or the first kernel that is not found
+    "genesis.autograd.backward_pass", "genesis.autograd.function", "genesis.autograd.gradients", "genesis.autograd.graph",
     "genesis.codegen", "genesis.lower", "genesis.runtime.collectives", "genesis.runtime.kernel_cache", "genesis.runtime.native",
     "genesis.runtime.team", "genesis.codegen.cpu.emit", "llvmlite", "llvmlite.binding", "numba", "hashlib", "subprocess",
 }

@@ -33,7 +33,9 @@ from genesis.ops import OPERATIONS, Operation, layout, registry
 from genesis.tensor.handle import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("genesis", "genesis.fft", "genesis.linalg", "genesis.nn.functional", "genesis.ops", "genesis.special")
+MODULES = (
+    "genesis", "genesis.autograd", "genesis.fft", "genesis.linalg", "genesis.nn.functional", "genesis.ops", "genesis.special",
+)
 METHODS = "genesis.tensor.methods"
 PUBLIC_NAMES = "genesis.functions.public_names"  # which imports what stubs describe: mypy would go in a circle
 WIDTH = 128
@@ -239,8 +241,13 @@ def _docstring(doc: str, indent: str) -> str:
 
 
 def evaluated(annotation: Any, scope: Mapping[str, Any]) -> Any:
-    """The type that an annotation in a file of that scope names, which may import NumPy's for annotations alone."""
-    return eval(annotation, {**vars(numpy.typing), **scope}) if isinstance(annotation, str) else annotation
+    """The type that an annotation in a file of that scope names, which may import NumPy's for annotations alone, and defer
+    classes."""
+    if not isinstance(annotation, str):
+        return annotation
+    classes = {name: getattr(importlib.import_module(value.__module__), name) for name, value in scope.items()
+               if isinstance(value, types.FunctionType) and name in annotation and name == value.__name__ and name[0].isupper()}
+    return eval(annotation, {**vars(numpy.typing), **scope, **classes})
 
 
 def signature_of(function: Callable[..., Any]) -> Signature:

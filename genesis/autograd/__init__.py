@@ -1,16 +1,6 @@
 """Automatic differentiation: backward as a graph transform, custom Functions, hooks and modes."""
 
-from genesis.autograd import forward_ad, functional, graph
-from genesis.autograd.anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
-from genesis.autograd.gradients import backward, grad, zero_grad
-from genesis.autograd.custom import Context
-from genesis.autograd.data_parallel import LocalReduction, Reduction
-from genesis.autograd.forward_values import ChangedError, ReleasedError
-from genesis.autograd.function import Function, once_differentiable
-from genesis.autograd.grad_manager import GradManager
-from genesis.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck, numerical_gradient_check
-from genesis.autograd.graph_view import GradientNode
-from genesis.autograd.trace_backward import GraphCycleError
+from genesis.ir.lazy_imports import LazyNames
 from genesis.ops.derive import NotDifferentiableError
 from genesis.tensor import modes as grad_mode  # by PyTorch's name
 from genesis.tensor.modes import (
@@ -25,3 +15,17 @@ __all__ = [
     "set_grad_enabled", "zero_grad",
 ]
 __dir__ = __all__.copy
+# A process that only computes derives nothing.
+__getattr__ = LazyNames("genesis.autograd", {
+    "genesis.autograd": "forward_ad functional graph",
+    "genesis.autograd.anomaly": "AnomalyError detect_anomaly set_detect_anomaly",
+    "genesis.autograd.custom": "Context",
+    "genesis.autograd.data_parallel": "LocalReduction Reduction",
+    "genesis.autograd.forward_values": "ChangedError ReleasedError",
+    "genesis.autograd.function": "Function once_differentiable",
+    "genesis.autograd.grad_manager": "GradManager",
+    "genesis.autograd.gradients": "backward grad zero_grad",
+    "genesis.autograd.graph_view": "GradientNode",
+    "genesis.autograd.numerical_checks": "GradcheckError gradcheck gradgradcheck numerical_gradient_check",
+    "genesis.autograd.trace_backward": "GraphCycleError",
+})

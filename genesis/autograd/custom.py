@@ -18,7 +18,7 @@ from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
 from genesis.tensor.dispatch import array_of, call, filled
-from genesis.tensor.handle import Tensor, method, root_of, share_storage, tensor_of
+from genesis.tensor.handle import Tensor, root_of, share_storage, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.trace_inputs import enter
 from genesis.tensor.view_memory import seen_by
@@ -292,21 +292,8 @@ def _with_context(backward: Backward, own: object, context: Context, *gradients:
     return backward(own, *gradients)
 
 
-@method
-def set_creator(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
-    """Make `backward(ctx, *grad_outputs)` the gradient rule of this tensor; returns the tensor.
-
-    The returned gradients go to the tensors saved in `ctx` or, if there are none, to the arguments of the operation that
-    computed this tensor. `Function.apply` does this for every result. `ctx` may be any object with `saved_tensors`.
-
-    >>> x = genesis.tensor([1., 2.], requires_grad=True)
-    >>> context = genesis.autograd.Context()
-    >>> context.save_for_backward(x)
-    >>> y = (x * 3).set_creator(context, lambda ctx, grad: grad * 10)
-    >>> y.sum().backward()
-    >>> x.grad
-    tensor([10., 10.])
-    """
+def created_by(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
+    """See `set_creator`."""
     if not callable(backward):
         raise TypeError(f"set_creator: backward must be a function, got {type(backward).__name__} {backward!r:.40}")
     names = getattr(backward, "__qualname__", type(backward).__name__).split(".")
@@ -330,4 +317,4 @@ def set_creator(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
     return self
 
 
-replayable_module(__name__, but=("set_creator",))
+replayable_module(__name__, but=("created_by",))

@@ -11,8 +11,7 @@ from genesis.autograd.hooks import Hook, NodeHooks, RemovableHandle
 from genesis.autograd.names_of_pytorch import Call, name_of_pytorch
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
-from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, attribute
+from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Trace
 
 
@@ -124,15 +123,6 @@ def _kind(name: str) -> type[GradientNode]:
 
 
 Function.register(GradientNode)
-
-
-@attribute
-def grad_fn(self: Tensor) -> GradientNode | None:
-    """The node of backward that made this tensor; None for a leaf."""
-    array = array_of(self)
-    if not array.node.differentiable or array.trace is None:
-        return None
-    return GradientNode(array.trace, array.index)
 
 
 replayable_module(__name__, but=("register_hook", "register_prehook"))

@@ -6,9 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, Self
 
-from genesis.autograd.derivation import derived_at
-from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording, thread_state
 
 Hook = Callable[..., object]
@@ -88,48 +86,6 @@ def _like(answer: object, gradient: Tensor) -> Tensor:
         met = f"a tensor of shape {answer.shape}" if isinstance(answer, Tensor) else f"{type(answer).__name__} {answer!r}"
         raise RuntimeError(f"hook: wants a gradient of shape {gradient.shape} back, or None, got {met}")
     return answer if answer.dtype is gradient.dtype else answer.to(gradient.dtype)
-
-
-@method
-def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Call `hook` with the gradient of this tensor whenever backward computes it; its result, unless None, replaces it.
-
-    Raises RuntimeError for a tensor that requires no gradient.
-
-    >>> x = genesis.tensor([1., 2.], requires_grad=True)
-    >>> handle = x.register_hook(lambda grad: grad * 10)
-    >>> (x * x).sum().backward()
-    >>> x.grad
-    tensor([20., 40.])
-    >>> handle.remove()
-    """
-    if not self.requires_grad:
-        raise RuntimeError("register_hook: this tensor requires no gradient, so there is none to see")
-    array = array_of(self)
-    if array.node.differentiable and array.trace is not None:
-        trace, index = derived_at(array.trace, array.index)
-        return RemovableHandle(trace.backward_state().hooks.setdefault(index, {}), hook)
-    if self._hooks is None:
-        self._hooks = {}
-    return RemovableHandle(self._hooks, hook)
-
-
-@method
-def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
-    """Call `hook` with this tensor, a leaf, whenever backward has added to its `.grad`.
-
-    Raises RuntimeError for a tensor that is no leaf or requires no gradient.
-
-    >>> x = genesis.tensor([1., 2.], requires_grad=True)
-    >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
-    >>> (x * x).sum().backward()
-    tensor([2., 4.])
-    """
-    if not self.requires_grad or not self.is_leaf:
-        raise RuntimeError("register_post_accumulate_grad_hook: wants a leaf that requires a gradient")
-    if self._post_hooks is None:
-        self._post_hooks = {}
-    return RemovableHandle(self._post_hooks, hook)
 
 
 # ---- observers ----

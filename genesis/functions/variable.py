@@ -6,16 +6,20 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from genesis.autograd.derivation import leaves_of
-from genesis.autograd.gradients import add_gradient
 from genesis.functions.creation import ones_like
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
+from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, note_result_class, tensor_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from genesis.autograd.gradients import add_gradient
+else:
+    add_gradient = deferred("genesis.autograd.gradients", "add_gradient")
 
 
 class Variable(Tensor):

@@ -1,19 +1,31 @@
-"""The gradient side of a tensor: backward, detach, requires_grad_, retain_grad, zero_grad."""
+"""The gradient side of a tensor: backward, its hooks and its nodes, detach, requires_grad_, retain_grad, zero_grad."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from genesis.autograd.derivation import derived_at
-from genesis.autograd.gradients import backward as run_backward
+from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.overrides import function, routed_access_method
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
+from genesis.runtime.deferred import deferred
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import touched_gradient
 from genesis.tracing.state import recording, thread_state
+
+if TYPE_CHECKING:
+    from genesis.autograd.custom import created_by
+    from genesis.autograd.gradients import backward as run_backward
+    from genesis.autograd.graph_view import GradientNode
+else:
+    created_by = deferred("genesis.autograd.custom", "created_by")
+    run_backward = deferred("genesis.autograd.gradients", "backward")
+    GradientNode = deferred("genesis.autograd.graph_view", "GradientNode")
 
 
 @method
@@ -65,6 +77,75 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """
     self.requires_grad = requires_grad
     return self
+
+
+@method
+def set_creator(self: Tensor, ctx: Any, backward: AnyFunction) -> Tensor:
+    """Make `backward(ctx, *grad_outputs)` the gradient rule of this tensor; returns the tensor.
+
+    The returned gradients go to the tensors saved in `ctx` or, if there are none, to the arguments of the operation that
+    computed this tensor. `Function.apply` does this for every result. `ctx` may be any object with `saved_tensors`.
+
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> context = genesis.autograd.Context()
+    >>> context.save_for_backward(x)
+    >>> y = (x * 3).set_creator(context, lambda ctx, grad: grad * 10)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
+    """
+    return created_by(self, ctx, backward)
+
+
+@attribute
+def grad_fn(self: Tensor) -> GradientNode | None:
+    """The node of backward that made this tensor; None for a leaf."""
+    array = array_of(self)
+    if not array.node.differentiable or array.trace is None:
+        return None
+    return GradientNode(array.trace, array.index)
+
+
+@method
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call `hook` with the gradient of this tensor whenever backward computes it; its result, unless None, replaces it.
+
+    Raises RuntimeError for a tensor that requires no gradient.
+
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([20., 40.])
+    >>> handle.remove()
+    """
+    if not self.requires_grad:
+        raise RuntimeError("register_hook: this tensor requires no gradient, so there is none to see")
+    array = array_of(self)
+    if array.node.differentiable and array.trace is not None:
+        trace, index = derived_at(array.trace, array.index)
+        return RemovableHandle(trace.backward_state().hooks.setdefault(index, {}), hook)
+    if self._hooks is None:
+        self._hooks = {}
+    return RemovableHandle(self._hooks, hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Call `hook` with this tensor, a leaf, whenever backward has added to its `.grad`.
+
+    Raises RuntimeError for a tensor that is no leaf or requires no gradient.
+
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+    >>> (x * x).sum().backward()
+    tensor([2., 4.])
+    """
+    if not self.requires_grad or not self.is_leaf:
+        raise RuntimeError("register_post_accumulate_grad_hook: wants a leaf that requires a gradient")
+    if self._post_hooks is None:
+        self._post_hooks = {}
+    return RemovableHandle(self._post_hooks, hook)
 
 
 @attribute
@@ -120,4 +201,6 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
             (gradient if gradient.is_leaf else gradient.detach_()).zero_()
 
 
-replayable_module(__name__, but=("retain_grad", "retains_grad"))
+replayable_module(__name__, but=(
+    "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "retains_grad", "set_creator",
+))
