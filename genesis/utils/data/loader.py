@@ -107,15 +107,21 @@ class DataLoader:
         if not self.persistent_workers:
             return prefetched(tasks, self._started(fetching), ahead, timeout)
         process, workers = self._kept
+        self._kept = 0, []  # a second pass at the same time has workers of its own
         if process != os.getpid() or not all([worker.is_alive() for worker in workers]):
             workers = self._started(fetching)
-            self._kept = os.getpid(), workers
             weakref.finalize(self, end, workers)
-        return self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True))
+        return self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True), (os.getpid(), workers))
 
-    def _held_by(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The batches. The iterator keeps the loader alive: its workers end with it."""
-        yield from batches
+    def _held_by(self, batches: Iterator[Batch], kept: tuple[int, list[Worker]]) -> Iterator[Batch]:
+        """The batches, after which the workers wait for another pass. The iterator keeps the loader alive: they end with it."""
+        try:
+            yield from batches
+        finally:
+            if self._kept[1]:
+                end(kept[1])
+            else:
+                self._kept = kept
 
     def _started(self, fetching: Fetching) -> list[Worker]:
         base = seed_of(self.generator)

@@ -74,6 +74,16 @@ def test_a_stream_begins_anew_in_each_pass():
     assert workers_end()
 
 
+def test_passes_at_the_same_time_have_a_stream_each():
+    loader = data.DataLoader(Stream(), None, num_workers=2, persistent_workers=True)
+    for _ in range(2):
+        pairs = [*zip(loader, loader, strict=True)]
+        assert [sorted(one) for one in zip(*pairs, strict=True)] == [[0, 1, 2, 10, 11, 12]] * 2
+    assert len([thread for thread in threading.enumerate() if thread.name in names()]) <= 4
+    del loader
+    assert workers_end()
+
+
 def test_an_error_leaves_the_workers_for_the_next_pass():
     class Failing(Where):
         def __getitem__(self, index):
