@@ -180,7 +180,7 @@ class Compiled:
         recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items, compares=self._compares)
         timeline.note("record", began, self.__qualname__)
         recorder, entry = recording.recorder, recording.entry
-        if recorder.guards.remembers:
+        if recorder.guards.meets_cached_function:
             self._dynamic = False
         recorder.release()
         if not self._returns_items and recorder.only_returns_items(recording.result):

@@ -30,7 +30,7 @@ class Attributes(Contents):
                        if name.startswith("__") and (isinstance(found, FunctionType) or function_of(found) is not None)}
             for attribute in special | self._names:
                 self._attribute(value, attribute, label)
-            if self._dynamic:
+            if self._computes_names:
                 self._whole(value, label)
 
     def _object(self, value: object, label: str) -> None:
@@ -46,16 +46,16 @@ class Attributes(Contents):
         if isinstance(value, Module | Described):
             attributes = vars(value)
             name = self._dict_of(value)
-            self._listed.add(id(value))  # absent names need no further guard
+            self._fixed_names.add(id(value))  # absent names need no further guard
             self._keys(name, [*attributes], f"the attributes of {label}")
             for key, item in attributes.items():
                 if isinstance(item, Tensor | Module) or isinstance(value, Described):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
-                    self._seen.add((id(value), key))
+                    self._guarded.add((id(value), key))
         # Every name in every function that ran, on every object met: more guards than needed, but none is missing.
         for attribute in [*self._names]:
             self._attribute(value, attribute, label)
-        if self._dynamic or isinstance(value, SimpleNamespace) or any(
+        if self._computes_names or isinstance(value, SimpleNamespace) or any(
             kind.__module__ == "collections" for kind in type(value).__mro__
         ):
             self._whole(value, label)
@@ -63,7 +63,7 @@ class Attributes(Contents):
     def _whole(self, value: object, label: str) -> None:
         """Guard all attributes of an object; those of a class are guarded as a whole, but for what is in them."""
         if isinstance(value, ModuleType):
-            if self._of_modules or id(value) in self._wholes:
+            if self._computes_names or id(value) in self._guarded_whole:
                 names, found = self.constant(vars(value)), self.constant([*vars(value).values()])
                 self.constants["is_not"] = operator.is_not
                 self.fail_if(f"len({names}) != {len(vars(value))} or any(map(is_not, {names}.values(), {found}))",
@@ -82,9 +82,9 @@ class Attributes(Contents):
                     self._attribute(value, attribute, label)
 
     def _attribute(self, owner: object, attribute: str, label: str) -> None:
-        if (id(owner), attribute) in self._seen or attribute == "__dict__":
+        if (id(owner), attribute) in self._guarded or attribute == "__dict__":
             return
-        self._seen.add((id(owner), attribute))
+        self._guarded.add((id(owner), attribute))
         path = f"{label}.{attribute}"
         if isinstance(owner, ModuleType):
             self._of_module(owner, attribute, path)
@@ -96,8 +96,8 @@ class Attributes(Contents):
     def _of_module(self, owner: ModuleType, attribute: str, path: str) -> None:
         names = vars(owner)
         if is_librarys(owner.__name__):
-            if attribute not in self._own_names:
-                self._seen.discard((id(owner), attribute))
+            if attribute not in self._user_names:
+                self._guarded.discard((id(owner), attribute))
                 return
             if attribute not in names:
                 getattr(owner, attribute, None)  # functions of rows are created at their first look-up
@@ -150,9 +150,9 @@ class Attributes(Contents):
 
     def _without(self, owner: object, attribute: str, path: str) -> None:
         """Guard that an object has no instance attribute of that name."""
-        if id(owner) not in self._listed:
+        if id(owner) not in self._fixed_names:
             label = path.rpartition(".")[0]
-            self._hidden.setdefault(id(owner), (owner, label, set()))[2].add(attribute)
+            self._lacking.setdefault(id(owner), (owner, label, set()))[2].add(attribute)
 
     def _dict_of(self, owner: object) -> str:
         """The name of the constant for an object's `__dict__`, guarded to be the same object still."""
@@ -162,8 +162,8 @@ class Attributes(Contents):
             return self.constant(found)
         if vars(owner) is not found:  # computed by a property
             return f"{name}.__dict__"
-        if (id(owner), "__dict__") not in self._seen:
-            self._seen.add((id(owner), "__dict__"))
+        if (id(owner), "__dict__") not in self._guarded:
+            self._guarded.add((id(owner), "__dict__"))
             self.is_still(f"{name}.__dict__", found, f"the attributes of a {type(owner).__name__}")
         return self.constant(found)
 
@@ -178,19 +178,19 @@ class Attributes(Contents):
     def _not_found(self, owner: object, attribute: str, path: str) -> None:
         """Guard that there is no such attribute, if the call handles its absence or creates it."""
         attributes = getattr(owner, "__dict__", None)
-        if self._dynamic or self._catches or attribute in self._asked or hasattr(type(owner), "__getattr__"):
+        if self._computes_names or self._catches or attribute in self._tested_for or hasattr(type(owner), "__getattr__"):
             if isinstance(attributes, dict):
                 self._without(owner, attribute, path)
             elif attribute.isidentifier() and not isinstance(owner, type):
                 self.fail_if(f"hasattr({self.constant(owner)}, {attribute!r})", path)
         else:
-            self._missing.append((owner, attribute, path))
+            self._failed_lookups.append((owner, attribute, path))
 
     def _meet(self, function: object, path: str) -> None:
         """Guard a function of a class: its contents, unless it is the library's."""
         if isinstance(function, FunctionType):
             if is_librarys(function.__globals__.get("__name__")):
-                if path.rpartition(".")[2] in self._own_names:
+                if path.rpartition(".")[2] in self._user_names:
                     self.called.add(function.__code__.co_name)
             else:
                 self.enter(function, path)
@@ -199,8 +199,8 @@ class Attributes(Contents):
 
     def whole(self, value: object) -> None:
         """Guard all attributes of an object from before the call, as its code looks some up by computed names."""
-        if id(value) in self._inside and id(value) not in self._wholes:
-            self._wholes.add(id(value))
+        if id(value) in self._entered and id(value) not in self._guarded_whole:
+            self._guarded_whole.add(id(value))
             self._whole(value, next((label for found, label in self._objects if found is value), type(value).__name__))
             self._whole(type(value), type(value).__name__)
 

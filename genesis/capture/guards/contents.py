@@ -33,32 +33,33 @@ class Contents(Lines, ABC):
         super().__init__(refuse)
         self._reach = reach
         self._add_argument = add_argument
-        self._inside: set[int] = set()  # ids of values whose contents are guarded
-        self._objects: list[tuple[object, str]] = []
+        # ---- what is guarded ----
+        self._entered: set[int] = set()  # ids of the values whose contents are guarded
+        self._objects: list[tuple[object, str]] = []  # the objects, with labels, whose attributes are guarded by name
+        self._guarded: set[tuple[int, str]] = set()  # (id of an owner, name): guarded attributes and globals
+        self._guarded_whole: set[int] = set()  # ids of objects all of whose attributes are guarded
+        self._fixed_names: set[int] = set()  # ids of objects whose attributes' names are guarded
         self._classes = ClassGuards()
-        self._names: set[str] = set()
-        self._own_names: set[str] = set()  # names in the user's code
-        self._kept: set[str] = set()  # names that it does more with than call
-        self._named: set[str] = set()  # names of globals
-        self._uncalled: dict[str, str] = {}  # unknown C functions, by names that so far are only called
-        self._asked: set[str] = set()  # names that need not exist
-        self._opened: set[str] = set()  # names that code does more with than call or search
-        self._tables: dict[str, list[tuple[dict[object, object], str]]] = {}  # of Python's modules, only searched so far
-        self._seen: set[tuple[int, str]] = set()
-        self._dynamic = False  # names are computed: any attribute may be looked up
-        self._of_modules = False
-        self._catches = False
-        self._missing: list[tuple[object, str, str]] = []  # failed look-ups
-        self._wholes: set[int] = set()  # objects all of whose attributes are guarded
-        self._listed: set[int] = set()  # objects all names of whose own attributes are guarded
-        self._hidden: dict[int, tuple[object, str, set[str]]] = {}  # names that objects lack
-        self._nowhere: dict[int, tuple[dict[str, object], set[str]]] = {}  # names that a module's globals lack
         self._builtins: dict[str, object] = {}
+        self._failed_lookups: list[tuple[object, str, str]] = []  # (owner, name, path)
+        self._lacking: dict[int, tuple[object, str, set[str]]] = {}  # (object, label, names that it lacks), by id
+        self._lacking_globals: dict[int, tuple[dict[str, object], set[str]]] = {}  # (globals, names that they lack), by id
+        self._tables: dict[str, list[tuple[dict[object, object], str]]] = {}  # of Python's modules, only searched so far
+        self._copies_of_dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # (dict, its contents)
         self.memories: set[int] = set()  # guards of the contents of cached functions
-        self._dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # and copies of their contents
-        self.remembers = False  # whether a cached function was met
+        self.meets_cached_function = False
+        # ---- the code that ran ----
+        self._ran: set[CodeType] = set()
         self._functions: dict[CodeType, list[FunctionType]] = {}
-        self._running: set[CodeType] = set()
+        self._names: set[str] = set()  # names of attributes in any code
+        self._user_names: set[str] = set()  # those in the user's code
+        self._mentioned: set[str] = set()  # names of globals and attributes in the user's code
+        self._handed_on: set[str] = set()  # those that it does more with than call
+        self._read_names: set[str] = set()  # names that any code does more with than call or search
+        self._tested_for: set[str] = set()  # names that need not exist
+        self._unknown_functions: dict[str, str] = {}  # C functions of unknown effect, by names that so far are only called
+        self._computes_names = False  # any attribute may be looked up
+        self._catches = False  # it may continue after an exception
         self.called: set[str] = {*_SPECIAL}  # names of the library's functions that the user's code may call
 
     def variable(self, expression: str, value: object, label: str) -> None:
@@ -87,9 +88,9 @@ class Contents(Lines, ABC):
 
     def enter(self, value: object, label: str) -> None:
         """Guard the contents of `value`, once."""
-        if isinstance(value, SCALARS) or id(value) in self._inside or len(self.labels) >= LIMIT:
+        if isinstance(value, SCALARS) or id(value) in self._entered or len(self.labels) >= LIMIT:
             return
-        self._inside.add(id(value))
+        self._entered.add(id(value))
         name, kind = self.constant(value), type(value)
         if isinstance(value, type):
             self._class(value, label)
@@ -131,7 +132,7 @@ class Contents(Lines, ABC):
             listed = name if plain else f"{self.constant(base)}.keys({name})"
             taken = f"{name}[{{}}]" if plain else f"{self.constant(base)}.__getitem__({name}, {{}})"
             if isinstance(value, dict):
-                self._dicts.append((value, found))
+                self._copies_of_dicts.append((value, found))
             keys = self._keys(listed, [*found], label)
             for i, (key, item) in enumerate(found.items()):
                 path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
@@ -154,7 +155,7 @@ class Contents(Lines, ABC):
 
     def table(self, expression: str, value: dict[object, object], name: str, label: str) -> None:
         """`visit`, for a dict of a Python module: while code only tests keys, only these keys are guarded."""
-        if name in self._opened or id(value) in self._inside:
+        if name in self._read_names or id(value) in self._entered:
             self.visit(expression, value, label)
         else:
             self.fail_if(f"{expression} is not {self.constant(value)}", label)
@@ -176,7 +177,7 @@ class Contents(Lines, ABC):
             names = [name for name in value.__reduce__()[1] if isinstance(name, str)]
             self._look_for({part for name in names for part in name.split(".")}, True)
         elif isinstance(value, functools._lru_cache_wrapper):
-            self.remembers = True
+            self.meets_cached_function = True
             found = remembered(value)
             self.constants["remembered"] = remembered
             self.memories.add(len(self.labels))
@@ -202,9 +203,9 @@ class Contents(Lines, ABC):
     def _waits(self, label: str) -> bool:
         """Whether an unknown function is only called directly, so far."""
         name = label.rpartition(".")[2].removeprefix("global ")
-        if name not in self._named or name in self._kept:
+        if name not in self._mentioned or name in self._handed_on:
             return False
-        self._uncalled[name] = label
+        self._unknown_functions[name] = label
         return True
 
     def _function(self, value: FunctionType, label: str) -> None:
@@ -217,14 +218,14 @@ class Contents(Lines, ABC):
         for defaults in (value.__defaults__, value.__kwdefaults__):
             self.enter(defaults, f"the defaults of {label}")
         self._functions.setdefault(value.__code__, []).append(value)
-        if value.__code__ in self._running:
+        if value.__code__ in self._ran:
             self._cells(value)
         self._object(value, label)
 
     def _cells(self, function: FunctionType) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            if id(cell) not in self._inside:
-                self._inside.add(id(cell))
+            if id(cell) not in self._entered:
+                self._entered.add(id(cell))
                 try:
                     value = cell.cell_contents
                 except ValueError:
@@ -236,7 +237,7 @@ class Contents(Lines, ABC):
     def has_filled(self) -> bool:
         """Whether the call has added to a dict from before the call, without changing other items."""
         return any(len(now) > len(before) and all(dict.get(now, key, self) is item for key, item in before.items())
-                   for now, before in self._dicts)
+                   for now, before in self._copies_of_dicts)
 
     # ---- implemented by Attributes and Guards ----
 

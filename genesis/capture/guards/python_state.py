@@ -39,23 +39,22 @@ class Guards(Attributes):
         `own`: it is user code or runs on its behalf, and may look attributes up by computed names. `of_module`: its first
         argument is a module.
         """
-        self._running.add(code)
+        self._ran.add(code)
         names = names_in(code)
         self._open(names)
         if own:
             self._understand(code, names)
             self._keep(names)
-            new = names.absent - self._asked
-            self._asked |= names.absent
+            new = names.absent - self._tested_for
+            self._tested_for |= names.absent
             if names.catches:
                 self.catch()
             if new:
                 self._guard_missing(new)
             if names.dynamic and (not names.of_self or of_module):
-                of_modules = not names.of_self or of_module
-                fresh, self._of_modules = of_modules and not self._of_modules, self._of_modules or of_modules
-                fresh, self._dynamic = fresh or not self._dynamic, True
-                for value, label in [*self._objects] if fresh else ():
+                objects = [] if self._computes_names else [*self._objects]
+                self._computes_names = True
+                for value, label in objects:
                     self._whole(value, label)
                 self._guard_missing(None)
         strings = (c for c in code.co_consts if own and names.dynamic and isinstance(c, str))
@@ -72,17 +71,17 @@ class Guards(Attributes):
 
     def _open(self, names: CodeNames) -> None:
         """Guard the contents of Python modules' tables that code now does more with than search."""
-        self._opened |= (names.globals | names.attributes) - names.called - names.searched
-        for name in self._opened.intersection(self._tables):
+        self._read_names |= (names.globals | names.attributes) - names.called - names.searched
+        for name in self._read_names.intersection(self._tables):
             for value, label in self._tables.pop(name):
                 self.enter(value, label)
 
     def _keep(self, names: CodeNames) -> None:
-        self._named |= names.globals | names.attributes
+        self._mentioned |= names.globals | names.attributes
         self.called |= names.globals | names.attributes
-        self._kept |= (names.globals | names.attributes) - names.called
-        for name in self._kept.intersection(self._uncalled):
-            self._refuse(f"{self._uncalled.pop(name)} is handed on, {UNKNOWN}")
+        self._handed_on |= (names.globals | names.attributes) - names.called
+        for name in self._handed_on.intersection(self._unknown_functions):
+            self._refuse(f"{self._unknown_functions.pop(name)} is handed on, {UNKNOWN}")
 
     def _understand(self, code: CodeType, names: CodeNames) -> None:
         if names.unknown is not None:
@@ -96,20 +95,20 @@ class Guards(Attributes):
             self._guard_missing(None)
 
     def _guard_missing(self, names: set[str] | None) -> None:
-        missing, self._missing = self._missing, []
+        missing, self._failed_lookups = self._failed_lookups, []
         for owner, attribute, path in missing:
             if names is None or attribute in names:
-                self._seen.discard((id(owner), attribute))
+                self._guarded.discard((id(owner), attribute))
                 self._attribute(owner, attribute, path.rpartition(".")[0])
             else:
-                self._missing.append((owner, attribute, path))
+                self._failed_lookups.append((owner, attribute, path))
 
     def _look_for(self, names: set[str], own: bool) -> None:
         """Guard the attributes of these names, of all objects; `own`: they are in user code."""
-        fresh = names - (self._own_names if own else self._names)
+        fresh = names - (self._user_names if own else self._names)
         self._names |= names
         if own:
-            self._own_names |= names
+            self._user_names |= names
         for value, label in [*self._objects]:
             for attribute in fresh:
                 self._attribute(value, attribute, label)
@@ -120,7 +119,7 @@ class Guards(Attributes):
 
     def has_entered(self, value: object) -> bool:
         """Whether `value` is from before the call, with guarded contents."""
-        return id(value) in self._inside
+        return id(value) in self._entered
 
     def globals_of(self, code: CodeType, namespace: dict[str, object]) -> None:
         """Guard what the names in `code` mean in its module."""
@@ -128,13 +127,13 @@ class Guards(Attributes):
         self._open(names)
         self._keep(names)
         for key in names.globals:
-            if (id(namespace), key) in self._seen:
+            if (id(namespace), key) in self._guarded:
                 continue
-            self._seen.add((id(namespace), key))
+            self._guarded.add((id(namespace), key))
             if key in namespace:
                 self.variable(f"{name}[{key!r}]", namespace[key], f"global {key}")
                 continue
-            self._nowhere.setdefault(id(namespace), (namespace, set()))[1].add(key)
+            self._lacking_globals.setdefault(id(namespace), (namespace, set()))[1].add(key)
             if key not in self._builtins:
                 value = self._builtins[key] = _builtins.get(key, MISSING)
                 if value is not MISSING:
@@ -152,13 +151,13 @@ class Guards(Attributes):
             value = namespace[key]
             if not isinstance(value, FunctionType | ModuleType):
                 continue
-            if (id(namespace), key) not in self._seen:
-                self._seen.add((id(namespace), key))
+            if (id(namespace), key) not in self._guarded:
+                self._guarded.add((id(namespace), key))
                 self.is_still(f"{name}[{key!r}]", value, f"{key} of {namespace['__name__']}")
             for attribute in names.attributes if isinstance(value, ModuleType) else ():
                 found = getattr(value, attribute, None)  # a module may create it at the first look-up
-                if isinstance(found, FunctionType) and (id(value), attribute) not in self._seen and attribute in vars(value):
-                    self._seen.add((id(value), attribute))
+                if isinstance(found, FunctionType) and (id(value), attribute) not in self._guarded and attribute in vars(value):
+                    self._guarded.add((id(value), attribute))
                     guard = self.is_still if is_librarys(found.__module__) else self.visit
                     guard(f"{self.constant(vars(value))}[{attribute!r}]", found, f"{key}.{attribute}")
 
@@ -183,10 +182,10 @@ class Guards(Attributes):
     def failing(self) -> Callable[[], int | None]:
         """The function that returns the number of the guard that fails, or None. No guard may be added after it."""
         shared: dict[frozenset[str], frozenset[str]] = {}  # shared, as most objects of a class lack the same names
-        for owner, label, names in self._hidden.values():
+        for owner, label, names in self._lacking.values():
             absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
             self.fail_if(f"not {self._dict_of(owner)}.keys().isdisjoint({absent})", f"what {label} has instead of its class")
-        for namespace, names in self._nowhere.values():
+        for namespace, names in self._lacking_globals.values():
             known = self.constant((*names,))
             self.fail_if(f"not {self.constant(namespace)}.keys().isdisjoint({known})", "a global that is new")
         if self._builtins:
@@ -201,7 +200,8 @@ class Guards(Attributes):
 
     def _matters(self, name: str) -> bool:
         """Whether the call may have looked for a class's attribute of that name."""
-        return bool(self._wholes) or self._dynamic or name in self._names or (name.startswith("__") and name.endswith("__"))
+        is_special = name.startswith("__") and name.endswith("__")
+        return is_special or name in self._names or self._computes_names or bool(self._guarded_whole)
 
 
 _builtins: dict[str, object] = vars(sys.modules["builtins"])
