@@ -13,7 +13,7 @@ from genesis.as_torch.stand_ins import processor
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.as_torch.stand_ins.types import legacy_tensor
 from genesis.autograd import anomaly
-from genesis.functions.methods.by_element import REMOVED, removed
+from genesis.functions.methods.rarer_names import REMOVED, removed
 from genesis.functions.methods.storage import CUDA_STORAGES, STORAGES, TypedStorage, UntypedStorage, of_file  # noqa: F401
 from genesis.ir.dtypes import DType, bfloat16, float16
 from genesis.ir.replayable import replayable_module
