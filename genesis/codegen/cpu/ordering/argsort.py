@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD
-from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
+from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch, Sorting, emit_encode, emit_positions, emit_range
 from genesis.codegen.cpu.registers import I64
@@ -17,7 +17,7 @@ from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
 
 
-class Argsort(Entry):
+class Argsort(RowKernel):
     """The kernel."""
 
     steps = "whole", "range", "encode", "count", "add_up", "move", "positions"
@@ -29,19 +29,19 @@ class Argsort(Entry):
         return bool(node.attrs["descending"])
 
     @classmethod
-    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> LaunchPlan:
         """One launch for whole rows; or for a shared row, launches that encode it, sort by each digit, and write positions."""
         digits, every = rows.keys.size, rows.total * rows.blocks
         state = aligned(WORD * (cls.state_words(rows.keys) + 2 * rows.blocks))
         scratch = Scratch.of(rows.keys, rows.n, rows.blocks, state)
         share = aligned(scratch.end)
         if not rows.is_shared:
-            return Plan([("whole", rows.total, {"digit": 0})], scratch, share * rows.at_once, share, {})
+            return LaunchPlan([("whole", rows.total, {"digit": 0})], scratch, share * rows.at_once, share, {})
         moves = [(step, rows.total if step == "add_up" else every, {"digit": digit}) for digit in range(digits)
                  for step in ("count", "add_up", "move")]
         begin = [(step, every, {"digit": 0}) for step in ("range", "encode")]
         launches = [*begin, *moves, ("positions", every, {"digit": digits})]
-        return Plan(launches, scratch, share * rows.total, share, {})
+        return LaunchPlan(launches, scratch, share * rows.total, share, {})
 
     @staticmethod
     def state_words(keys: Keys) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD, Code
-from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows
+from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.ordering.radix import digit_of, emit_count, emit_encode, emit_rank, load_pair
 from genesis.codegen.cpu.registers import I64, POINTER
@@ -17,15 +17,15 @@ from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
 
 
-class Kth(Entry):
+class Kth(RowKernel):
     """The kernel."""
 
     more = ("ranks",)
-    pointers = (*Entry.pointers, "ranks")
+    pointers = (*RowKernel.pointers, "ranks")
     cost = 4
 
     @classmethod
-    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> LaunchPlan:
         """Whole rows, with their ranks."""
         ranks, layout = call.operands[1]
         return super().plan(node, call, rows, slots)._replace(words={"ranks": slots.address(ranks, layout.offset * WORD)})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import Code
-from genesis.codegen.cpu.ordering.entry import Entry
+from genesis.codegen.cpu.ordering.row_kernel import RowKernel
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.ordering.radix import Sorting, emit_encode, emit_range
 from genesis.codegen.cpu.registers import I64, POINTER
 
 
-class Mode(Entry):
+class Mode(RowKernel):
     """The kernel."""
 
     cost = 16

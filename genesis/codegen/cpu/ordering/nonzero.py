@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD
-from genesis.codegen.cpu.ordering.entry import Entry, Plan, Rows, aligned
+from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import has_keys
 from genesis.codegen.cpu.ordering.radix import Scratch
 from genesis.codegen.cpu.registers import DOUBLE, I1, I64
@@ -21,12 +21,12 @@ from genesis.runtime.native import BlockWord
 WORD_BITS = 64  # elements between two branches that a processor foresees badly
 
 
-class Nonzero(Entry):
+class Nonzero(RowKernel):
     """The kernel."""
 
     steps = "count", "add_up", "write"
     more = "mask", "size", "fill", "rank", "extents"
-    pointers = (*Entry.pointers, "extents")
+    pointers = (*RowKernel.pointers, "extents")
     cost = 1
 
     # ---- the launches ----
@@ -45,7 +45,7 @@ class Nonzero(Entry):
         return 1, numel(shape)
 
     @classmethod
-    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> LaunchPlan:
         """All elements as one row, with a count for each block."""
         bits, dtype = 8 * rows.node.dtype.itemsize, rows.node.dtype
         sign = 0 if dtype.category < 2 else 1 << (bits - 1)
@@ -56,7 +56,7 @@ class Nonzero(Entry):
             "extents": tuple(shape)}
         blocks = rows.blocks
         launches: list[tuple[str, int, dict[str, int]]] = [("count", blocks, {}), ("add_up", 1, {}), ("write", blocks, {})]
-        return Plan(launches, Scratch(0, 0, 0), memory, 0, words)
+        return LaunchPlan(launches, Scratch(0, 0, 0), memory, 0, words)
 
     # ---- the code ----
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD, Code, Variable
-from genesis.codegen.cpu.ordering.entry import BLOCK, Entry, Plan, Rows, aligned
+from genesis.codegen.cpu.ordering.row_kernel import BLOCK, RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import ORDER, Keys
 from genesis.codegen.cpu.ordering.radix import Scratch, Sorting, emit_positions
 from genesis.codegen.cpu.registers import I1, I64, POINTER
@@ -21,7 +21,7 @@ from genesis.lower.stages import HostCall
 from genesis.runtime.native import BlockWord
 
 
-class TopK(Entry):
+class TopK(RowKernel):
     """The kernel."""
 
     steps = "whole", "part", "merge"
@@ -37,7 +37,7 @@ class TopK(Entry):
         return max(BLOCK, 8 * node.shape[-1])
 
     @classmethod
-    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> LaunchPlan:
         """Whole rows; or the first k of each block, kept behind the workers' memory, and of them the first of the row."""
         keys, k = rows.keys, node.shape[-1]
         full = max(2 * k, k + keys.lanes, rows.blocks * k)
@@ -45,9 +45,9 @@ class TopK(Entry):
         share, found = aligned(scratch.end), keys.pairs_bytes(rows.blocks * k)
         words: dict[str, BlockWord] = {"k": k, "full": full, "found": share * rows.workers, "found_share": found}
         if not rows.is_shared:
-            return Plan([("whole", rows.total, {})], scratch, share * rows.workers, share, words)
+            return LaunchPlan([("whole", rows.total, {})], scratch, share * rows.workers, share, words)
         launches: list[tuple[str, int, dict[str, int]]] = [("part", rows.total * rows.blocks, {}), ("merge", rows.total, {})]
-        return Plan(launches, scratch, share * rows.workers + found * rows.total, share, words)
+        return LaunchPlan(launches, scratch, share * rows.workers + found * rows.total, share, words)
 
     def functions(self) -> None:
         self.sorting, self.positions = Sorting.emit(self.module, self.keys), emit_positions(self.module, self.keys)

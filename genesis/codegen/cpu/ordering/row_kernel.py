@@ -1,4 +1,4 @@
-"""Kernels that process rows in several steps: their entry, their sources and their launches."""
+"""Kernels that process rows in several steps: their code, sources and launches."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Rows(NamedTuple):
         return min(self.workers, self.total)
 
 
-class Plan(NamedTuple):
+class LaunchPlan(NamedTuple):
     """The launches of a kernel: (step, items, words of the launch) in order, with the memory and words common to all."""
 
     launches: Sequence[tuple[str, int, dict[str, int]]]
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
     words: dict[str, BlockWord]
 
 
-class Entry(WordKernel):
+class RowKernel(WordKernel):
     """Emits a kernel that runs the step given by a word for each item. A method `_NAME(item)` emits the step NAME."""
 
     steps: ClassVar[Sequence[str]] = ("row",)
@@ -90,11 +90,11 @@ class Entry(WordKernel):
         return (*ORDER, "step", "source", "out", "n", "blocks", "stretch", "scratch", "share", "a", "b", *cls.more)
 
     @classmethod
-    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> Plan:
+    def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> LaunchPlan:
         """Every row as a whole, with memory for its pairs."""
         scratch = Scratch.of(rows.keys, rows.n)
         share = aligned(scratch.end)
-        return Plan([(cls.steps[0], rows.total, {})], scratch, share * rows.at_once, share, {})
+        return LaunchPlan([(cls.steps[0], rows.total, {})], scratch, share * rows.at_once, share, {})
 
     @classmethod
     def takes(cls, dtype: DType) -> bool:
