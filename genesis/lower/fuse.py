@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.group import COLUMN, FINAL, FULL, WRITES, Axis, Decisions, Group, Partition, Refusal, aligned, pattern_of
+from genesis.lower.group import COLUMN, FINAL, FULL, WRITES, Axis, Decisions, Group, Partition, Unfused, aligned, pattern_of
 from genesis.lower.kernel import SCANS
 from genesis.lower.levels import Levels
 from genesis.lower.materialize import materialize
@@ -128,7 +128,7 @@ class _Fusion:
                 candidates[reader.number] = reader
         source = self.group_of.get(bases[0]) if kind == "gather" else None  # must be complete before a gather from it begins
         is_product = "operands" in node.attrs  # a convolution has a kernel to itself
-        refusals: list[Refusal] = []
+        refusals: list[Unfused] = []
         for number in [] if is_product else sorted(candidates, reverse=True):
             group = candidates[number]
             closed = _closed(group, source)
@@ -138,7 +138,7 @@ class _Fusion:
                     self._absorb(group, owners, source, node, level)
                 self._join(group, index, level)
                 return
-            refusals.append(Refusal(index, group.members[-1], closed or self.levels.reason))
+            refusals.append(Unfused(index, group.members[-1], closed or self.levels.reason))
         # `genesis.debug.kernels` tells by refusals why two operations are two kernels.
         self.decisions.refusals.extend(refusals)
         group, level = self._fresh(node, kind, floor)

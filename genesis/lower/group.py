@@ -80,7 +80,7 @@ def _points(axes: tuple[Axis, ...], level: str) -> int:
     return numel(extent for extent, reduced in axes if level == FULL or reduced == (level == COLUMN))
 
 
-class Refusal(NamedTuple):
+class Unfused(NamedTuple):
     """Node `node` began a new kernel, because the kernel of `beside` could not take it in."""
 
     node: int
@@ -99,7 +99,7 @@ class Choice(NamedTuple):
 class Decisions(NamedTuple):
     """The refusals and choices of fusion, in the order of the nodes."""
 
-    refusals: list[Refusal]
+    refusals: list[Unfused]
     choices: list[Choice]
 
 

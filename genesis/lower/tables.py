@@ -17,7 +17,7 @@ from genesis.ir.graph import Node, VerificationError, format_node, verify
 from genesis.ir.shapes import numel
 from genesis.lower import Lowered
 from genesis.lower.build import KernelCall
-from genesis.lower.group import Choice, Decisions, Refusal
+from genesis.lower.group import Choice, Decisions, Unfused
 from genesis.lower.kernel import VALUE_WORDS, Access, Instruction, Kernel, KernelArg
 from genesis.lower.schedule import Location, Schedule
 from genesis.lower.stages import HostCall, Loop, Matrix, Product
@@ -294,9 +294,9 @@ RECORDS = {
     "Schedule": Record(
         (_many(_many(_one_of("KernelCall", "Product", "HostCall", "Loop"), list), list), _pairs(_VALUE, _row_of("Location")),
          _INT, _pairs(_VALUE, _INT)), Schedule),
-    "Refusal": Record((_VALUE, _VALUE, _STR), Refusal),
+    "Unfused": Record((_VALUE, _VALUE, _STR), Unfused),
     "Choice": Record((_VALUE, _BOOL, _INT), Choice),
-    "Decisions": Record((_many(_row_of("Refusal"), list), _many(_row_of("Choice"), list)), Decisions),
+    "Decisions": Record((_many(_row_of("Unfused"), list), _many(_row_of("Choice"), list)), Decisions),
     "Lowered": Record(
         (_many(_row_of("Node"), list), _many(_INT, list), _many(_VALUE, list), _many(_each(_VALUE, _row_of("Layout")), list),
          _row_of("Schedule"), _row_of("Decisions"), _many(_each(_INT, _INT), list)),
