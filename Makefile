@@ -7,7 +7,7 @@ BIN := .venv/bin
 # Files of bytecode are kept, whatever a container says: without them every process that a test starts compiles 300 files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test lint docs bench test-gpu bench-gpu clean
+.PHONY: train test lint suite docs bench test-gpu bench-gpu clean
 
 train: .venv/train
 	$(BIN)/python examples/train_digits.py
@@ -16,7 +16,11 @@ train: .venv/train
 KERNELS := $(addprefix tests/,codegen fuzz library lower ops)
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
-test: lint
+# Both at once: mypy works on one processor.
+test:
+	$(MAKE) --jobs=2 lint suite
+
+suite: .venv/test
 	$(PYTEST) $(KERNELS); found=$$?; NUMBA_OPT=0 $(PYTEST) $(addprefix --ignore=,$(KERNELS)) && exit $$found
 
 lint: .venv/test
