@@ -59,7 +59,7 @@ def test_segments_are_reduced_as_torch_reduces_them(reduce):
 
 @pytest.mark.parametrize(("both_ways", "bias"), [(True, True), (False, False)])
 @pytest.mark.parametrize("name", ["gru", "lstm", "rnn_tanh", "rnn_relu"])
-def test_recurrent_networks_take_lists_of_parameters(name, both_ways, bias):
+def test_recurrent_networks_take_lists_of_parameters(name, both_ways, bias, by_references):
     layer = {"gru": torch.nn.GRU, "lstm": torch.nn.LSTM}.get(name, torch.nn.RNN)
     parameters = [p.detach().numpy() for p in layer(3, 4, 2, bias=bias, bidirectional=both_ways).parameters()]
     state = values(2 + 2 * both_ways, 2, 4)

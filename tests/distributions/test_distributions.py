@@ -62,6 +62,7 @@ def test_moments_densities_and_shapes_are_torchs(name, number):
     assert wide.sample((3,)).shape == (3, 2, *p.batch_shape, *p.event_shape)
 
 
+@pytest.mark.usefixtures("by_references")  # their kernels: see test_gradients.py and test_accuracy_of_densities.py
 @pytest.mark.parametrize(("name", "number"), {(name, *CASES[name][number]): (name, number) for name, number in KEYS}.values())
 def test_densities_of_float32_are_torchs(name, number):
     torch.set_default_dtype(torch.float32)
@@ -133,7 +134,7 @@ def test_correlations_have_the_variance_of_their_density():
     ("HalfCauchy", (1.5,), scipy.stats.halfcauchy(scale=1.5)), ("HalfNormal", (1.5,), scipy.stats.halfnorm(scale=1.5)),
     ("Laplace", (0.3, 1.5), scipy.stats.laplace(0.3, 1.5)), ("Chi2", (3.5,), scipy.stats.chi2(3.5)),
 ])
-def test_densities_and_quantiles_are_scipys(name, parameters, scipys):
+def test_densities_and_quantiles_are_scipys(name, parameters, scipys, by_references):
     distribution = getattr(ours, name)(*[genesis.tensor(p, dtype=genesis.float64) for p in parameters])
     x = scipys.ppf(np.linspace(0.02, 0.98, 13))
     values = genesis.tensor(x)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from genesis.codegen.backend import backend_of
+from genesis.codegen.segment import Segment
 from genesis.execution import plan as plans
 from genesis.execution.host_call import call_host
 from genesis.execution.verified_program import VERIFY, _bytes_of
@@ -84,9 +85,21 @@ class _Block:
         return bool((outside == self.fill).all())
 
 
-def outcome(program: Recorded, lowered: Lowered, fill: int, given: Collection[int]) -> Results:
+def assembled(program: Recorded, lowered: Lowered) -> tuple[list[Segment], int]:
+    """What runs, and the bytes of its arena."""
+    outputs = sum(place.kind == "output" for place in program.lowered.schedule.locations.values())
+    at = len(lowered.inputs) + outputs
+    slot_format = "Q" * (at + 1) + "".join("d" if isinstance(value, float) else "q" for value in program.scalars)
+    return backend_of(CPU).assemble(
+        lowered.nodes, lowered.schedule, slot_format, at, len(lowered.inputs), at + 1, lowered.target.threads, CPU)
+
+
+def outcome(
+    program: Recorded, lowered: Lowered, code: tuple[list[Segment], int], fill: int, given: Collection[int]
+) -> Results:
     """All that a caller can see after a run: the results, the inputs but for those `given` away, the memory around."""
     nodes, locations = lowered.nodes, lowered.schedule.locations
+    segments, arena_bytes = code
     spans = [_bytes_of(nodes[value]) for value in lowered.inputs]
     inputs = [_Block(high - low, fill, content) for (low, high), content in zip(spans, program.inputs, strict=True)]
     sizes = {place.position: nodes[value].nbytes for value, place in program.lowered.schedule.locations.items()
@@ -95,11 +108,6 @@ def outcome(program: Recorded, lowered: Lowered, fill: int, given: Collection[in
     donated = {output: k for k, output in lowered.donations}
     pointers = [block.address - low for block, (low, _) in zip(inputs, spans, strict=True)]
     addresses = [pointers[donated[k]] if k in donated else block.address for k, block in enumerate(outputs)]
-    at = len(inputs) + len(outputs)
-    slot_format = "Q" * (at + 1) + "".join("d" if isinstance(value, float) else "q" for value in program.scalars)
-    threads = lowered.target.threads
-    segments, arena_bytes = backend_of(CPU).assemble(
-        nodes, lowered.schedule, slot_format, at, len(inputs), at + 1, threads, CPU)
     arena = _Block(arena_bytes, fill)
     slots = [*pointers, *addresses, arena.address, *program.scalars]
     said = []
@@ -128,13 +136,10 @@ def may_run_astray(program: Recorded) -> bool:
 
 def changes_a_result(program: Recorded, mutant: Lowered) -> bool:
     """Whether anybody would notice: against the program as it is, with the same memory given away, and with none."""
-    for fill in (0, 0x7F, 0xFF):
-        apart = program.lowered._replace(donations=[])
-        given = {k for k, _ in mutant.donations}
-        want, got = outcome(program, apart, fill, given), outcome(program, mutant, fill, given)
-        if want != got:
-            return True
-    return False
+    apart, given = program.lowered._replace(donations=[]), {k for k, _ in mutant.donations}
+    right, wrong = assembled(program, apart), assembled(program, mutant)
+    return any(outcome(program, apart, right, fill, given) != outcome(program, mutant, wrong, fill, given)
+               for fill in (0, 0x7F, 0xFF))
 
 
 # ---- mistakes ----

@@ -253,7 +253,7 @@ DERIVED = {
 
 
 @pytest.mark.parametrize("name", DERIVED)
-def test_gradients_are_those_of_the_parts(name):
+def test_gradients_are_those_of_the_parts(name, by_references):
     x, y = (genesis.tensor(numbers(3, dtype="complex128"), requires_grad=True) for _ in range(2))
     r = genesis.tensor(rng.standard_normal(3), requires_grad=True)
     assert gradcheck(DERIVED[name], (x, y, r))

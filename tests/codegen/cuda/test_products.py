@@ -32,10 +32,10 @@ FORMS = [
 
 @compiled
 @pytest.mark.parametrize(
-    ("form", "capability"), [*((form, (9, 0)) for form in FORMS), *((FORMS[n], (8, 0)) for n in (0, 3, 4))],
+    ("form", "capability"), [*((form, (9, 0)) for form in FORMS), (FORMS[4], (8, 0))],
     ids=lambda value: f"{value.dtype} {value.tile.rows} {sum(value.digits)} {value.adds}" if isinstance(value, Form) else None)
 def test_sums_stay_in_registers(form, capability):
-    """All forms on the newer architecture, one of each dtype on the older; sums are most of what a thread keeps."""
+    """All forms on the newer architecture, that of 16 bits on the older; sums are most of what a thread keeps."""
     machine = machine_code(Function("product", product_source("product", form), parameters(form), ()), capability)
     assert machine.spilled == 0
     assert form.tile.own_rows * form.tile.own_columns < machine.registers <= 65536 // form.tile.threads
