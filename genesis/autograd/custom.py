@@ -41,12 +41,15 @@ class Context:
     needs_input_grad: tuple[bool, ...] = ()
     _custom: weakref.ref[CustomCall] | None = None  # weak, because the call refers to this context
     _materializes = True
+    _pushed: Backward | None = None  # the adjoint of the user's forward derivative, if there is one
     _reaches_more = False  # whether gradients go to tensors other than arguments
     sequence: Callable[[Iterable[Any]], Any] = list  # the type of `saved_tensors`; a tuple in PyTorch's place
 
     def __init__(self) -> None:
         self.saved_variables: Attributes = {}
         self._saved: list[Tensor | None] = []
+        self._for_forward: list[int] = []  # which of these `save_for_forward` saved
+        self._pushes = False  # whether the user's forward derivative runs
         self._constant: set[int] = set()
 
     @property
@@ -56,11 +59,17 @@ class Context:
         Raises RuntimeError after backward has freed them.
         """
         if self._custom is None:
-            return self.sequence(self._saved)  # type: ignore[no-any-return]
+            return self.sequence(self._own(self._saved))  # type: ignore[no-any-return]
         custom = self._custom()
         if custom is None:
             raise RuntimeError("saved_tensors: the graph that this context belongs to is gone")
-        return self.sequence(custom.read())  # type: ignore[no-any-return]
+        return self.sequence(self._own(custom.read()))  # type: ignore[no-any-return]
+
+    def _own(self, saved: list[Tensor | None]) -> list[Tensor | None]:
+        """What was saved for the forward derivative, if that runs and there is something, or for backward."""
+        if not self._for_forward:
+            return saved
+        return [tensor for k, tensor in enumerate(saved) if (k in self._for_forward) is self._pushes]
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors (arguments, results, or intermediates) for `backward`. A second call adds to the first."""
@@ -70,7 +79,10 @@ class Context:
         self._saved.extend(tensors)
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """No effect: PyTorch's `jvp` of a subclass is never called."""
+        """Save tensors for `jvp`, which otherwise reads those saved for `backward`."""
+        first = len(self._saved)
+        self.save_for_backward(*tensors)
+        self._for_forward += range(first, len(self._saved))
 
     def save_variable(self, name: str, value: object) -> None:
         """Save any Python object under a name, in `saved_variables`."""
@@ -166,14 +178,16 @@ class CustomCall:
         """Drop everything that only backward needs: no backward can come any more."""
         self.saved, self.context, self.backward = None, Context(), _ended
 
-    def gradients(self, gradients: Gradients, source: Trace) -> list[Tensor | None] | Deferred:
-        """The gradients of the arguments, computed by the user's `backward` from those of the results."""
+    def gradients(self, gradients: Gradients, source: Trace, adjoint: bool = False) -> list[Tensor | None] | Deferred:
+        """The gradients of the arguments, computed by the user's `backward` from those of the results; with `adjoint`, by the
+        adjoint of the user's forward derivative, if there is one."""
         if self.context._materializes:
             gradients = [
                 filled(0, *kind, source.device) if g is None and kind is not None else g
                 for g, kind in zip(gradients, self.kinds, strict=True)
             ]
-        answer = self.backward(self.context, *gradients)
+        pushed = self.context._pushed if adjoint else None
+        answer = (pushed or self.backward)(self.context, *gradients)
         if isinstance(answer, Deferred):
             return answer
         answers = list(answer) if isinstance(answer, tuple | list) else [answer]

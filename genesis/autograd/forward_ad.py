@@ -1,7 +1,8 @@
 """Forward-mode derivatives with dual tensors: the API of `torch.autograd.forward_ad`.
 
-A dual tensor requires a gradient, and its level remembers its tangent. Unpacking a result computes its tangent by reverse mode
-twice: v -> v J is linear in v, and the derivative by v along the tangents is J times the tangents.
+A level opened under `no_grad` records. A dual tensor requires a gradient, and its level remembers its tangent. Unpacking a
+result computes its tangent by reverse mode twice: v -> v J is linear in v, and the derivative by v along the tangents is J
+times the tangents.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from genesis.autograd.pullback import pull, pull_linear
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import recording, thread_state
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 __dir__ = __all__.copy
@@ -29,6 +30,7 @@ class UnpackedDualTensor(NamedTuple):
 class _Levels(threading.local):
     def __init__(self) -> None:
         self.open: list[list[tuple[Tensor, Tensor]]] = []  # per level: (dual tensor, its tangent)
+        self.around: list[recording] = []  # modes that record although a level is opened under no_grad
 
 
 _levels = _Levels()
@@ -39,6 +41,9 @@ def enter_dual_level() -> int:
     if _levels.open:
         raise RuntimeError("forward_ad: levels do not nest; use genesis.func.jvp for derivatives of derivatives")
     _levels.open.append([])
+    _levels.around.append(recording(True))
+    if thread_state.grad_enabled is False:
+        _levels.around[-1].__enter__()
     return 0
 
 
@@ -47,6 +52,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if not _levels.open:
         raise RuntimeError("forward_ad: there is no level to leave; enter one with dual_level()")
     _levels.open.pop()
+    if (before := _levels.around.pop()).before is False:
+        before.__exit__()
 
 
 @contextlib.contextmanager

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 from abc import ABCMeta
+from collections.abc import Sequence
 from typing import Any
 
 from genesis.autograd.custom import Context, plain, record_custom
+from genesis.autograd.pullback import enter, handle, pull
 from genesis.ir.annotations import AnyFunction, Arguments
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of
+from genesis.tensor.dispatch import array_of, filled
 from genesis.tensor.handle import Tensor, result_class
 from genesis.tracing.state import recording, thread_state
 
@@ -59,7 +61,11 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """PyTorch's forward-mode rule, never called: `func.jvp` differentiates `forward` itself."""
+        """The tangents of the results from those of the arguments, linearly, in subclasses that override it.
+
+        Forward mode (`func.jvp`, `forward_ad`) calls it; without it, tangents are the adjoint of `backward`. Arguments that are
+        no tensors have None.
+        """
         raise NotImplementedError("Function: a subclass has to say what jvp computes")
 
     @classmethod
@@ -82,6 +88,10 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
             if not several and not isinstance(result, Tensor):
                 raise TypeError(f"{cls.__name__}.forward: wants a tensor or a tuple back, got {type(result).__name__}")
         if thread_state.grad_enabled and any(context.needs_input_grad):
+            if cls.jvp is not Function.jvp:
+                context._pushed = functools.partial(_adjoint_of, cls.jvp, [
+                    (a.shape, a.dtype, a.device, needs) if isinstance(a, Tensor) else None
+                    for a, needs in zip(args, context.needs_input_grad, strict=True)])
             inputs = [given[id(a)] if needs else None for a, needs in zip(args, context.needs_input_grad, strict=True)]
             wrapped = record_custom(cls.__name__, cls.backward, context, inputs, listed, given)
         else:
@@ -95,6 +105,25 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """As `apply`."""
         return self.apply(*args, **kwargs)
+
+
+def _adjoint_of(jvp: AnyFunction, kinds: Sequence[Any], context: Context, *cotangents: Tensor | None) -> list[Tensor | None]:
+    """The cotangents of arguments of these kinds: the adjoint of `jvp`, which is linear in their tangents."""
+    points = [None if kind is None else enter(filled(0, *kind[:3]), False) if kind[3] else None for kind in kinds]
+    rest = [None if kind is None or kind[3] or not context._materializes else filled(0, *kind[:3]) for kind in kinds]
+    context._pushes = True
+    try:
+        with recording(True) as again, again:
+            found = jvp(context, *[r if p is None else handle(p, p) for p, r in zip(points, rest, strict=True)])
+    finally:
+        context._pushes = False
+    tangents = found if isinstance(found, tuple | list) else [found]
+    if len(tangents) != len(cotangents):
+        raise RuntimeError(f"jvp: returned {len(tangents)} tangents for {len(cotangents)} results of forward")
+    pairs = [(t, c) for t, c in zip(tangents, cotangents, strict=True) if t is not None and c is not None]
+    wanted = [p for p in points if p is not None]
+    pulled = iter(pull([t for t, _ in pairs], [c for _, c in pairs], wanted, bool(thread_state.grad_enabled), adjoint=True))
+    return [None if p is None else next(pulled) for p in points]
 
 
 def once_differentiable(backward: AnyFunction) -> AnyFunction:

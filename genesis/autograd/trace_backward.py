@@ -163,7 +163,7 @@ class TraceBackward:
         self._leave(arrived)
         self.readers = self.readers.union(arrived)
         with recording_in(self.trace.scope_of(custom.first), self.create_graph) as again, again:
-            answers = custom.gradients(gradients, self.trace)
+            answers = custom.gradients(gradients, self.trace, self.adjoint)
 
         def pass_on(answers: Gradients) -> None:
             self._pass_on(custom.first, gradients, list(zip(custom.inputs, answers, strict=True)))

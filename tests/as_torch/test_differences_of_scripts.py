@@ -63,24 +63,6 @@ def test_tangents_follow_values_where_gradients_follow_a_convention():
     assert genesis.autograd.functional.jvp(of, x, x)[1].tolist() == [[1, 1], [1, 1]]
 
 
-def test_a_rule_of_forward_mode_is_not_called():
-    class Double(genesis.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, gradient):
-            return gradient * 2
-
-        @staticmethod
-        def jvp(ctx, tangent):
-            raise AssertionError
-
-    x = genesis.ones(2)
-    assert genesis.func.jvp(Double.apply, (x,), (x,))[1].tolist() == [2, 2]
-
-
 def test_a_gradient_of_several_parameters_is_scaled_once():
     parameters, gradient = [genesis.nn.Parameter(genesis.ones(2)) for _ in range(2)], genesis.ones(2) * 3
     for parameter in parameters:
