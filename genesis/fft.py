@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.functions.creation import check_layout_options
 from genesis.functions.public_names import rows_shown
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import DType, get_default_dtype
@@ -49,8 +50,10 @@ def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 
 def _frequencies(
-    name: str, indices: Tensor, n: int, d: float, dtype: DType | None, device: DeviceLike, requires_grad: bool
+    name: str, indices: Tensor, n: int, d: float, dtype: DType | None, device: DeviceLike, requires_grad: bool,
+    layout: object,
 ) -> Tensor:
+    check_layout_options(name, {"layout": layout})
     if n < 1:
         raise ArgumentError(f"{name}: n is {n}; want 1 or more")
     found = (indices.to(dtype or get_default_dtype()) / (n * d)).to(device or indices.device)
@@ -68,7 +71,7 @@ def fftfreq(
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     indices = ifftshift(arange(-(n // 2), (n + 1) // 2)) if n > 0 else arange(0)
-    return _frequencies("fftfreq", indices, n, d, dtype, device, requires_grad)
+    return _frequencies("fftfreq", indices, n, d, dtype, device, requires_grad, layout)
 
 
 @takes_out
@@ -81,7 +84,7 @@ def rfftfreq(
     >>> rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    return _frequencies("rfftfreq", arange(max(n, 0) // 2 + 1), n, d, dtype, device, requires_grad)
+    return _frequencies("rfftfreq", arange(max(n, 0) // 2 + 1), n, d, dtype, device, requires_grad, layout)
 
 
 replayable_module(__name__)

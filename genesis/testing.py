@@ -9,9 +9,10 @@ import numpy as np
 
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Extents, Tree
-from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64
+from genesis.ir.dtypes import DType, bfloat16, complex128, float16, float32, float64
 from genesis.random import rand, randint
 from genesis.runtime.devices import DeviceLike
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 
@@ -29,11 +30,14 @@ def assert_close(
     """Raise AssertionError unless |actual - expected| <= atol + rtol |expected| everywhere.
 
     Args:
-        actual, expected: tensors, arrays or numbers, or sequences and mappings of them.
+        actual, expected: tensors, arrays, numbers or None, or sequences and mappings of them.
+        allow_subclasses: whether classes of tensors may differ, if one is the other's base.
         rtol, atol: given together; by default they depend on the dtype (the coarser one of two).
         equal_nan: NaN is close to NaN.
-        check_device, check_dtype, check_stride: whether these must be equal too.
+        check_device, check_dtype, check_layout, check_stride: whether these must be equal too.
         msg: the error's message, or a function of the default message.
+
+    Raises TypeError for what is none of these, and for unrelated classes.
 
     >>> assert_close(genesis.ones(2), genesis.ones(2) + 1e-7)
     >>> assert_close([1, genesis.ones(2)], [1, genesis.zeros(2)])
@@ -42,7 +46,8 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         raise ValueError("assert_close: rtol and atol are given together, or not at all")
-    checks = {"device": check_device, "dtype": check_dtype, "stride": check_stride}
+    checks = {"device": check_device, "dtype": check_dtype, "layout": check_layout, "stride": check_stride,
+              "class": not allow_subclasses}
     tolerances = None if rtol is None or atol is None else (rtol, atol)
     problem = _difference(actual, expected, tolerances, equal_nan, checks)
     if problem:
@@ -70,23 +75,36 @@ def _difference(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, check
 
 
 def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks: Mapping[str, bool]) -> str:
-    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+    if a is None or b is None:
+        return "" if a is b else f"{type(a).__name__} instead of {type(b).__name__}"
+    kinds = [Tensor if isinstance(x, CompositeTensor) else type(x) for x in (a, b)]
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor) and not {*kinds} & {str, bytes}:
         a, b = (from_data(np.asarray(x, np.float64 if isinstance(x, float) else None)) for x in (a, b))
+    elif not (issubclass(*kinds) or issubclass(*kinds[::-1])) or (checks["class"] and len({*kinds}) > 1):
+        raise TypeError(f"assert_close: {kinds[0].__name__} and {kinds[1].__name__}; want two tensors, or two numbers")
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
-        return f"{type(a).__name__} instead of {type(b).__name__}; want two tensors, or two numbers"
+        raise TypeError(f"assert_close: {kinds[0].__name__}; want tensors, numbers, None, or sequences and mappings of them")
     if a.shape != b.shape:
         return f"shape {tuple(a.shape)} instead of {tuple(b.shape)}"
-    for name, of_a, of_b in (("device", a.device, b.device), ("dtype", a.dtype, b.dtype), ("stride", a.stride(), b.stride())):
-        if checks[name] and of_a != of_b:
+    layouts = [getattr(x.layout, "name", "strided") for x in (a, b)]
+    same = {"device": (a.device, b.device), "dtype": (a.dtype, b.dtype), "layout": layouts}
+    if layouts == ["strided"] * 2:
+        same["stride"] = a.stride(), b.stride()
+    elif layouts[0] == layouts[1]:
+        same["number of values"] = a.values().shape, b.values().shape
+    for name, (of_a, of_b) in same.items():
+        if checks.get(name, True) and of_a != of_b:
             return f"{name} {of_a} instead of {of_b}"
-    (r, s), (q, u) = (_TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, b))
+    (r, s), (q, u) = (_TOLERANCES.get(t.dtype.real, (0.0, 0.0)) for t in (a, b))
     rtol, atol = tolerances or (max(r, q), max(s, u))
-    x, y = values_of(a).astype(np.float64), values_of(b).astype(np.float64)
-    far = ~np.isclose(x, y, rtol, atol, equal_nan)
+    category = max(a.dtype.category, b.dtype.category)
+    wide = complex128 if category == 3 else float64 if category == 2 or rtol or atol else None  # None: integers, exactly
+    x, y = (values_of(t.to_dense() if wide is None else t.to_dense().to(wide)) for t in (a, b))
+    far = x != y if wide is None else ~np.isclose(x, y, rtol, atol, equal_nan)
     if not far.any():
         return ""
     with np.errstate(invalid="ignore"):
-        gaps = np.where(far, np.abs(x - y), 0)
+        gaps = np.where(far, np.abs(x - y) if wide else np.maximum(x, y) ^ np.minimum(x, y), 0)
     at = tuple(int(i) for i in np.unravel_index(np.argmax(gaps), gaps.shape))
     return (f"{far.sum()} of {far.size} elements differ, by {gaps[at]:g} at most, at {at}: {x[at]:g} for {y[at]:g}; "
             f"rtol {rtol}, atol {atol}")

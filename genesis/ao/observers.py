@@ -183,7 +183,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
     def __init__(
         self, averaging_constant: float = 0.01, dtype: DType = uint8, qscheme: qscheme = per_tensor_affine,
         reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None, eps: float = EPS,
-        is_dynamic: bool = False, **options: Any,
+        is_dynamic: bool = False, factory_kwargs: Any = None,
     ) -> None:
         super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic)
         self.averaging_constant = averaging_constant
@@ -229,7 +229,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
     def __init__(
         self, averaging_constant: float = 0.01, ch_axis: int = 0, dtype: DType = uint8, qscheme: qscheme = per_channel_affine,
         reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None, eps: float = EPS,
-        is_dynamic: bool = False, **options: Any,
+        is_dynamic: bool = False, factory_kwargs: Any = None,
     ) -> None:
         super().__init__(ch_axis, dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic)
         self.averaging_constant = averaging_constant
@@ -246,12 +246,15 @@ def _averaged(observer: _RangeObserver, least: Tensor, greatest: Tensor, share: 
 
 
 class PlaceholderObserver(ObserverBase):
-    """Tracks nothing: it only names a dtype."""
+    """Tracks nothing: it only names a dtype, and keeps settings; as in PyTorch, `compute_dtype` has no effect."""
 
     def __init__(
-        self, dtype: DType = float32, custom_op_name: str = "", *args: Any, is_dynamic: bool = False, **options: Any
+        self, dtype: DType = float32, custom_op_name: str = "", compute_dtype: DType | None = None,
+        quant_min: int | None = None, quant_max: int | None = None, qscheme: qscheme | None = None, eps: float | None = None,
+        is_dynamic: bool = False,
     ) -> None:
         super().__init__(dtype, is_dynamic)
+        self.qscheme, self.quant_min, self.quant_max, self.eps = qscheme or per_tensor_affine, quant_min, quant_max, eps
         self.custom_op = custom_op_name
 
     def forward(self, x: Tensor) -> Tensor:

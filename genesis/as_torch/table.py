@@ -258,6 +258,8 @@ NAMES: dict[str, Any] = {
     "torch._C._functorch.is_batchedtensor": no,  # no transform wraps tensors here
     "torch._C._functorch.get_unwrapped": lambda tensor: tensor,
     "torch.utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
+    "torch.onnx.OperatorExportTypes": enum.IntEnum(
+        "OperatorExportTypes", ["ONNX", "ONNX_ATEN", "ONNX_ATEN_FALLBACK", "ONNX_FALLTHROUGH"], start=0),
     "torch.onnx.TrainingMode": enum.IntEnum("TrainingMode", ["EVAL", "PRESERVE", "TRAINING"], start=0),
     "torch.optim.optimizer.required": privates.REQUIRED,
     **{f"torch.nn.init._no_grad_{name}": function for name, function in {
@@ -349,6 +351,7 @@ NAMES: dict[str, Any] = {
         getattr(functional, f"fractional_max_pool{axes}d"), return_indices=True) for axes in (2, 3)},
     "torch.nn.functional.native_channel_shuffle": raw.native_channel_shuffle,
     "torch._softmax_backward_data": raw._softmax_backward_data,
+    **{f"{home}.{name}": function for name, function in raw.ORDERED.items() for home in ("torch", "torch._VF")},
     "torch.nn.functional.upsample": functional.interpolate,
     **{f"torch.nn.functional.{name}": getattr(overriding, name) for name in (
         "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")},

@@ -72,8 +72,8 @@ def backward(
 def grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
     grad_outputs: Tensor | Gradients | None = None, retain_graph: bool | None = None,
-    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
-    is_grads_batched: bool = False,
+    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+    is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
     """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched.
 
@@ -91,13 +91,13 @@ def grad(
     if is_grads_batched:
         rows = zip(*[seed.unbind(0) for seed in _tensors("grad", grad_outputs)], strict=True)
         return _stacked([
-            grad(roots, given, row, True, create_graph, only_inputs, allow_unused, materialize_grads) for row in rows])
+            grad(roots, given, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads) for row in rows])
     wanted = [tensor.derived_part if isinstance(tensor, CompositeTensor) else tensor for tensor in given]
     keep = create_graph if retain_graph is None else retain_graph
     found: list[Any] = gradients_of(roots, wanted, grad_outputs, keep, create_graph)
     for i, tensor in enumerate(wanted):
         if found[i] is None and materialize_grads:
-            found[i] = tensor.detach() * 0
+            found[i] = tensor.detach().new_zeros(tensor.shape)
         if found[i] is None and not allow_unused:
             raise RuntimeError(
                 f"grad: the outputs do not depend on input {i} (shape {tensor.shape}); allow_unused=True gives None for it"

@@ -74,7 +74,7 @@ class ZeroRedundancyOptimizer(Optimizer):
     def step(self, closure: Closure | None = None, **options: Any) -> Any:
         """Update this rank's parameters that have a gradient, and receive the others; returns the result of `closure`."""
         self.has_stepped = True
-        return self.optim.step(closure)
+        return self.optim.step(closure, **options)
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Gather the state of all ranks on rank `to`, where `state_dict` returns it. All ranks must call it."""

@@ -248,11 +248,16 @@ def repeat_interleave(
 ) -> Tensor:
     """Each element (slice along `dim`) repeated; with `repeats` alone, each index repeated by its count.
 
-    `repeats` is a count, or a tensor with one for each.
+    `repeats` is a count, or a tensor with one for each. Raises ValueError for an `output_size` other than the result's extent.
 
     >>> genesis.repeat_interleave(genesis.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """
+    if output_size is not None:
+        result = repeat_interleave(input, repeats, dim)
+        if result.shape[dim or 0] != output_size:
+            raise ArgumentError(f"repeat_interleave: output_size is {output_size}; want {result.shape[dim or 0]}")
+        return result
     if repeats is None:
         return from_data(np.repeat(np.arange(input.numel()), values_of(input)), device=input.device)
     x = input.reshape(-1) if dim is None else input

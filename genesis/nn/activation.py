@@ -74,7 +74,7 @@ class Softmax(Layer):
     tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
 
-    dim: int = -1
+    dim: int | None = None
     function = functional.softmax
 
 
@@ -194,22 +194,22 @@ class GLU(Layer):
 class LogSoftmax(Layer):
     """log(softmax(x)) along `dim`.
 
-    >>> genesis.nn.LogSoftmax()(genesis.zeros(2))
+    >>> genesis.nn.LogSoftmax(0)(genesis.zeros(2))
     tensor([-0.6931, -0.6931])
     """
 
-    dim: int = -1
+    dim: int | None = None
     function = functional.log_softmax
 
 
 class Softmin(Layer):
     """softmax(-x) along `dim`.
 
-    >>> genesis.nn.Softmin()(genesis.zeros(4))
+    >>> genesis.nn.Softmin(0)(genesis.zeros(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
-    dim: int = -1
+    dim: int | None = None
     function = functional.softmin
 
 

@@ -92,17 +92,18 @@ class _Lazy(LazyModuleMixin, Module):
     They stay the same objects, so an optimizer may hold them before.
     """
 
+    __signature__: inspect.Signature
     cls_to_become: type[Module]
     _size_name: str
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
 
-    def __init_subclass__(cls, becomes: type[Module] | None = None) -> None:
+    def __init_subclass__(cls, becomes: type[Module] | None = None, **defaults: Any) -> None:
         super().__init_subclass__()
         if becomes is not None:
             cls.cls_to_become = becomes
             signature = inspect.signature(becomes.__init__)
-            _, size, *others = signature.parameters.values()
-            cls.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+            _, size, *others = [p.replace(default=defaults.get(p.name, p.default)) for p in signature.parameters.values()]
+            cls.__signature__ = signature.replace(parameters=others)
             cls._size_name = size.name
             wanted = ", ".join("3" for p in others if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
             cls.__doc__ = f"""`{becomes.__name__}` that finds `{size.name}` in its first input.
@@ -112,7 +113,9 @@ class _Lazy(LazyModuleMixin, Module):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._arguments = args, kwargs
+        given = self.__signature__.bind(*args, **kwargs)
+        given.apply_defaults()
+        self._arguments = args, kwargs = given.args, given.kwargs
         self.cls_to_become.__init__(self, 0, *args, **kwargs)  # type: ignore[call-arg]
         for name, tensor in _own_tensors(self).items():
             if tensor.ndim:
@@ -176,6 +179,6 @@ class LazyConvTranspose3d(_Lazy, ConvTranspose3d, becomes=ConvTranspose3d): ...
 class LazyBatchNorm1d(_Lazy, BatchNorm1d, becomes=BatchNorm1d): ...
 class LazyBatchNorm2d(_Lazy, BatchNorm2d, becomes=BatchNorm2d): ...
 class LazyBatchNorm3d(_Lazy, BatchNorm3d, becomes=BatchNorm3d): ...
-class LazyInstanceNorm1d(_Lazy, InstanceNorm1d, becomes=InstanceNorm1d): ...
-class LazyInstanceNorm2d(_Lazy, InstanceNorm2d, becomes=InstanceNorm2d): ...
-class LazyInstanceNorm3d(_Lazy, InstanceNorm3d, becomes=InstanceNorm3d): ...
+class LazyInstanceNorm1d(_Lazy, InstanceNorm1d, becomes=InstanceNorm1d, affine=True, track_running_stats=True): ...
+class LazyInstanceNorm2d(_Lazy, InstanceNorm2d, becomes=InstanceNorm2d, affine=True, track_running_stats=True): ...
+class LazyInstanceNorm3d(_Lazy, InstanceNorm3d, becomes=InstanceNorm3d, affine=True, track_running_stats=True): ...

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.version_converter
 from onnx import helper, numpy_helper
 
-from genesis.ir.annotations import AnyFunction
+from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.onnx.dynamic_axes import DynamicAxes, dynamic_of
@@ -25,22 +27,35 @@ from genesis.shipping.export import Dynamic
 from genesis.shipping.graph_of_call import short
 
 OPSET = 18
+_WITHOUT_EFFECT = (
+    "verbose", "dynamo", "report", "optimize", "verify", "profile", "dump_exported_program", "artifacts_dir", "fallback",
+    "do_constant_folding", "autograd_inlining")
+_ONLY: dict[str, tuple[Any, ...]] = {  # settings that would change the model: what they may be
+    "custom_translation_table": (None, {}), "export_params": (True,), "training": (0, 1, None), "custom_opsets": (None, {}),
+    "operator_export_type": (0, None), "export_modules_as_functions": (False,),
+}
 _LARGE = 1 << 30  # bytes of state from which on it lies beside the file, for a file has at most 2 GB
 
 
 def export(
     model: AnyFunction | ExportedProgram, args: Sequence[Any] | Any = (), f: str | os.PathLike[str] | None = None, *,
     kwargs: Mapping[str, Any] | None = None, input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None, dynamic_axes: DynamicAxes | None = None, dynamic_shapes: Dynamic | None = None,
-    **ignored: Any,
+    output_names: Sequence[str] | None = None, opset_version: int | None = None, external_data: bool = True,
+    keep_initializers_as_inputs: bool = False, dynamic_axes: DynamicAxes | None = None,
+    dynamic_shapes: Dynamic | None = None, **others: Any,
 ) -> Any:
     """An ONNX model (a `ModelProto`) of a module, a function or an exported program; also written to the file `f`, if given.
 
     Args:
         model: a module or function, exported by `genesis.export` with example arguments `args` and `kwargs`; or a program.
         input_names, output_names: names that replace the arguments' names, and output_0, ..
+        opset_version: converts the operators to this opset; with a warning, as in PyTorch, they keep 18 if there is no way.
+        external_data: whether state of a GiB or more is written beside the file.
+        keep_initializers_as_inputs: whether the state's tensors are optional inputs too.
         dynamic_axes: the axes of variable size, by input name: `{"x": {0: "batch"}}`, or `{"x": [0]}`.
         dynamic_shapes: `dynamic` of `genesis.export`: by argument, with `Dim`s or names.
+        others: PyTorch's settings of its exporter (`verbose`, `dynamo`, `report`, `optimize`, `verify`, `profile`, ..), which
+            have no effect on a model. Those that would change it are refused: ValueError.
 
     Other sizes are fixed to those of the examples; an exported program keeps its own. Convolutions and max pooling become
     ONNX's operators; all other operations are decomposed into genesis' primitives, as operators of opset 18.
@@ -53,6 +68,7 @@ def export(
     >>> [node.op_type for node in model.graph.node]
     ['Transpose', 'Reshape', 'MatMul', 'Relu', 'Identity']
     """
+    _check_settings(others)
     if dynamic_axes and dynamic_shapes:
         raise ValueError("onnx.export: dynamic_axes and dynamic_shapes say the same; want one of them")
     if isinstance(model, ExportedProgram):
@@ -78,11 +94,26 @@ def export(
     if len(results) != len(graph.outputs):
         raise ValueError(f"onnx.export: {len(results)} output_names for {len(graph.outputs)} outputs")
     proto = _Model(program, names).model(results)
+    if keep_initializers_as_inputs:
+        proto.graph.input.extend(helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in proto.graph.initializer)
     onnx.checker.check_model(proto)
+    if opset_version not in (None, OPSET):
+        try:
+            proto = onnx.version_converter.convert_version(proto, opset_version)
+        except RuntimeError as problem:
+            warnings.warn(f"onnx.export: the model keeps opset {OPSET}, not {opset_version}: {problem}", stacklevel=2)
     if f is not None:
         size = sum(len(one.raw_data) for one in proto.graph.initializer)
-        onnx.save_model(proto, os.fspath(f), save_as_external_data=size > _LARGE)
+        onnx.save_model(proto, os.fspath(f), save_as_external_data=external_data and size > _LARGE)
     return proto
+
+
+def _check_settings(settings: Options) -> None:
+    for name, value in settings.items():
+        if name not in (*_WITHOUT_EFFECT, *_ONLY):
+            raise TypeError(f"onnx.export() got an unexpected keyword argument {name!r}")
+        if name in _ONLY and value not in _ONLY[name]:
+            raise ValueError(f"onnx.export: {name}={value!r} changes the model; want {_ONLY[name][0]!r}")
 
 
 class _Model:

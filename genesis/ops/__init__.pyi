@@ -808,7 +808,7 @@ def log_(input: Tensor) -> Tensor:
     """`log`, in place."""
 def log_ndtr(input: Tensor) -> Tensor:
     """log(ndtr(x))."""
-def log_softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Int | None = None, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along `dim`, without overflow."""
 def logaddexp(input: Operand, other: Operand) -> Tensor:
     """log(exp(x) + exp(y)), which overflows nowhere; complex numbers too."""
@@ -1268,9 +1268,9 @@ def soft_margin_loss(
     input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
-def softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
+def softmax(input: Tensor, dim: Int | None = None, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`."""
-def softmin(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
+def softmin(input: Tensor, dim: Int | None = None, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along `dim`."""
 def softplus(input: Tensor, beta: Float = 1.0, threshold: Float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""

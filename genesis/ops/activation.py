@@ -5,6 +5,7 @@ The branch that `where` drops is computed from safe inputs: neither its overflow
 
 from __future__ import annotations
 
+import warnings
 from math import isfinite, pi
 
 from genesis.ir.annotations import AnyFunction
@@ -139,18 +140,21 @@ hardshrink = _activation(
 
 
 # ---- along an axis ----
-def less_top(name: str, input: Value, dim: int, dtype: DType | None = None) -> tuple[Value, int, DType]:
+def less_top(name: str, input: Value, dim: int | None, dtype: DType | None = None) -> tuple[Value, int, DType]:
     """(`input` widened, minus its maximum along `dim`; the axis; the result's dtype).
 
-    The maximum counts as a constant: it cancels in the gradient.
+    The maximum counts as a constant: it cancels in the gradient. `dim` is by default 1, but 0 of 0, 1 or 3 axes, as in PyTorch.
     """
+    if dim is None:
+        dim = int(input.ndim not in (0, 1, 3))
+        warnings.warn(f"{name}: the axis is chosen by the number of axes, {dim} of {input.ndim}; want dim={dim}", stacklevel=2)
     axis, dtype = normalize_axis(name, dim, input.ndim), dtype or floating_dtype(input.dtype)
     x = widened(cast(input, dtype))
     return x if x.ndim and not x.shape[axis] else x - stop_gradient(amax(x, axis, True)), axis, dtype
 
 
 @composite("softmax", autocast="float32", namespace=("special", "nn.functional"), takes_complex=True)
-def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
+def softmax(input: Value, dim: int | None = None, dtype: DType | None = None) -> Value:
     """exp(x) / sum(exp(x)) along `dim`.
 
     The maximum is subtracted first, so nothing overflows. Integers become `dtype` or the default float. Raises IndexError for
@@ -165,7 +169,7 @@ def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
 
 
 @composite("log_softmax", autocast="float32", namespace=("special", "nn.functional"), takes_complex=True)
-def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
+def log_softmax(input: Value, dim: int | None = None, dtype: DType | None = None) -> Value:
     """log(softmax(x)) along `dim`, without overflow.
 
     >>> genesis.log_softmax(genesis.tensor([0.0, 1000.0]), dim=0)
@@ -203,6 +207,6 @@ def glu(input: Value, dim: int = -1) -> Value:
 
 
 @composite("softmin", method=False, namespace="nn.functional", takes_complex=True)
-def softmin(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
+def softmin(input: Value, dim: int | None = None, dtype: DType | None = None) -> Value:
     """softmax(-x) along `dim`."""
     return softmax(-input, dim, dtype)

@@ -50,6 +50,7 @@ def stft(
         normalized: whether transforms are divided by sqrt(n_fft).
         onesided: whether to return only the first half, by default for real signals.
         return_complex: if False, real and imaginary parts are a last axis; required for a real signal.
+        align_to_window: without `center`, whether the first window, and not its padding, begins where the signal does.
 
     Raises ValueError for a signal of more axes or too short, or mismatched settings.
 
@@ -65,7 +66,12 @@ def stft(
     if onesided and is_complex:
         raise ArgumentError("stft: transforms of complex numbers have no half alone; want onesided=False")
     hop, weights = _settings("stft", x, n_fft, hop_length, win_length, window)
+    if center and align_to_window is not None:
+        raise ArgumentError(f"stft: align_to_window is {align_to_window}; want center=False with it")
     rows = reshape_value(x, (1, *x.shape)) if x.ndim == 1 else x
+    if align_to_window and win_length is not None:
+        before = (n_fft - win_length) // 2
+        rows = pad_value(rows, (0, before), (0, n_fft - win_length - before))
     if center:
         around = n_fft // 2
         padded = OPERATIONS["pad"](reshape_value(rows, (1, *rows.shape)), (around, around), pad_mode)

@@ -54,15 +54,21 @@ class Averages(list[Average]):
         total = self.self_cpu_time_total
         return Average("Total", count, total, total, total / max(count, 1), sum(row.flops for row in self))
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **others: object) -> Text:
-        """`profile.table`, sorted by one of PyTorch's names of columns. Raises ValueError for an unknown one."""
+    def table(
+        self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False,
+    ) -> Text:
+        """`profile.table`, sorted by one of PyTorch's names of columns, below `header`. Raises ValueError for an unknown one.
+
+        Columns are as wide as they need, and no events nest: the other settings have no effect.
+        """
         sort = _SORTS.get(sort_by, sort_by or "time")
         if sort not in SORTS:
             raise ValueError(f"table: sort_by={sort_by!r}; want one of {', '.join(name for name in _SORTS if name)}")
         text = table(self._measured, self._by, sort, None if row_limit < 0 else row_limit)
         named = [f"{one.key}: {one.cpu_time_total * 1e-3:.3f} ms of kernels, recorded in {counted(one.count, 'call')}"
                  for one in self._named]
-        return Text("\n".join([text, *[""] * bool(named), *named]))
+        return Text("\n".join([*([header] if header else []), text, *[""] * bool(named), *named]))
 
     def __str__(self) -> str:
         return self.table()

@@ -252,7 +252,10 @@ class profile:
         return MemoryMap(self.measured)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Averages:
-        """PyTorch's view: a row for each operation, with `.table()`; for each line with `group_by_stack_n`."""
+        """PyTorch's view: a row for each operation, with `.table()`; for each line with `group_by_stack_n`.
+
+        Operations of several shapes share a row: `group_by_input_shape` has no effect.
+        """
         return Averages(self.measured, "line" if group_by_stack_n else "operation")
 
     def __repr__(self) -> str:

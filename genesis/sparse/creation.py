@@ -95,10 +95,9 @@ def sparse_compressed_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
-    name = f"{layout.name}_tensor"
-    if layout.axis is None:
+    if not isinstance(layout, SparseLayout) or layout.axis is None:
         raise ArgumentError(f"sparse_compressed_tensor: layout is {layout!r}; want {sparse_csr!r} or {sparse_csc!r}")
-    elements = as_tensor(values, dtype=dtype, device=device)
+    name, elements = f"{layout.name}_tensor", as_tensor(values, dtype=dtype, device=device)
     pointers, plain = (_integers(name, given, elements) for given in (compressed_indices, plain_indices))
     lead = 3 if layout.is_blocked else 1  # number of the values' leading axes
     if (pointers.ndim, plain.ndim) != (1, 1) or plain.shape != elements.shape[:1] or not len(pointers) or (

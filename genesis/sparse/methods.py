@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.ir.dtypes import DType
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
-from genesis.ir.sparse_layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from genesis.ir.sparse_layouts import NamedLayout, SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from genesis.ops.layout import Layout
 from genesis.sparse.creation import from_dense
 from genesis.sparse.elementwise import elements_at
 from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, dense, in_blocks_of, in_layout, sparse
@@ -18,17 +19,22 @@ from genesis.tensor.handle import Tensor, attribute, method
 # ---- from one kind to another ----
 @method
 def to_sparse(
-    self: Tensor, sparse_dim: int | None = None, *, layout: SparseLayout | None = None,
+    self: Tensor, sparse_dim: int | None = None, *, layout: Any = None,
     blocksize: Sequence[int] | None = None, dense_dim: int | None = None,
-) -> SparseTensor:
+) -> Any:
     """The elements that are not zero; of the axes, the first `sparse_dim` (all, if None) are sparse.
 
-    `sparse_bsr` and `sparse_bsc` want a `blocksize`, (height, width). Raises ValueError where it does not divide the shape.
+    `sparse_bsr` and `sparse_bsc` want a `blocksize`, (height, width). Raises ValueError where it does not divide the shape,
+    TypeError for a layout that is none; of a dense layout, all elements.
 
     >>> genesis.tensor([[0, 2], [3, 0]]).to_sparse().indices()
     tensor([[0, 1],
             [1, 0]])
     """
+    if not isinstance(layout, NamedLayout | Layout | None):
+        raise ArgumentTypeError(f"to_sparse(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
+    if not isinstance(layout, SparseLayout | None):
+        return to_dense(self)
     if isinstance(self, SparseTensor):
         return in_layout(self, layout or sparse_coo, blocksize)
     if layout is not None and layout is not sparse_coo:

@@ -57,8 +57,8 @@ def mean(input: SparseTensor, dim: Axes = None, keepdim: bool = False, *, dtype:
 @rule("any")
 def any_of(input: SparseTensor, dim: Axes = None, keepdim: bool = False) -> Tensor:
     """Whether an element is not zero."""
-    if dim is not None:
-        raise NotDenseError(input, "any along an axis")
+    if dim is not None or keepdim:
+        raise NotDenseError(input, "any along an axis, or with kept axes")
     return coalesced(input)._elements.any()
 
 
@@ -66,8 +66,8 @@ def any_of(input: SparseTensor, dim: Axes = None, keepdim: bool = False) -> Tens
 def norm(input: SparseTensor, p: float | str | None = "fro", dim: Axes = None, keepdim: bool = False,
          dtype: DType | None = None) -> Tensor:
     """The norm of all elements, of an order above zero."""
-    if dim is not None or (isinstance(p, int | float) and p <= 0):
-        raise NotDenseError(input, "norm along an axis or of this order")
+    if dim is not None or keepdim or (isinstance(p, int | float) and p <= 0):
+        raise NotDenseError(input, "norm along an axis, with kept axes or of this order")
     return call(OPERATIONS["norm"], (coalesced(input)._elements, p), {"dtype": dtype})  # type: ignore[no-any-return]
 
 

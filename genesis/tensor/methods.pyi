@@ -15,7 +15,6 @@ from genesis.functions.methods.inspection import ElementCount
 from genesis.functions.methods.storage import TypedStorage, UntypedStorage
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
-from genesis.ir.sparse_layouts import SparseLayout
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.runtime.rng import Generator
 from genesis.sparse.sparse_tensor import SparseTensor
@@ -924,7 +923,7 @@ class Methods:
         """`log`, in place."""
     def log_normal_(self, mean: Float = 1.0, std: Float = 2.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with exp(z), z normal with this mean and standard deviation."""
-    def log_softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
+    def log_softmax(self, dim: Int | None = None, dtype: DType | None = None) -> Tensor:
         """log(softmax(x)) along `dim`, without overflow."""
     def logaddexp(self, other: Operand) -> Tensor:
         """log(exp(x) + exp(y)), which overflows nowhere; complex numbers too."""
@@ -1354,7 +1353,7 @@ class Methods:
         """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
     def smm(self, mat: Tensor) -> SparseTensor:
         """The product of a sparse and a dense matrix, as a sparse one with all of a row in which `input` has elements."""
-    def softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
+    def softmax(self, dim: Int | None = None, dtype: DType | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along `dim`."""
     def solve(self, *args: object, **kwargs: object) -> None:
         """Raises RuntimeError, as PyTorch's: it was removed for linalg.solve."""
@@ -1469,9 +1468,9 @@ class Methods:
     def to_padded_tensor(self, padding: Float, output_size: Sequence[Int] | None = None) -> Tensor:
         """A dense tensor with the largest extents; shorter tensors are padded with `padding`."""
     def to_sparse(
-        self, sparse_dim: Int | None = None, *, layout: SparseLayout | None = None, blocksize: Sequence[Int] | None = None,
+        self, sparse_dim: Int | None = None, *, layout: Any = None, blocksize: Sequence[Int] | None = None,
         dense_dim: Int | None = None,
-    ) -> SparseTensor:
+    ) -> Any:
         """The elements that are not zero; of the axes, the first `sparse_dim` (all, if None) are sparse."""
     def to_sparse_bsc(self, blocksize: Sequence[Int] | None = None, dense_dim: Int | None = None) -> SparseTensor:
         """As a sparse matrix of blocks (height, width), compressed by columns of these."""

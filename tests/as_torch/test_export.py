@@ -76,3 +76,31 @@ except ImportError:
 """)
     ran = subprocess.run([sys.executable, "-m", "genesis.as_torch", "script.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (0, "is needed for files\n"), ran.stderr
+
+
+def test_settings_of_the_exporters_have_an_effect_or_are_refused(tmp_path):
+    (tmp_path / "script.py").write_text("""
+import io
+import torch
+module, x = torch.nn.Linear(3, 2).eval(), torch.randn(4, 3)
+program = torch.export.export(module, (x,), strict=True)
+file = io.BytesIO()
+torch.export.save(program, file, pickle_protocol=4)
+file.seek(0)
+assert torch.equal(torch.export.load(file).module()(x), module(x))
+model = torch.onnx.export(module, (x,), opset_version=17, keep_initializers_as_inputs=True, verbose=True, dynamo=False)
+assert model.opset_import[0].version == 17 and {"weight", "bias"} < {one.name for one in model.graph.input}
+for call in (
+    lambda: torch.export.export(module, (x,), stricter=True), lambda: torch.export.save(program, file, extra_files={"a": "b"}),
+    lambda: torch.export.load(file, expected_opset_version={"aten": 3}), lambda: torch.onnx.export(module, (x,), optimise=True),
+    lambda: torch.onnx.export(module, (x,), custom_translation_table={torch.sin: torch.cos}),
+    lambda: torch.onnx.export(module, (x,), export_params=False),
+    lambda: torch.onnx.export(module, (x,), training=torch.onnx.TrainingMode.TRAINING),
+):
+    try:
+        call()
+    except (TypeError, ValueError) as problem:
+        print(type(problem).__name__)
+""")
+    ran = subprocess.run([sys.executable, "-m", "genesis.as_torch", "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert [*ran.stdout.split()] == ["TypeError", *["ValueError"] * 2, "TypeError", *["ValueError"] * 3], ran.stderr

@@ -275,3 +275,15 @@ def test_subclasses_may_hold_several_graphs(copied):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     kept = [[name for name in names if not name.startswith("_tensor_constant")] for _, names in results]
     assert kept[0] == kept[1]
+
+
+def doubled(x):
+    return x * 2
+
+
+def test_functions_that_a_tracer_is_given_become_nodes():
+    def kinds(lib, tracer):
+        return [node.op for node in tracer(autowrap_functions=(doubled,)).trace(lambda x: doubled(x) + 1).nodes]
+
+    assert kinds(genesis, fx.Tracer) == kinds(torch, torch.fx.Tracer) == ["placeholder", *["call_function"] * 2, "output"]
+    assert len(fx.Tracer().trace(lambda x: doubled(x)).nodes) == 3 and doubled(3) == 6

@@ -66,6 +66,8 @@ class Tracer:
 
     def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False) -> None:
         self._constants: dict[int, str] = {}
+        members = [value for module in autowrap_modules for name, value in vars(module).items() if name[0] != "_"]
+        self._autowrapped = [each for each in (*members, *autowrap_functions) if callable(each)]
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a module becomes one node: those of `nn` except Sequential."""
@@ -136,7 +138,9 @@ class Tracer:
         args, kwargs = self._arguments(forward, concrete_args or {})
         with _lock:
             plain = Module.__call__
-            globals_before = [(names, name, names[name]) for names, name in _wrapped if name in names]
+            own = getattr(forward, "__globals__", {})
+            chosen = [(own, name) for name, value in own.items() if any(value is each for each in self._autowrapped)]
+            globals_before = [(names, name, names[name]) for names, name in [*_wrapped, *chosen] if name in names]
             for names, name, function in globals_before:
                 names[name] = self._noted(function)
             Module.__call__ = self._module_call(plain)  # type: ignore[method-assign]
@@ -145,7 +149,7 @@ class Tracer:
                     result = forward(*args, **kwargs)
             finally:
                 Module.__call__ = plain  # type: ignore[method-assign]
-                for names, name, function in globals_before:
+                for names, name, function in reversed(globals_before):
                     names[name] = function
         self.graph.output(self.create_arg(result))
         return self.graph

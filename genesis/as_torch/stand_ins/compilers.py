@@ -142,14 +142,21 @@ def trace_module(mod: Any, inputs: Any = None, **kwargs: Any) -> Any:
     return mod
 
 
-def save(m: Any, f: Any, **ignored: Any) -> None:
-    """Saves the module itself by `genesis.save`, for `load`."""
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Saves the module itself by `genesis.save`, for `load`. Raises ValueError for further files."""
+    _no_files("save", _extra_files)
     genesis.save(m, f)
 
 
-def load(f: Any, map_location: Any = None, **ignored: Any) -> Any:
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
     """Loads a module saved by `save`. The file may run any code: only load trusted files."""
+    _no_files("load", _extra_files)
     return genesis.load(f, map_location, weights_only=False)
+
+
+def _no_files(name: str, files: Any) -> None:
+    if files:
+        raise ValueError(f"torch.jit.{name}: _extra_files has {', '.join(files)}; want none: a file has the module alone")
 
 
 def annotate(the_type: object, the_value: Any) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import genesis
 from genesis.as_torch.stand_ins import tree_text
@@ -24,9 +26,14 @@ __all__ = [
 
 def export(
     mod: Module, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
-    strict: bool = False, **ignored: Any,
+    strict: bool = False, preserve_module_call_signature: Sequence[str] = (),
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
-    """`genesis.export` of a module. Sizes that are numbers in `dynamic_shapes` are fixed."""
+    """`genesis.export` of a module. Sizes that are numbers in `dynamic_shapes` are fixed.
+
+    The last three settings have no effect: programs are recorded in one way, their shapes are checked at each call, and there
+    is no `unflatten`, which would read signatures.
+    """
     if not isinstance(mod, Module):
         raise ValueError(f"torch.export.export: wants a module, got {type(mod).__name__}; genesis.export takes functions")
     if isinstance(dynamic_shapes, ShapesCollection | AdditionalInputs):
@@ -142,20 +149,43 @@ def _named(m: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> dic
     return dict(inspect.signature(function).bind(*args, **(kwargs or {})).arguments)
 
 
-def save(ep: ExportedProgram, f: str | os.PathLike[str], **ignored: Any) -> None:
-    """`ep.save(f)`."""
-    ep.save(f)
+def save(
+    ep: ExportedProgram, f: str | os.PathLike[str] | IO[bytes], *, extra_files: Mapping[str, Any] | None = None,
+    opset_version: Mapping[str, int] | None = None, pickle_protocol: int = 2,
+) -> None:
+    """`ep.save(f)`, also into an open file; nothing is pickled. Raises ValueError for extra files, and opsets."""
+    _alone("save", extra_files=extra_files, opset_version=opset_version)
+    if isinstance(f, str | os.PathLike):
+        return ep.save(f)
+    with tempfile.TemporaryDirectory() as folder:
+        ep.save(path := Path(folder, "program"))
+        f.write(path.read_bytes())
 
 
-def load(f: str | os.PathLike[str], **ignored: Any) -> ExportedProgram:
-    """`genesis.load_program(f)`."""
-    return load_program(f)
+def load(
+    f: str | os.PathLike[str] | IO[bytes], *, extra_files: Mapping[str, Any] | None = None,
+    expected_opset_version: Mapping[str, int] | None = None,
+) -> ExportedProgram:
+    """`genesis.load_program(f)`, also from an open file. Raises ValueError for extra files, and opsets."""
+    _alone("load", extra_files=extra_files, expected_opset_version=expected_opset_version)
+    if isinstance(f, str | os.PathLike):
+        return load_program(f)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "program")
+        path.write_bytes(f.read())
+        return load_program(path)
+
+
+def _alone(name: str, **given: Mapping[str, Any] | None) -> None:
+    for setting, value in given.items():
+        if value:
+            raise ValueError(f"torch.export.{name}: {setting}={value!r:.60}; want none: genesis' files hold the program alone")
 
 
 def export_onnx(
     model: Any, args: Any = (), f: str | os.PathLike[str] | None = None, *, dynamic_shapes: Any = None, **options: Any
 ) -> Any:
-    """`genesis.onnx.export`; settings of PyTorch's exporter are ignored."""
+    """`genesis.onnx.export`."""
     export_model = genesis.onnx.export  # the package onnx is imported when it is asked for
     return export_model(model, args, f, dynamic_shapes=_dims_alone(dynamic_shapes), **options)
 

@@ -35,10 +35,13 @@ class FlopCounterMode:
     """A context that counts the multiplications and additions of products, of convolutions and of backward too.
 
     `flop_counts` has a dict for "Global" and for the path of each module, from "mm" or "bmm" to a number. Calls that are
-    compiled are counted where they are recorded, not where they are replayed.
+    compiled are counted where they are recorded, not where they are replayed. `mods` has no effect, as in PyTorch. Raises
+    ValueError for a `custom_mapping`.
     """
 
     def __init__(self, mods: Any = None, depth: int | None = 2, display: bool = True, custom_mapping: Any = None) -> None:
+        if custom_mapping:
+            raise ValueError("FlopCounterMode: custom_mapping; want None, as products within operations are counted")
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth, self.display = depth, display
         self._thread, self._starts = 0, dict[float, int]()

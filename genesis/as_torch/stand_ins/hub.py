@@ -11,7 +11,6 @@ import tempfile
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 from genesis.serialization import load
 from genesis.serialization.names import Read
@@ -55,7 +54,7 @@ def download_url_to_file(url: str, dst: str | os.PathLike[str], hash_prefix: str
 
 def load_state_dict_from_url(
     url: str, model_dir: str | None = None, map_location: MapLocation = None, progress: bool = True, check_hash: bool = False,
-    file_name: str | None = None, weights_only: bool = True, **ignored: Any,
+    file_name: str | None = None, weights_only: bool = True,
 ) -> Read:
     """Load the file at `url`, downloaded unless it was before; `check_hash` compares the hash in its name."""
     directory = Path(model_dir or Path(get_dir()) / "checkpoints")

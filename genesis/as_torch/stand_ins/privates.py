@@ -14,6 +14,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.containers import ModuleList
 from genesis.nn.module import Module
+from genesis.optim import lbfgs
 from genesis.tensor.handle import Tensor
 
 
@@ -235,7 +236,34 @@ CHECKS: dict[str, AnyFunction] = {
 
 # ---- aliases for annotations ----
 _numbers: Any = int | Sequence[int]
+# ---- the line search of LBFGS ----
+def _strong_wolfe(
+    obj_func: AnyFunction, x: Any, t: float, d: Tensor, f: Any, g: Tensor, gtd: Any, c1: float = 1e-4, c2: float = 0.9,
+    tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[Any, Tensor, float, int]:
+    """(the loss, its gradient, the step, the number of losses) of the search along `d`; `obj_func(x, step, d)` has both."""
+    if (c1, c2, max_ls) != (lbfgs.DECREASE, lbfgs.CURVATURE, lbfgs.MOST):
+        raise NotImplementedError(f"_strong_wolfe: c1={c1}, c2={c2}, max_ls={max_ls}; want the defaults")
+    losses = {}
+
+    def at(step: float) -> lbfgs.Point:
+        losses[step], gradient = obj_func(x, step, d)
+        return lbfgs.Point(step, float(losses[step]), gradient, float(gradient.dot(d)))
+
+    start = lbfgs.Point(0.0, float(f), g, float(gtd))
+    found, count = lbfgs.strong_wolfe(at, start, float(t), float(d.abs().max()), tolerance_change)
+    return losses.get(found.step, f), found.gradient, found.step, count
+
+
+def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None) -> float:
+    """The minimum of the cubic through two points with their slopes, within bounds, by default the points."""
+    a, b = (lbfgs.Point(float(x), float(f), None, float(g)) for x, f, g in ((x1, f1, g1), (x2, f2, g2)))  # type: ignore[arg-type]
+    return lbfgs.cubic_minimum(a, b, *map(float, bounds or sorted((a.step, b.step))))
+
+
 TYPES: dict[str, Any] = {
+    "torch.optim.lbfgs._strong_wolfe": _strong_wolfe, "torch.optim.lbfgs._cubic_interpolate": _cubic_interpolate,
+    "torch._vmap_internals._vmap": genesis.func.vmap,
     **{f"torch.nn.common_types._size_{n}_t": _numbers for n in (*range(1, 7), "any")},
     **{f"torch.nn.common_types._ratio_{n}_t": float | Sequence[float] for n in (2, 3, "any")},
     "torch.nn.common_types._tensor_list_t": Tensor | list[Tensor],

@@ -18,7 +18,45 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form, write
 from genesis.tracing.state import recording
 
+REDUCTIONS = "none", "mean", "sum"
 INTERPOLATIONS, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+# ---- arguments in another order than those of `nn.functional` ----
+def _ordered(name: str, order: str) -> AnyFunction:
+    function, names = getattr(functional, name), order.split()
+
+    def ordered(*args: Any, **kwargs: Any) -> Tensor:
+        if len(args) > len(names):
+            raise TypeError(f"{name}: got {len(args)} arguments; want at most {len(names)}: {order}")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given.pop("cudnn_enabled", None)
+        if isinstance(given.get("reduction"), int):
+            given["reduction"] = REDUCTIONS[given["reduction"]]
+        if "indices" in given:
+            given["input"] = given.pop("indices")
+            given["padding_idx"] = None if given.get("padding_idx", -1) == -1 else given["padding_idx"]
+        return function(**given)  # type: ignore[no-any-return]
+
+    ordered.__name__ = name
+    return ordered
+
+
+ORDERED = {name: _ordered(name, order) for name, order in {
+    "embedding": "weight indices padding_idx scale_grad_by_freq sparse",
+    "batch_norm": "input weight bias running_mean running_var training momentum eps cudnn_enabled",
+    "instance_norm": "input weight bias running_mean running_var use_input_stats momentum eps cudnn_enabled",
+    "layer_norm": "input normalized_shape weight bias eps cudnn_enabled",
+    "group_norm": "input num_groups weight bias eps cudnn_enabled",
+    "kl_div": "input target reduction log_target",
+    "binary_cross_entropy_with_logits": "input target weight pos_weight reduction",
+    "cosine_embedding_loss": "input1 input2 target margin reduction",
+    "ctc_loss": "log_probs targets input_lengths target_lengths blank reduction zero_infinity",
+    "hinge_embedding_loss": "input target margin reduction",
+    "margin_ranking_loss": "input1 input2 target margin reduction",
+    "poisson_nll_loss": "input target log_input full eps reduction",
+    "triplet_margin_loss": "anchor positive negative margin p eps swap reduction",
+}.items()}
 
 
 # ---- images ----
@@ -243,8 +281,11 @@ def segment_reduce(
 ) -> Tensor:
     """"sum", "mean", "max", "min" or "prod" of the segments along `axis` given by `lengths` or `offsets`.
 
-    `initial` is counted in. Empty segments are `initial`, or what the reduction of nothing is.
+    `initial` is counted in. Empty segments are `initial`, or what the reduction of nothing is. `indices` are refused, as by
+    PyTorch, and lengths are checked even if `unsafe`.
     """
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     first = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf, "prod": 1.0}
     if reduce not in first:
         raise ValueError(f"segment_reduce: reduce is {reduce!r}; want one of {', '.join(first)}")

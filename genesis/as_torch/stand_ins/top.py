@@ -20,6 +20,7 @@ from genesis.runtime.rng import default_generator
 from genesis.signal import windows
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form
+from genesis.tensor.out import takes_out
 
 # ---- settings ----
 set_warn_always = clear_autocast_cache = nothing
@@ -116,10 +117,13 @@ def copied(view: AnyFunction) -> AnyFunction:
 
 
 # ---- old spellings ----
-def range(start: float = 0, end: float = 0, step: float = 1, **kwargs: Any) -> Tensor:
+@takes_out
+def range(
+    start: float, end: float, step: float = 1, *, dtype: DType | None = None, requires_grad: bool = False, **options: Any
+) -> Tensor:
     """`arange` with its end, of the default float."""
-    count = math.floor((end - start) / step) + 1
-    return genesis.arange(count).to(kwargs.pop("dtype", None) or genesis.get_default_dtype()) * step + start
+    numbers = genesis.arange(math.floor((end - start) / step) + 1, **options).to(dtype or genesis.get_default_dtype())
+    return (numbers * step + start).requires_grad_(requires_grad)
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
@@ -167,7 +171,7 @@ bartlett_window, blackman_window, hann_window = map(_window, (windows.bartlett, 
 
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **kwargs: Any) -> Tensor:
     """alpha - beta cos(2 pi k / n)."""
-    return alpha - beta * (1 - 2 * hann_window(window_length, periodic, **kwargs))
+    return windows.general_cosine(window_length, a=[alpha, beta], sym=not periodic, **kwargs)  # type: ignore[no-any-return]
 
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **kwargs: Any) -> Tensor:

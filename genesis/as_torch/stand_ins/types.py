@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import NamedLayout
 from genesis.ops.layout import Layout
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
@@ -26,8 +28,10 @@ class _Kind(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.device
 
-    def __call__(cls, *arguments: Any, **kwargs: Any) -> Tensor:
-        return legacy_tensor(cls.dtype, *arguments, device=cls.device)
+    def __call__(cls, *arguments: Any, size: Sequence[int] = (), device: DeviceLike = None) -> Tensor:
+        if device is not None and genesis.device(device).type != cls.device:
+            raise RuntimeError(f"{cls.__name__}: device is {device}; want {cls.device}")
+        return legacy_tensor(cls.dtype, *arguments, *size, device=device or cls.device)
 
 
 def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
