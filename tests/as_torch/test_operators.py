@@ -1,5 +1,7 @@
 """`torch.library` and `torch.ops` under the door: what libraries with kernels of their own do when they are imported."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -100,3 +102,47 @@ def test_what_torchvision_does_at_its_import_goes_well():
 def test_what_timm_imports_of_the_hub_is_there():
     assert look_up("torch.hub", "HASH_REGEX").search("net-12ab34cd.pth")[1] == "12ab34cd"
     assert look_up("torch.hub", "urlparse")("https://a/b.pth").path == "/b.pth"
+
+
+def annotated(lib):
+    T = lib.Tensor
+
+    def first(x: T, y: T | None, n: int, s: list[int], f: float = 2.5, name: str = "a", dtype: lib.dtype = lib.float32,
+              *, k: int | None = None) -> T: ...
+
+    def second(x: T, ys: list[T], flags: Sequence[bool], c: int | float | bool = 3) -> tuple[T, int, float]: ...
+
+    def third(x: T) -> None: ...
+
+    def fourth(x: T, os: list[T | None]) -> list[T]: ...
+
+    return first, second, third, fourth
+
+
+def test_schemas_of_annotated_functions_are_torchs():
+    infer = [of_library(lib, "infer_schema") for lib in (genesis, torch)]
+    for ours, theirs in zip(annotated(genesis), annotated(torch), strict=True):
+        for writes in ((), ("x",)):
+            assert infer[0](ours, mutates_args=writes, op_name="f") == infer[1](theirs, mutates_args=writes, op_name="f")
+    for function in (lambda x: x, dict.fromkeys):
+        with pytest.raises(ValueError):
+            infer[0](function, mutates_args=())
+
+
+def test_kernels_casts_and_libraries_of_ones_own():
+    found = []
+    for lib in (genesis, torch):
+        def half(x: lib.Tensor) -> lib.Tensor:
+            return x * 2
+
+        made = of_library(lib, "custom_op")("door_tests::half", half, mutates_args=(), device_types="cuda")
+        assert made.register_kernel("cpu")(half) is half
+        made.register_kernel("cuda", lambda x: x * 7)
+        of_library(lib, "register_kernel")("door_tests::half", "cpu", lambda x: x * 0.5)
+        x = lib.tensor([3.0])
+        found.append([made(x).item(), (OPS if lib is genesis else torch.ops).door_tests.half(x).item()])
+        of_library(lib, "register_autocast")("door_tests::half", "cpu", lib.bfloat16)
+        with lib.autocast("cpu", dtype=lib.bfloat16):
+            found[-1].append(str(made(x).dtype).split(".")[1])
+        found[-1].append(of_library(lib, "Library")("door_tests_too", "FRAGMENT").define("same(Tensor x) -> Tensor"))
+    assert found[0] == found[1]
