@@ -46,7 +46,8 @@ COUNTED = (
     "torch.special", "torch.fft", "torch.utils.data", "torch.utils.checkpoint", "torch.amp", "torch.random", "torch.testing",
     "torch.masked", "torch.signal.windows", "torch.compiler", "torch.overrides", "torch.distributions", "torch.nested",
     "torch.multiprocessing", "torch.hub", "torch.futures", "torch.distributed", "torch.cuda", "torch.accelerator", "torch.cpu",
-    "torch.export", "torch.utils._pytree", "torch.serialization",
+    "torch.export", "torch.utils._pytree", "torch.serialization", "torch.library", "torch.utils.benchmark",
+    "torch.distributed.checkpoint",
 )
 # What of them genesis lacks, by the reason: without PyTorch's C++ library most means nothing.
 LACKING = {
@@ -93,6 +94,15 @@ LACKING = {
         Constraint CustomDecompTable ExportBackwardSignature FlatArgsAdapter ModuleCallEntry ModuleCallSignature
         UnflattenedModule default_decompositions load_compiled_function""",
     "other devices, and layouts of oneDNN": "ipu mtia xpu to_mkldnn is_distributed index get_capabilities validate_hpu_device",
+    "parts of its operators' registry in C++, of its fake tensors, and kernels of Triton": """
+        get_ctx get_kernel register_torch_dispatch wrap_triton""",
+    "instructions counted by Valgrind, and generators of operands": """
+        CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts FuzzedParameter FuzzedSparseTensor FuzzedTensor Fuzzer
+        ParameterAlias""",
+    "parts of its plans of checkpoints, and files of Hugging Face's: `safetensors` has functions": """
+        BytesStorageMetadata ChunkStorageMetadata HuggingFaceStorageReader HuggingFaceStorageWriter LoadPlan Metadata
+        QuantizedHuggingFaceStorageReader ReadItem SavePlan TensorStorageMetadata WriteItem
+        load_sharded_optimizer_state_dict""",
     "not built": """
         ScalingType SwizzleType scaled_grouped_mm scaled_mm swap_in_optimizer_params_and_state NestedIOFunction
         allow_mutation_on_saved_tensors DefaultDeviceType GraphExecGroup StorageType register_package skip_data""",

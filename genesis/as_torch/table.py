@@ -28,7 +28,8 @@ from genesis.as_torch.names import modules, names_of
 from genesis.as_torch.stand_ins import (
     accelerators, boards, checkpoints, compilers, decorating, detected, engine, environment, exporting, files, flops, foreach,
     gpus, hub, launching, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators, overriding,
-    pipes, precision, privates, processes, processor, raw, repositories, spawning, top, tree_nodes, tree_text, trees, types,
+    pipes, precision, privates, processes, processor, raw, repositories, spawning, tables_of_times, top, tree_nodes, tree_text,
+    trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -74,9 +75,9 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.hub": (repositories, hub),
     "torch.utils.model_zoo": (hub,),
     "torch.profiler": (genesis.profiler,),
-    "torch.utils.benchmark": (measuring,),
+    "torch.utils.benchmark": (measuring, tables_of_times),
     "torch.utils.flop_counter": (flops,),
-    "torch.utils.benchmark.*": (measuring,),
+    "torch.utils.benchmark.*": (measuring, tables_of_times),
     "torch.torch_version": (environment,),
     "torch.windows": (signal.windows,),
     "torch.return_types": (return_types,),
@@ -192,7 +193,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     **{f"torch.distributed.optim{path}": (distributed.optim,) for path in ("", ".zero_redundancy_optimizer")},
     "torch.distributed.device_mesh": (distributed,),
     **{f"torch.distributed.checkpoint{path}": (distributed.checkpoint,) for path in (
-        "", ".state_dict_saver", ".state_dict_loader")},
+        "", ".state_dict_saver", ".state_dict_loader", ".filesystem", ".default_planner", ".planner", ".storage", ".api")},
     "torch.distributed.checkpoint.state_dict": (distributed.checkpoint.state_dict,),
     "torch.distributed.checkpoint.stateful": (distributed.checkpoint.stateful,),
     **{f"torch.distributed.tensor{path}": (distributed.tensor,) for path in ("", ".placement_types")},

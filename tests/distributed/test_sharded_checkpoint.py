@@ -84,3 +84,27 @@ def test_objects_are_saved_by_their_state_and_given_it_back(tmp_path, by_referen
     genesis.distributed.checkpoint.load(state, checkpoint_id=tmp_path)
     genesis.distributed.destroy_process_group()
     assert (state["app"].count, state["app"].given, state["step"]) == (3, 6.0, 7)
+
+
+def test_pytorchs_writers_readers_and_planners(tmp_path):
+    state = {"model": {"weight": genesis.arange(4.0)}, "step": 3}
+    writer = checkpoint.FileSystemWriter(tmp_path / "a", overwrite=False)
+    checkpoint.save(state, storage_writer=writer, planner=checkpoint.DefaultSavePlanner())  # without a process group
+    with pytest.raises(RuntimeError, match="already exists"):
+        checkpoint.async_save(state, storage_writer=writer)
+    other = {"model": {"weight": genesis.zeros(4), "bias": genesis.ones(2)}, "step": 0}
+    reader = checkpoint.FileSystemReader(tmp_path / "a")
+    with pytest.raises(KeyError, match="bias"):
+        checkpoint.load(other, storage_reader=reader)
+    checkpoint.load(other, storage_reader=reader, planner=checkpoint.DefaultLoadPlanner(allow_partial_load=True))
+    assert (other["model"]["weight"].tolist(), other["model"]["bias"].tolist(), other["step"]) == ([0, 1, 2, 3], [1, 1], 3)
+    checkpoint.save_state_dict(other, checkpoint.FileSystemWriter(tmp_path / "b"), no_dist=True)
+    checkpoint.load_state_dict(state, checkpoint.FileSystemReader(tmp_path / "b"))
+    with pytest.raises(ValueError, match="wants checkpoint_id"):
+        checkpoint.save(state)
+
+    class Own(checkpoint.StorageWriter):
+        path = tmp_path
+
+    with pytest.raises(TypeError, match="Own; want a FileSystemWriter"):
+        checkpoint.save(state, storage_writer=Own())

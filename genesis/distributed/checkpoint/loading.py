@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from genesis.distributed.checkpoint.file_system import DefaultLoadPlanner, FileSystemReader, directory_of
 from genesis.distributed.checkpoint.layout import Held, Part, all_leaves, part_of, read_metadata, restored
 from genesis.distributed.checkpoint.stateful import give_back, states_of
 from genesis.functions.from_data import tensor as tensor_from
@@ -19,19 +20,27 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 
-def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
+def load(
+    state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_reader: FileSystemReader | None = None, planner: DefaultLoadPlanner | None = None, process_group: Any = None,
+    no_dist: bool = False,
+) -> None:
     """Fill tensors and DTensors of `state_dict` in place with those of a checkpoint, and replace its numbers and strings.
 
+    The checkpoint is that of the directory `checkpoint_id`, or of `storage_reader`. A `planner` may allow that it lacks some;
+    the last two settings have no effect, as each rank reads what it needs.
     Objects with `load_state_dict` load their state. Other contents of the checkpoint are ignored. Raises FileNotFoundError if
     there is no checkpoint, KeyError for a missing path, and ValueError for a tensor of another shape or dtype.
     """
-    directory = Path(checkpoint_id)
+    directory = directory_of(checkpoint_id, storage_reader, FileSystemReader, planner, DefaultLoadPlanner)
     metadata = read_metadata(directory)
     if metadata is None:
         raise FileNotFoundError(f"checkpoint: there is none in {directory}")
     state = states_of(state_dict)
     wanted = all_leaves(state)
     known = metadata["tensors"].keys() | metadata["values"].keys()
+    if planner is not None and planner.allow_partial_load:
+        wanted = {path: place for path, place in wanted.items() if path in known}
     if missing := [path for path in wanted if path not in known]:
         raise KeyError(f"checkpoint: {directory} has no {', '.join(missing)}")
     read = {}
@@ -49,6 +58,14 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
             else:
                 holder[key] = restored(metadata["values"][path])  # type: ignore[index]
     give_back(state_dict, state)
+
+
+def load_state_dict(
+    state_dict: dict[str, Any], storage_reader: FileSystemReader, process_group: Any = None, coordinator_rank: int = 0,
+    no_dist: bool = False, planner: DefaultLoadPlanner | None = None,
+) -> None:
+    """`load`, by an old name."""
+    load(state_dict, storage_reader=storage_reader, planner=planner)
 
 
 def _read(directory: Path, path: str, part: Part, entry: Mapping[str, Any]) -> np.ndarray:

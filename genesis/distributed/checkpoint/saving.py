@@ -6,17 +6,18 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from genesis.distributed.checkpoint.file_system import DefaultSavePlanner, FileSystemWriter, directory_of
 from genesis.distributed.checkpoint.layout import METADATA, Held, Part, all_leaves, part_of, plain, read_metadata
 from genesis.distributed.checkpoint.stateful import states_of
 from genesis.distributed.objects import all_gather_object
-from genesis.distributed.process_group import ProcessGroup, check_departures, departed, group_of
+from genesis.distributed.process_group import ProcessGroup, check_departures, departed, group_of, is_initialized
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.groups import CollectiveError
 
@@ -25,10 +26,14 @@ _writer = ThreadPoolExecutor(1, "checkpoint")
 
 
 def save(
-    state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None
+    state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: FileSystemWriter | None = None, planner: DefaultSavePlanner | None = None, process_group: Any = None,
+    no_dist: bool = False, use_collectives: bool = True,
 ) -> None:
-    """Write dictionaries of tensors, DTensors, numbers and strings to the directory `checkpoint_id`, shared by all ranks.
+    """Write dictionaries of tensors, DTensors, numbers and strings to a directory that all ranks share: `checkpoint_id`, or
+    that of `storage_writer`.
 
+    With `no_dist`, or without a process group, this process alone saves. `use_collectives` has no effect: ranks do agree.
     Objects with `state_dict` and `load_state_dict` are saved by their state: see `Stateful`.
     All ranks must call it. A DTensor's parts are written by the ranks that have them; a plain tensor must be equal on all ranks
     that have it, and is written once. An interrupted save leaves the previous checkpoint intact.
@@ -45,24 +50,46 @@ def save(
     {'weight': tensor([1., 1., 1.]), 'step': 5}
     >>> genesis.distributed.destroy_process_group()
     """
-    _begin(state_dict, checkpoint_id, process_group, is_copied=False).write()
+    where = _directory(checkpoint_id, storage_writer, planner)
+    _begin(state_dict, where, process_group, no_dist, is_copied=False).write()
 
 
 def async_save(
-    state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None
+    state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: FileSystemWriter | None = None, planner: DefaultSavePlanner | None = None, process_group: Any = None,
+    no_dist: bool = False, use_collectives: bool = True, async_checkpointer_type: Any = None,
 ) -> Future[None]:
-    """As `save`, in a thread: saves the tensors' current values. `result()` waits, and raises errors."""
-    return _writer.submit(_begin(state_dict, checkpoint_id, process_group, is_copied=True).write)
+    """As `save`, in a thread: saves the tensors' current values. `result()` waits, and raises errors. The last setting has no
+    effect: no process is begun for it."""
+    where = _directory(checkpoint_id, storage_writer, planner)
+    return _writer.submit(_begin(state_dict, where, process_group, no_dist, is_copied=True).write)
+
+
+def save_state_dict(
+    state_dict: Mapping[str, Any], storage_writer: FileSystemWriter, process_group: Any = None, coordinator_rank: int = 0,
+    no_dist: bool = False, planner: DefaultSavePlanner | None = None,
+) -> None:
+    """`save`, by an old name; rank 0 coordinates."""
+    save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)
+
+
+def _directory(checkpoint_id: Any, writer: FileSystemWriter | None, planner: DefaultSavePlanner | None) -> Path:
+    directory = directory_of(checkpoint_id, writer, FileSystemWriter, planner, DefaultSavePlanner)
+    if writer is not None and not writer.overwrite and read_metadata(directory) is not None:
+        raise RuntimeError(f"Checkpoint already exists and self.overwrite=False: {directory}")
+    return directory
 
 
 class _Save:
     """A save that the ranks have agreed on: this rank's parts, and the common metadata."""
 
     def __init__(
-        self, directory: Path, group: ProcessGroup, own: list[np.ndarray], metadata: dict[str, Any]
+        self, directory: Path, group: ProcessGroup | None, own: list[np.ndarray], metadata: dict[str, Any]
     ) -> None:
-        self.directory, self.rank, self.ranks, self.own = directory, group.rank(), group.size(), own
-        self.name, self.metadata, self.seconds, self.numbers = metadata["save"], metadata, group.handle.timeout, group.ranks
+        self.directory, self.own, self.name, self.metadata = directory, own, metadata["save"], metadata
+        self.rank, self.ranks, self.seconds = (0, 1, 0.0) if group is None else (
+            group.rank(), group.size(), group.handle.timeout)
+        self.numbers: Sequence[int] = (0,) if group is None else group.ranks
 
     def write(self) -> None:
         """Write this rank's file, and wait until this save is the checkpoint."""
@@ -103,9 +130,10 @@ def file_of(save: str, rank: int) -> str:
     return f"{save}_{rank}.distcp"
 
 
-def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], process_group: Any, is_copied: bool) -> _Save:
+def _begin(state: Mapping[str, Any], directory: Path, process_group: Any, no_dist: bool, is_copied: bool) -> _Save:
     """Agree with the other ranks on who writes what, and capture the tensors' values."""
-    group = group_of(process_group)
+    group = None if no_dist or not is_initialized() else group_of(process_group)
+    own_rank, ranks = (0, 1) if group is None else (group.rank(), group.size())
     parts, values = {}, {}
     for path, (holder, key) in all_leaves(states_of(state)).items():
         value = holder[key]
@@ -113,12 +141,13 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
             parts[path] = part_of(value)
         else:
             values[path] = plain(path, value)
-    is_shared = group.size() > 1
+    is_shared = ranks > 1
     own = {(path, part.start): (part.local.dtype.name, tuple(part.local.shape), part.shape, is_shared and _checksum(part),
                                 part.local.nbytes) for path, part in parts.items()}
-    found: list[Any] = [None] * group.size()
-    all_gather_object(found, (f"{time.time_ns():016x}", own, values), group)
-    name, sizes, mine = found[0][0], [0] * group.size(), []
+    found: list[Any] = [(f"{time.time_ns():016x}", own, values)] * ranks
+    if group is not None:
+        all_gather_object(found, found[0], group)
+    name, sizes, mine = found[0][0], [0] * ranks, []
     tensors: dict[str, Any] = {}
     for path, start in dict.fromkeys([key for _, known, _ in found for key in known]):
         holders = [rank for rank, (_, known, _) in enumerate(found) if (path, start) in known]
@@ -130,11 +159,11 @@ def _begin(state: Mapping[str, Any], checkpoint_id: str | os.PathLike[str], proc
         entry = tensors.setdefault(path, {"dtype": dtype, "shape": shape, "parts": []})
         entry["parts"].append({"file": file_of(name, rank), "at": sizes[rank], "start": start, "shape": extent})
         sizes[rank] += nbytes
-        if rank == group.rank():
+        if rank == own_rank:
             local = parts[path].local.detach().numpy()
             mine.append(local.copy() if is_copied else local)
     metadata = {"save": name, "tensors": tensors, "values": {k: v for _, _, known in reversed(found) for k, v in known.items()}}
-    return _Save(Path(checkpoint_id), group, mine, metadata)
+    return _Save(directory, group, mine, metadata)
 
 
 def _checksum(part: Part) -> int:
