@@ -5,7 +5,10 @@ import io
 import textwrap
 
 import pytest
+import torch
 
+import genesis
+from genesis.as_torch.finder import look_up
 from tests.as_torch.test_door import run
 
 SCRIPT = """
@@ -202,3 +205,22 @@ def test_a_class_that_is_asked_leaves_replays_of_other_calls_alone(tmp_path):
     assert printed.splitlines() == [
         "Tensor 6.0", "Asked 6.0", "Scaled 6.0", "Asked 6.0", "Tensor 6.0", "12 True []",
         "5 calls with a tensor of Asked go to its `__torch_function__`"]
+
+
+def test_functions_of_ones_own_are_overridden_by_the_arguments_that_count():
+    def run(lib, wrap, substitute):
+        class Own:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return NotImplemented if args[1:] else (func.__name__, len(args))
+
+        @wrap(lambda a, b=None: (a,))
+        def twice(a, b=None):
+            return a * 2
+
+        with pytest.raises(TypeError, match="no implementation found"):
+            twice(Own(), 1)
+        return twice(Own()), twice(lib.ones(1), Own()).item(), substitute(len)(abs) is abs
+
+    ours = run(genesis, look_up("torch.overrides", "wrap_torch_function"), look_up("torch.compiler", "substitute_in_graph"))
+    assert ours == (*run(torch, torch.overrides.wrap_torch_function, lambda name: lambda function: function)[:2], True)

@@ -58,8 +58,15 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return returned(fn)
 
 
-allow_in_graph = assume_constant_result = forbid_in_graph = substitute_in_graph = nested_compile_region = returned
+allow_in_graph = assume_constant_result = forbid_in_graph = nested_compile_region = returned
 disallow_in_graph = run = wrap_numpy = returned
+
+
+def substitute_in_graph(original_fn: AnyFunction, **options: Any) -> Callable[[F], F]:
+    """A decorator that returns its function: no function is substituted while a call is recorded."""
+    return lambda fn: fn
+
+
 is_compiling = is_dynamo_compiling = is_exporting = no
 reset = cudagraph_mark_step_begin = graph_break = mark_dynamic = mark_static = maybe_mark_dynamic = nothing
 mark_static_address = mark_unbacked = reset_code_caches = load_cache_artifacts = nothing

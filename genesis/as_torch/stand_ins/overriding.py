@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import genesis
-from genesis.as_torch.stand_ins.compilers import returned
 from genesis.as_torch.stand_ins.settings import no_effect
 from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named, function_names
@@ -75,13 +75,13 @@ def has_torch_function_variadic(*arguments: Any) -> bool:
 
 
 def handle_torch_function(public_api: AnyFunction, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of the first relevant argument that overrides the call."""
+    """The result of the first relevant argument that overrides the call. Raises TypeError if none does."""
     for argument in relevant_args:
         if hasattr(type(argument), "__torch_function__"):
             found = type(argument).__torch_function__(public_api, (type(argument),), args, kwargs)
             if found is not NotImplemented:
                 return found
-    return public_api(*args, **kwargs)
+    raise TypeError(f"no implementation found for {public_api!r} on types that implement __torch_function__")
 
 
 def is_tensor_like(inp: object) -> bool:
@@ -149,7 +149,19 @@ def get_default_nowrap_functions() -> set[AnyFunction]:
     return set()
 
 
-wrap_torch_function = returned
+def wrap_torch_function(dispatcher: AnyFunction) -> AnyFunction:
+    """A decorator: calls are overridden by the arguments that `dispatcher(*args, **kwargs)` gives."""
+
+    def decorated(func: AnyFunction) -> AnyFunction:
+        @functools.wraps(func)
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            return handle_torch_function(asking, relevant, *args, **kwargs) if has_torch_function(relevant) else (
+                func(*args, **kwargs))
+
+        return asking
+
+    return decorated
 
 
 def _disabled_torch_function_impl(
