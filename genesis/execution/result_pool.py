@@ -8,7 +8,8 @@ run, if the program can do so and nobody else owns it (`reusable`); otherwise it
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from operator import attrgetter, sub
+from itertools import cycle
+from operator import attrgetter, ne, sub
 from typing import NamedTuple, Protocol
 
 from genesis.ir.dtypes import DType
@@ -218,21 +219,19 @@ class ResultPool:
         """Replace kept memory that somebody owns; all of it at the first run, and after an interrupt within this function."""
         kept, small, memories = run.kept, self._small, run.memories
         unowned, run.unowned = run.unowned, None
-        if unowned is None:
-            for value in small:
+        for value, is_owned in zip(cycle(small), map(ne, counts, unowned) if unowned else [True] * len(small), strict=False):
+            if is_owned:
                 memories[value] = None  # type: ignore[call-overload]
-        else:
-            for place, (now, alone) in enumerate(zip(counts, unowned, strict=True)):
-                if now != alone:
-                    memories[small[place % len(small)]] = None  # type: ignore[call-overload]
         kept.clear()
         self._make(run, self._buffers, reused)
+        own = [memories[value] for value in small]
         if self._handles:
             kept += [run.arrays[value] for value in small]
             run.selected = tuple([run.arrays[value] for value in self.selected])
-        kept += [memories[value] for value in small]
-        kept += [memories[value].buffer for value in small]
-        run.unowned = [*map(reference_count, kept)]  # right here nobody else can know of them
+        kept += own
+        kept += map(_buffer, own)
+        del own
+        run.unowned = unowned or [*map(reference_count, kept)]  # right here nobody else can know of them
 
     def _make(self, run: Run, buffers: Sequence[ResultBuffer], reused: Mapping[int, Array]) -> None:
         """Allocate memory for values that have none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from genesis.capture.record.results import Recipe
@@ -13,6 +13,7 @@ from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.trace import Array
 
 _memory = attrgetter("memory")
+_OWNED = id(None), 0  # an object that somebody owns, and the count that it would have alone
 
 
 class ResultWords:
@@ -32,41 +33,43 @@ class ResultWords:
         self._views = [(program.value_at[view.key[1]], program.value_at[view.base.key[1]], view.layout) for view in views]
         self._laid: list[Array] = []
         self.run = run = self._pool.new_run(program.recorded.device)
-        self._count = self._pool.kept_count + 2 * len(views)
-        self.owned = array("Q", bytes(8 * (1 + 2 * self._count)))
+        self.owned = array("Q", [1, *_OWNED, *bytes(2 * (self._pool.kept_count + 2 * len(views)))])
         self.addresses = array("Q", run.addresses)
         self.arrays = array("Q", bytes(8 * len(run.arrays)))
         self.unread = [array("Q", [2, id(None), id(None), 0, 0]) for _ in self._pool.selected]
-        self._disown()
-
-    def _disown(self) -> None:
-        """Mark everything as owned by others, so that the next call renews all."""
-        count = self._count
-        self.owned[:] = array("Q", [count, *[id(None)] * count, *[0] * count])
 
     def renew(self) -> None:
         """Allocate memory for large results, and replace memory that has another owner."""
-        self._disown()  # in case this raises
-        run = self.run
+        run, owned = self.run, self.owned
+        owned[0], owned[1], owned[2] = 1, *_OWNED  # in case this raises
         self.release()  # left by a call that failed
         self._pool.provide(run, self._program.reused())
-        self.addresses[:] = array("Q", run.addresses)
-        self.arrays[:] = array("Q", [id(made) for made in run.arrays])
+        _write(self.addresses, run.addresses)
+        _write(self.arrays, map(id, run.arrays))
+        kept = [*run.kept]
         for value, root, layout in self._views:
             self._laid.append(_laid(run.arrays[value], run.arrays[root], layout))
             self.arrays[value] = id(self._laid[-1])
-        kept = [*{id(one): one for one in (*run.kept, *self._laid, *map(_memory, self._laid))}.values()]
-        found = [count - IN_LIST for count in map(reference_count, kept)]
-        counts = dict(zip(map(id, kept), found, strict=True))
-        self.owned[: 1 + 2 * len(counts)] = array("Q", [len(counts), *counts, *found])
-        for words, value in zip(self.unread, self._pool.selected, strict=True):
-            of_array, of_memory = id(run.arrays[value]), id(run.memories[value])
-            words[:] = array("Q", [2, of_array, of_memory, counts[of_array] + 2, counts[of_memory]])
+        if self._laid:
+            kept = [*{id(one): one for one in (*kept, *self._laid, *map(_memory, self._laid))}.values()]
+        counts = [count - IN_LIST for count in map(reference_count, kept)]
+        _write(owned, (len(kept), *map(id, kept), *counts))
+        if self.unread:
+            count_of = dict(zip(map(id, kept), counts, strict=True))
+            for words, value in zip(self.unread, self._pool.selected, strict=True):
+                of_array, of_memory = id(run.arrays[value]), id(run.memories[value])
+                _write(words, (2, of_array, of_memory, count_of[of_array] + 2, count_of[of_memory]))
 
     def release(self) -> None:
         """Release large results, which their tensors own now."""
         self._laid.clear()
         self._pool.drop_passing(self.run)
+
+
+def _write(words: array[int], values: Iterable[int]) -> None:
+    """Write the first words."""
+    found = array("Q", values)
+    words[: len(found)] = found
 
 
 def _laid(view: Array, root: Array, layout: Layout | None) -> Array:
