@@ -1,8 +1,8 @@
 """Simplification: dead code, constants, identities, views of views, common subexpressions.
 
 Before: any graph. After: no dead nodes, no two equal nodes, no node that is its input under another name, no arithmetic
-among constants, no view of a view (unless only a copy makes it one), nothing computed of no elements, no matrix product
-that is only read transposed.
+among constants, no view of a view (unless only a copy makes it one) or of just what a write has put there, nothing computed of
+no elements, no matrix product that is only read transposed.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ class _Kept:
         """The position of a view: that of its input if it is the identity."""
         view = _seen_through(view, self.nodes)
         (source,) = view.inputs
+        # What a write has left alone is not read from what was there before: that could not be written over then.
+        if self.nodes[source].op == "put" and "barrier" not in view.attrs and _shows(view, source, self.nodes[source].attrs):
+            return self.nodes[source].inputs[1]
         if self.nodes[source].shape == view.shape and _is_identity(view):
             return source
         return self.add(view, origin)

@@ -14,7 +14,9 @@ from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.ir.dtypes import float32
 from genesis.ir.errors import ArgumentError
+from genesis.ir.graph import MOST_BYTES
 from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import reach
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import HookHandle, OptimizerHooks
@@ -187,7 +189,7 @@ class Optimizer:
         members = group["params"] if self.part is None else [p for p in group["params"] if self.part.has(p)]
         wanted = {"step", *self.slots(group)}
         by_age: dict[tuple[int, Device | None, bool, int], list[Tensor]] = {}
-        turns: dict[int, int] = {}  # of parameters that share memory: each adds to what the one before it has written
+        taken: dict[int, tuple[int, int]] = {}
         is_recorded = thread_state.recorder is not None
         for parameter in members:
             gradient = parameter.grad if is_recorded else parameter._grad  # the property notifies the recorder
@@ -199,10 +201,9 @@ class Optimizer:
                 moved += ((parameter, id(parameter._array), age),)
                 state["step"] = age + 1
                 device = parameter.device if seen_devices else None
-                root = id(root_of(parameter))
-                turn = turns[root] = turns.get(root, 0) + 1
+                turn = _turn(parameter, taken)
                 by_age.setdefault((age + 1, device, gradient.__class__ is SparseTensor, turn), []).append(parameter)
-        for (age, _, is_sparse, _), parameters in by_age.items():
+        for (age, _, is_sparse, _), parameters in sorted(by_age.items(), key=_by_turn):
             if is_sparse:
                 refuse("a gradient is sparse")
                 gradients: list[Any] = [parameter.grad for parameter in parameters]
@@ -377,6 +378,25 @@ class Optimizer:
             lines += [""] * (number > 0) + [f"Parameter Group {number}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _by_turn(item: tuple[tuple[int, Device | None, bool, int], list[Tensor]]) -> int:
+    return item[0][-1]
+
+
+def _turn(parameter: Tensor, taken: dict[int, tuple[int, int]]) -> int:
+    """The number of the call that moves a parameter. Of parameters that share memory, each adds to what the one before it has
+    written, so they move in turns; views behind all former ones move with the first.
+
+    `taken` has, by root, the end of the bytes that have been moved, and the last turn."""
+    root, layout = root_of(parameter), parameter._layout
+    low, high = 0, MOST_BYTES
+    if layout is not None and parameter._element_map is None:
+        low, high = ((layout.offset + end) * parameter.dtype.itemsize for end in reach(layout.shape, layout.strides))
+    end, last = taken.get(id(root), (0, 0))
+    turn = last + 1 if low < end else 1
+    taken[id(root)] = max(end, high), max(last, turn)
+    return turn
 
 
 def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:

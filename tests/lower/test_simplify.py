@@ -57,6 +57,22 @@ becomes
 %1 = neg(%0) : int64[3]
 return %1
 
+# what a write has just put there is not read from behind it; what it has changed in part or left alone is
+%0 = input() : float32[8]
+%1 = input() : float32[2]
+%2 = put(%0, %1, shape=(2,), strides=(2,), offset=3) : float32[8]
+%3 = view(%2, shape=(2,), strides=(2,), offset=3) : float32[2]
+%4 = view(%2, shape=(2,), strides=(1,), offset=3) : float32[2]
+%5 = view(%2, shape=(2,), strides=(1,), offset=6) : float32[2]
+return %3, %4, %5, %2
+becomes
+%0 = input() : float32[8]
+%1 = input() : float32[2]
+%2 = put(%0, %1, shape=(2,), strides=(2,), offset=3) : float32[8]
+%3 = view(%2, shape=(2,), strides=(1,), offset=3) : float32[2]
+%4 = view(%2, shape=(2,), strides=(1,), offset=6) : float32[2]
+return %1, %3, %4, %2
+
 # nothing is computed of no elements
 %0 = input() : float32[0, 3]
 %1 = exp(%0) : float32[0, 3]

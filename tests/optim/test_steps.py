@@ -2,6 +2,7 @@
 
 import contextlib
 
+import numpy as np
 import pytest
 import torch
 
@@ -145,6 +146,40 @@ def test_a_step_whose_state_has_another_shape_writes_nothing(mode):
         with pytest.raises(ValueError, match=r"shape \(2,\), which does not fit into \(1,\)"):
             optimizer.step()
         assert w.tolist() == [3.0, -3.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_parameters_that_are_views_of_one_buffer_are_moved_as_in_torch(seed, compiled):
+    """In any order, some over others, while the buffer is written between steps, and one of them within."""
+    moved = []
+    for library in (genesis, torch):
+        random = np.random.default_rng(seed)
+        flat = library.tensor(random.normal(size=24).astype("float32"))
+        ends = [(k, k + 4) for k in range(0, 20, 4)] if seed == 0 else np.sort(random.integers(0, 25, (5, 2)), 1).tolist()
+        parts = [library.nn.Parameter(flat[start:end]) for start, end in ends]
+        parts += [library.nn.Parameter(flat[k::3]) for k in range(seed)]
+        optimizer = library.optim.SGD(parts, lr=0.1, momentum=0.9) if seed % 2 else library.optim.Adam(parts, lr=0.1)
+        weights = [library.tensor(random.normal(size=tuple(p.shape)).astype("float32")) for p in parts]
+
+        def step(parts=parts, optimizer=optimizer, weights=weights, library=library):
+            optimizer.zero_grad()
+            loss = sum((p * p * w).sum() for p, w in zip(parts, weights, strict=True))
+            loss.backward()
+            with library.no_grad():
+                parts[1].mul_(1.5)
+            optimizer.step()
+            return loss
+
+        step = genesis.compile(step) if compiled and library is genesis else step
+        for number in range(6):
+            moved.append(step().item())
+            if number == 3:
+                with library.no_grad():
+                    flat[2:9] += 1
+        moved += [*flat.tolist(), *[number for p in parts for number in p.tolist()]]
+    half = len(moved) // 2
+    assert moved[:half] == pytest.approx(moved[half:], rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
