@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import ClassVar
 
 from genesis.functions.creation import full
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import DType, bool_
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.attention import MultiheadAttention
@@ -17,7 +17,9 @@ from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.normalization import LayerNorm
 from genesis.runtime.devices import DeviceLike
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
+from genesis.tracing.state import thread_state
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 
@@ -90,7 +92,9 @@ class TransformerEncoderLayer(Module):
 class TransformerEncoder(Module):
     """`num_layers` copies of `encoder_layer`, one after the other, then `norm` if given.
 
-    `enable_nested_tensor` and `mask_check` have no effect.
+    Where PyTorch computes nested tensors, results at padding are 0, as there: without gradients, in evaluation, of a batch with
+    `src_key_padding_mask` alone, whose sequences are padded at their ends (not looked at without `mask_check`). Other results
+    are the same without `enable_nested_tensor`.
 
     >>> from genesis import nn
     >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), num_layers=3)
@@ -114,13 +118,26 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:
         """`src` through all layers, with the same masks."""
+        zeros = self._zeros(src, mask, src_key_padding_mask)
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
+        src = src if zeros is None else src.masked_fill(zeros.unsqueeze(-1), 0.0)
         return src if self.norm is None else self.norm(src)
+
+    def _zeros(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """Where the last layer's results are 0; None if nowhere."""
+        layer = self.layers[0]
+        if not self.use_nested_tensor or padding is None or mask is not None or layer.training or src.ndim != 3 or (
+            isinstance(src, CompositeTensor) or thread_state.autocast is not None
+            or (thread_state.grad_enabled and any([x.requires_grad for x in (src, *layer.parameters())]))
+        ):
+            return None
+        padded = padding if padding.dtype is bool_ else padding != 0
+        return padded & (padded[:, 1:] | ~padded[:, :-1]).all() if self.mask_check else padded
 
 
 def _could_be_nested(layer: Module) -> bool:
-    """Whether PyTorch would use nested tensors, which changes no result."""
+    """Whether PyTorch may use nested tensors."""
     attention = getattr(layer, "self_attn", None)
     return (
         isinstance(layer, TransformerEncoderLayer) and isinstance(attention, MultiheadAttention) and not layer.norm_first

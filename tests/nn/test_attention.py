@@ -95,6 +95,30 @@ def test_an_encoder_is_torchs():
     assert ours.layers[0].linear1.weight is not ours.layers[1].linear1.weight
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_what_an_encoder_has_at_padding_is_zero_where_torchs_is():
+    aligned = np.arange(L) >= np.array([[L], [1]])
+    ours, theirs = pair(lambda m: m.TransformerEncoder(
+        m.TransformerEncoderLayer(E, H, 12, 0.0, batch_first=True), 2, m.LayerNorm(E)))
+    x = RANDOM.normal(size=(N, L, E))
+
+    def both(records=False, **masks):
+        found = []
+        for module, lib in ((ours, genesis), (theirs, torch)):
+            with lib.set_grad_enabled(records):
+                found.append(module.eval()(lib.tensor(x), **{name: lib.tensor(mask) for name, mask in masks.items()}).detach())
+        assert_close(*[[y] for y in found], scale=100)
+        return found[0]
+
+    padded = both(src_key_padding_mask=aligned)
+    assert (padded[1, 1] == ours.norm.bias).all() and both(True, src_key_padding_mask=aligned)[1, 1, 0] != padded[1, 1, 0]
+    both(src_key_padding_mask=np.where(aligned, -np.inf, 0.0))
+    both(src_key_padding_mask=aligned, mask=CAUSAL)
+    both(src_key_padding_mask=aligned[:, ::-1].copy())
+    ours.mask_check = theirs.mask_check = ours.use_nested_tensor = theirs.use_nested_tensor = False
+    both(src_key_padding_mask=aligned)
+
+
 @pytest.mark.parametrize(("queries", "keys"), [(70, 130), (130, 70), (300, 300)])
 def test_what_a_causal_product_leaves_out_counts_in_no_derivative(queries, keys):
     """The same with a mask leaves nothing out. A penalty on gradients derives them once more."""
