@@ -257,7 +257,7 @@ def test_products_that_pack_more_than_they_save_are_not_followed(monkeypatch):
 def trained(library, step, tied=False, clipped=0.0, decay=0.0, held=False, rounds=5):
     """The parameters of two layers after some steps, and what was seen on the way; gradients have several blocks of terms."""
     inner, last = (96, 96) if tied else (80, 70)
-    x, y, *weights = operands((500, 96), (500, last), (inner, 96), (last, inner))
+    x, y, *weights = operands((700, 96), (700, last), (inner, 96), (last, inner))
     tensor = genesis.tensor if library is genesis else torch.from_numpy
     parameters = [tensor(0.1 * w).requires_grad_() for w in weights[: 1 if tied else 2]]
     first, last = parameters[0], parameters[-1]

@@ -2,9 +2,8 @@
 
 A panel packs the operands' blocks into its worker's workspace. A block of A, `rows` by `k`, stays in the second-level cache
 while the strips of B pass. A block of B, `columns` by `k`, is packed strip by strip when the first rows reach it, and the
-other rows reuse it; where B's rows are contiguous, the first tile packs a strip while it computes. Contiguous rows of A are
-copied unchanged, or read in place if few tiles use them. Epilogues are kernels that run over a block of rows as soon as it is
-complete.
+other rows reuse it; where B's rows are contiguous, the first tile packs a strip while it computes. A is packed in strips of
+rows, or read in place if few tiles use it. Epilogues are kernels that run over a block of rows as soon as it is complete.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_transposing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import emit_tile, heights
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import I1, I64, POINTER
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
@@ -54,10 +53,10 @@ class _Driver(WordKernel):
         self.tiles = {
             (rows, v): emit_tile(module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
         self.packing_tile = emit_tile(module, tile, tile.rows, tile.vectors, packs=True)
-        self.copying = emit_copy(module, tile)
+        self.tile_on_strips = emit_tile(module, tile, tile.rows, tile.vectors, a_in_strips=True)
         self.packing = {size: emit_packing(module, tile, size) for size in {tile.rows, tile.columns}}
         self.transposing = emit_transposing(module, tile)
-        self.by_offsets = Offsets(module, tile, self.copying)
+        self.by_offsets = Offsets(module, tile, emit_copy(module, tile))
         super().__init__(name, word_types(WORDS, _POINTERS), tile.lanes, module)
 
     def text(self) -> str:
@@ -115,7 +114,7 @@ class _Driver(WordKernel):
         tile's rows to the next, from row to row, and from column to column.
         """
         b, size, (k_first, k), distance = self.builder, I64(self.tile.rows), along, self.words["lda"]
-        # Contiguous rows are copied, not transposed into strips: a GPT step 217 to 213 ms, attention 104 to 125 GFlop/s.
+        # Contiguous rows become strips, too: tiles on strips take fewer instructions, which count beside a busy sibling thread.
         is_transposed = b.icmp_signed("!=", self.words["a_transposed"], I64(0))
         in_place = b.icmp_signed("!=", self.words["a_in_place"], I64(0))
         row, step = b.select(is_transposed, I64(1), distance), b.select(is_transposed, distance, I64(1))
@@ -123,21 +122,22 @@ class _Driver(WordKernel):
         pitch = b.add(self.words["depth"], I64(self.tile.lanes))
         run, *tables = (self.words[f"a_{name}"] for name in ("run", "lines", "terms"))
         by_offsets = b.icmp_signed("!=", run, I64(0))
-        with b.if_then(b.not_(in_place)), b.if_else(is_transposed) as (strips, lines):
+        in_runs = b.and_(by_offsets, b.not_(is_transposed))
+        with b.if_then(b.not_(in_place)), b.if_else(in_runs) as (lines, strips):
+            with lines:
+                first = self._element(source, b.mul(rows[0], distance))
+                count, terms = b.sub(rows[1], rows[0]), (k_first, b.add(k_first, k))
+                self.by_offsets.copy_runs(self, first, distance, count, tables[1], run, terms, target, pitch)
             with strips, b.if_else(by_offsets) as (apart, near):
                 with apart:
                     self._gather_strips(source, tables, rows, along, target)
-                with near:
-                    self._pack_strips(source, distance, rows, along, target, self.tile.rows, I64(CHUNK))
-            with lines, b.if_else(by_offsets) as (apart, near):
-                with apart:
-                    first = self._element(source, b.mul(rows[0], distance))
-                    count, terms = b.sub(rows[1], rows[0]), (k_first, b.add(k_first, k))
-                    self.by_offsets.copy_runs(self, first, distance, count, tables[1], run, terms, target, pitch)
-                with near:
-                    b.call(self.copying, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
+                with near, b.if_else(is_transposed) as (adjacent, across):
+                    with adjacent:
+                        self._pack_strips(source, distance, rows, along, target, self.tile.rows, I64(CHUNK))
+                    with across:
+                        self._transpose_strips(start, distance, b.sub(rows[1], rows[0]), k, target)
         length = strip_elements(self.tile, self.tile.rows, k, b)
-        packed = [b.select(is_transposed, *pair) for pair in ((length, b.mul(pitch, size)), (I64(1), pitch), (size, I64(1)))]
+        packed = [b.select(in_runs, *pair) for pair in ((b.mul(pitch, size), length), (pitch, I64(1)), (I64(1), size))]
         pairs = zip((b.mul(row, size), row, step), packed, strict=True)
         return b.select(in_place, start, target), *(b.select(in_place, *pair) for pair in pairs)
 
@@ -172,6 +172,18 @@ class _Driver(WordKernel):
             strip = self._element(target, offset)
             left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), terms)
             b.call(self.packing[size], [start, distance, left, length, strip])
+
+    def _transpose_strips(
+        self, start: ir.Value, distance: ir.Value, rows: ir.Value, k: ir.Value, target: ir.Value
+    ) -> None:
+        """Pack `k` terms of so many contiguous rows in strips."""
+        b, size = self.builder, self.tile.rows
+        pitch = strip_elements(self.tile, size, k, b)
+        with counted(b, I64(0), rows, size) as row:
+            strip = self._element(target, b.mul(b.udiv(row, I64(size)), pitch))
+            lines, left = self._element(start, b.mul(row, distance)), self._least(b.sub(rows, row), I64(size))
+            for first in firsts(self.tile, size):
+                b.call(self.transposing, [lines, distance, left, I64(first), k, strip, I64(size)])
 
     def _gather_strips(
         self, source: ir.Value, tables: Sequence[ir.Value], rows: Sequence[ir.Value], along: Sequence[ir.Value],
@@ -227,7 +239,7 @@ class _Driver(WordKernel):
                         source = self._element(right, b.add(b.mul(k_first, self.words["ldb"]), column))
                         b.call(self.packing_tile, [*arguments, source, self.words["ldb"]])
                     with reads, b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
-                        self._tile(m, n, shorter, arguments)
+                        self._tile(m, n, shorter, strips_of_a, arguments)
 
     @contextmanager
     def _tiles_of_rows(self, rows: Sequence[ir.Value], anywhere: ir.Value) -> Iterator[tuple[ir.Value, ...]]:
@@ -284,15 +296,20 @@ class _Driver(WordKernel):
         first = b.select(b.icmp_signed(">", first, I64(0)), first, I64(0))
         return first, b.sub(last, first)
 
-    def _tile(self, m: ir.Value, n: ir.Value, shorter: ir.Value, arguments: Sequence[ir.Value]) -> None:
+    def _tile(
+        self, m: ir.Value, n: ir.Value, shorter: ir.Value, strips_of_a: ir.Value, arguments: Sequence[ir.Value]
+    ) -> None:
         """Call the smallest tile that holds m rows and n columns, or the largest; the middle one if it is to be `shorter`."""
         b = self.builder
         low, middle, high = heights(self.tile)
         with b.if_else(b.icmp_signed(">", n, I64(self.tile.lanes))) as sides:
             for side, vectors in zip(sides, (self.tile.vectors, 1), strict=True):
                 with side, b.if_else(b.and_(b.icmp_signed(">", m, I64(middle)), b.not_(shorter))) as (tall, rest):
-                    with tall:
-                        b.call(self.tiles[high, vectors], arguments)
+                    with tall, b.if_else(b.and_(strips_of_a, ir.Constant(I1, vectors == self.tile.vectors))) as (strips, apart):
+                        with strips:
+                            b.call(self.tile_on_strips, arguments)
+                        with apart:
+                            b.call(self.tiles[high, vectors], arguments)
                     with rest, b.if_else(b.icmp_signed(">", m, I64(low))) as (medium, flat):
                         with medium:
                             b.call(self.tiles[middle, vectors], arguments)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from genesis.codegen.cpu.product.driver import ONLY, WORDS, product_ir
-from genesis.codegen.cpu.product.tile import DEPTH, heights, tile_of
+from genesis.codegen.cpu.product.tile import depth_of, heights, tile_of
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
@@ -18,11 +18,11 @@ from genesis.lower.stages import Matrix, Product
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, BlockWord
 
-# The largest packed blocks: A's, 192 x 384 floats (DEPTH), fills part of a second-level cache. Blocks of 96 to 288 rows and of
-# 192 to 512 terms were measured without a difference.
-ROWS, COLUMNS = 192, 1024
+# The largest packed blocks: A's, 144 x 512 floats with AVX-512, fills part of a second-level cache.
+ELEMENTS, COLUMNS = 144 * 512, 1024
 # A tuner of such sizes is not made: one tile reaches 85 to 95% of the cores' peak.
 NARROW = 2  # strips of columns: fewer readers do not repay packing A
+WIDE = 16  # strips of columns: more readers repay packing rows that could be read in place
 # Measured: Adam behind the MLP's weight gradients 1.04 to 1.00 ms. Not kept: prefetches of its moments (1.04 ms).
 FOLLOWED = 1 << 18  # bytes of rows that epilogues find in a second-level cache beside the packed blocks
 PAGE = 4096  # bytes: lines this far apart compete for the same eight ways of a first-level cache
@@ -83,14 +83,14 @@ def block(
     strips = _strips(call.b, tile)
     if strips:
         b = Stored(False, 0)
-    depth = _evenly(k, DEPTH, tile.lanes)
+    depth = _evenly(k, depth_of(tile), tile.lanes)
     _, packed_b = packed(call, dtype, cut)
     values = (
         *(m, n, k, addresses[0], a.distance, a.is_transposed, addresses[1], b.distance, b.is_transposed),
         *(addresses[2], call.c.layout.strides[-2], batch[1]),
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _reads_in_place(call, dtype, cut)),
-        *(_rows(n * size, tile) if followers else ROWS, COLUMNS, depth, workspace, share, packed_b),
+        *(_rows(tile, n * size if followers else 0), COLUMNS, depth, workspace, share, packed_b),
         *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
         strips,
@@ -100,17 +100,18 @@ def block(
     return Block(words, items=numel(batch) * cut.panels)
 
 
-def _rows(nbytes: int, tile: RegisterTile) -> int:
-    """The rows of `nbytes` each that epilogues take at a time, in whole tiles."""
-    return min(ROWS, max(1, FOLLOWED // (nbytes * tile.rows)) * tile.rows)
+def _rows(tile: RegisterTile, nbytes: int) -> int:
+    """The rows of a block of A, in whole tiles; no more than epilogues take at a time, whose rows have `nbytes` each."""
+    most = ELEMENTS // depth_of(tile) // tile.rows
+    return tile.rows * (min(most, max(1, FOLLOWED // (nbytes * tile.rows))) if nbytes else most)
 
 
 def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     """The bytes that the largest packed blocks of A and B take."""
     tile = tile_of(dtype)
     m, n, k = call.extents
-    depth = _evenly(k, DEPTH, tile.lanes)
-    rows = min(ROWS, m if cut.by_columns else cut.height)
+    depth = _evenly(k, depth_of(tile), tile.lanes)
+    rows = min(_rows(tile, 0), m if cut.by_columns else cut.height)
     columns = min(COLUMNS, cut.height if cut.by_columns else n)
     blocks = ((rows, tile.rows), (columns, tile.columns))
     a, b = ((4 if dtype == "float32" else 8) * -(-lines // size) * size * (depth + tile.lanes) for lines, size in blocks)
@@ -118,15 +119,16 @@ def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
 
 
 def _reads_in_place(call: Product, dtype: str, cut: Panels) -> bool:
-    """Whether A is read in place: few columns would reuse it packed, or its rows are contiguous and less than a page apart.
+    """Whether A is read in place: few columns would reuse it packed, or not many and its rows are contiguous, less than a page
+    apart.
 
     A tile reads whole rows, so none may reach beyond the last.
     """
     (m, n, _), tile, a = call.extents, tile_of(dtype), _stored(call.a, left=True)
-    # Measured: 0.6% of a GPT step, 6% of the MLP's first product.
-    few = (cut.height if cut.by_columns else n) <= NARROW * tile.columns
+    # Measured: 0.6% of a GPT step, 6% of the MLP's first product. Of 768 columns packed strips are 2 to 5% faster.
+    strips = (cut.height if cut.by_columns else n) / tile.columns
     close = not a.is_transposed and a.distance * (4 if dtype == "float32" else 8) < PAGE
-    return not a.run and m % heights(tile)[0] == 0 and (few or close)
+    return not a.run and m % heights(tile)[0] == 0 and (strips <= NARROW or (close and strips <= WIDE))
 
 
 def _evenly(extent: int, most: int, unit: int) -> int:

@@ -1,8 +1,8 @@
 """Packing: a matrix copied strip by strip, so that the tile's loop reads it sequentially.
 
 A strip of `size` lines holds element k of all its lines side by side, for every k. A line is a row of A or a column of B.
-Either its elements are adjacent (then vectors along lines are transposed into vectors across lines; rows of A are copied
-unchanged), or lines are. Lines beyond the last hold arbitrary values, whose results are never stored.
+Either its elements are adjacent (then vectors along lines are transposed into vectors across lines; runs of A's rows are
+copied unchanged), or lines are. Lines beyond the last hold arbitrary values, whose results are never stored.
 """
 
 from __future__ import annotations

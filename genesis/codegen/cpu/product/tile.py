@@ -1,7 +1,7 @@
 """The register tile of matrix products, and the loop that computes one from packed strips.
 
-A strip of B has for each k the elements of `columns` columns side by side; A's elements are read one by one, with any
-strides. One step of the loop multiplies each row's element, broadcast, with the columns' vectors.
+A strip of B has for each k the elements of `columns` columns side by side; A's elements are read one by one, from a strip of
+rows or with any strides. One step of the loop multiplies each row's element, broadcast, with the columns' vectors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from genesis.codegen.cpu.tiling import RegisterTile
 # 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
 VECTORS = 2  # of columns in a tile
 TERMS = 2  # of k in one round of the tile's loop: with one, 1 to 3% slower
-DEPTH = 384  # of the largest packed blocks
+LEAST_DEPTH, DEPTH = 384, 512  # terms of the largest packed blocks: fewer, and C is read and written more often
+FOLDED = 3  # of so many adjacent rows, multiplications broadcast one's element themselves: two loads replace an instruction
 AHEAD = 8  # terms: so long before a tile reads a row of B, or of a strip longer than a first-level cache, it asks for it
 FIRST_CACHE, LINE = 32 << 10, 64  # bytes
 
@@ -34,21 +35,31 @@ def heights(tile: RegisterTile) -> tuple[int, int, int]:
     return tile.rows // 3, 2 * tile.rows // 3, tile.rows
 
 
-def emit_tile(module: ir.Module, tile: RegisterTile, rows: int, vectors: int, packs: bool = False) -> ir.Function:
+def depth_of(tile: RegisterTile) -> int:
+    """The terms of the largest packed blocks: as many as a first-level cache holds of a strip, unless that is too few."""
+    held = FIRST_CACHE * 3 // 4 // (tile.columns * tile.itemsize)
+    return min(held, DEPTH) if held >= LEAST_DEPTH else DEPTH
+
+
+def emit_tile(
+    module: ir.Module, tile: RegisterTile, rows: int, vectors: int, packs: bool = False, a_in_strips: bool = False
+) -> ir.Function:
     """`void (k, a, a_row, a_step, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or += if `add`, over k terms.
 
-    `a_row` and `a_step` are the strides of a's rows and columns, in elements; b is a packed strip. If it `packs`, it has two
-    more arguments, where rows of B begin and the distance of these, and writes the strip as it reads them.
+    `a_row` and `a_step` are the strides of a's rows and columns, in elements; they are constants if `a_in_strips`. b is a
+    packed strip. If it `packs`, it has two more arguments, where rows of B begin and the distance of these, and writes the
+    strip as it reads them.
     """
     kind = ir.FunctionType(
         ir.VoidType(), [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1, *((POINTER, I64) if packs else ())])
-    function = ir.Function(module, kind, f"tile_{rows}_{vectors}" + "_packing" * packs)
+    function = ir.Function(module, kind, f"tile_{rows}_{vectors}" + "_packing" * packs + "_strips" * a_in_strips)
     function.linkage = "internal"
     k, a, a_row, a_step, b, c, ldc, m, n, add, *source = function.args
+    strides = None if a_in_strips else (a_row, a_step)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
     # A whole tile is stored unmasked, `add` known to each of the two copies; edges, which are rare, share one masked copy.
-    sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, a_row, a_step), b, (c, ldc), source)
+    sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, strides), b, (c, ldc), source)
     if (rows, vectors) != (tile.rows, tile.vectors):
         _store(lanes, tile, sums, (c, ldc), add, (m, n))
     else:
@@ -97,16 +108,19 @@ def _store(
 
 
 def _sums(
-    builder: ir.IRBuilder, lanes: Lanes, tile: RegisterTile, shape: tuple[int, int], k: ir.Value, a: Sequence[ir.Value],
-    b: ir.Value, target: tuple[ir.Value, ir.Value], source: Sequence[ir.Value] = (),
+    builder: ir.IRBuilder, lanes: Lanes, tile: RegisterTile, shape: tuple[int, int], k: ir.Value,
+    a: tuple[ir.Value, tuple[ir.Value, ir.Value] | None], b: ir.Value, target: tuple[ir.Value, ir.Value],
+    source: Sequence[ir.Value] = (),
 ) -> Sequence[Sequence[ir.Value]]:
     """The loops over k; the builder is left behind them. Returns sums[row][vector].
 
     C's lines arrive meanwhile, a row with each of the first rounds: all at once they take the buffers that A and B need.
     """
     rows, vectors = shape
-    is_long = DEPTH * tile.columns * tile.itemsize > FIRST_CACHE
-    rows_of_a = Spacing(builder, a[1], tile.itemsize, rows)
+    is_long = depth_of(tile) * tile.columns * tile.itemsize > FIRST_CACHE
+    start_of_a, strides = a
+    rows_of_a = Spacing(builder, strides[0], tile.itemsize, rows) if strides else None
+    folds = strides is None and tile.lanes * tile.itemsize == LINE  # AVX-512's instructions can
     nothing = ir.Constant(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
 
     def terms(state: Sequence[ir.Value], count: int, prefetching: bool) -> list[ir.Value]:
@@ -114,6 +128,7 @@ def _sums(
         if prefetching:
             _prefetch(lanes, tile, c_now, vectors, writing=True)
             c_now = lanes.element_pointer(c_now, target[1], tile.dtype)
+        again = opaque(builder, a_now)  # LLVM does not know that both are one address, and loads what is folded twice
         for term in range(count):
             firsts = [term * tile.columns + v * tile.lanes for v in range(vectors)]
             strip = [lanes.element_pointer(b_now, I64(first), tile.dtype) for first in firsts]
@@ -125,13 +140,19 @@ def _sums(
                 if is_long:  # without asking, a fifth of the time of many terms is waiting
                     _prefetch(lanes, tile, lanes.element_pointer(strip[0], I64(AHEAD * tile.columns), tile.dtype), vectors)
             for row in range(rows):
-                element = lanes.splat(lanes.load_uniform(rows_of_a.after(a_now, row), tile.dtype))
                 for v, column in enumerate(columns):
+                    if v == 0 or (folds and row % FOLDED == FOLDED - 1):
+                        start, index = again if v else a_now, I64(term * tile.rows + row)
+                        at = rows_of_a.after(start, row) if rows_of_a else lanes.element_pointer(start, index, tile.dtype)
+                        element = lanes.splat(lanes.load_uniform(at, tile.dtype))
                     sums[row * vectors + v] = lanes.fma(element, column, sums[row * vectors + v])
-            a_now = opaque(builder, lanes.element_pointer(a_now, a[2], tile.dtype))
+            if strides:
+                a_now = opaque(builder, lanes.element_pointer(a_now, strides[1], tile.dtype))
+        if not strides:
+            a_now = opaque(builder, lanes.element_pointer(a_now, I64(count * tile.rows), tile.dtype))
         return [lanes.element_pointer(b_now, I64(count * tile.columns), tile.dtype), a_now, c_now, source_now, *sums]
 
-    starts = b, opaque(builder, a[0]), target[0], source[0] if source else b
+    starts = b, opaque(builder, start_of_a), target[0], source[0] if source else b
     state: Sequence[ir.Value] = (*starts, *[nothing] * (rows * vectors))
     rounds = builder.and_(k, I64(-TERMS))
     first = builder.select(builder.icmp_signed("<", rounds, I64(rows * TERMS)), rounds, I64(rows * TERMS))
