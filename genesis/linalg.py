@@ -177,8 +177,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
         raise ArgumentError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
     solution, found = _least_squares(A, B, rcond)
-    told = A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy")
-    left = (A @ solution - B).abs().square().sum(-2) if told else A.new_empty(0, dtype=A.dtype.real)
+    has_residuals = A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy")
+    left = (A @ solution - B).abs().square().sum(-2) if has_residuals else A.new_empty(0, dtype=A.dtype.real)
     ranked = driver is None or driver != "gels"
     sizes = svdvals(A.detach()) if driver in ("gelss", "gelsd") else A.new_empty(0, dtype=A.dtype.real)
     if ranked and (driver not in (None, "gelsy") or found.shape != A.shape[:-2] or not B.numel()):

@@ -96,9 +96,9 @@ class SobolEngine:
         return points
 
     def __repr__(self) -> str:
-        told: list[str] = [f"dimension={self.dimension}"]
-        told += ["scramble=True"] * self.scramble + [f"seed={self.seed}"] * (self.seed is not None)
-        return f"SobolEngine({', '.join(told)})"
+        settings: list[str] = [f"dimension={self.dimension}"]
+        settings += ["scramble=True"] * self.scramble + [f"seed={self.seed}"] * (self.seed is not None)
+        return f"SobolEngine({', '.join(settings)})"
 
 
 @cache

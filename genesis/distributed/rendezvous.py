@@ -50,19 +50,19 @@ def rendezvous_of(
     Of a store, or "file://PATH", ranks learn it from rank 0, whose port is one that is free. Raises ValueError if a part is
     missing or out of range, and for another kind of `init_method`.
     """
-    told = urlsplit(init_method or "env://")
-    if told.scheme in HANDLERS:
-        store, rank, world_size = next(HANDLERS[told.scheme](with_ranks(told, rank, world_size)))
-    elif told.scheme not in ("env", "tcp", "file"):
+    url = urlsplit(init_method or "env://")
+    if url.scheme in HANDLERS:
+        store, rank, world_size = next(HANDLERS[url.scheme](with_ranks(url, rank, world_size)))
+    elif url.scheme not in ("env", "tcp", "file"):
         raise ArgumentError(f"init_process_group: init_method {init_method!r}; want 'env://', 'tcp://HOST:PORT' or 'file://PATH'")
-    query = dict(parse_qsl(told.query))
+    query = dict(parse_qsl(url.query))
     given = {
         "WORLD_SIZE": str(world_size) if world_size != -1 else query.get("world_size", ""),
         "RANK": str(rank) if rank != -1 else query.get("rank", ""),
-        "MASTER_ADDR": told.hostname or "", "MASTER_PORT": str(told.port or ""),
+        "MASTER_ADDR": url.hostname or "", "MASTER_PORT": str(url.port or ""),
     }
-    if told.scheme == "file":
-        store = FileStore(told.path)
+    if url.scheme == "file":
+        store = FileStore(url.path)
     said = {name: given[name] or environment.get(name, "") for name in given}
     if said["WORLD_SIZE"] in ("", "1") and said["RANK"] in ("", "0"):
         return None
@@ -99,8 +99,8 @@ def meet(where: Rendezvous, seconds: float) -> None:
     check_meets()
     end = time.monotonic() + seconds
     with _reached(where, end) if where.rank else answered(where) as connection:
-        told = f"cmd=hello rank={where.rank} size={where.size} machine={''.join(machine().split()) or socket.gethostname()}\n"
-        connection.sendall(told.encode())
+        hello = f"cmd=hello rank={where.rank} size={where.size} machine={''.join(machine().split()) or socket.gethostname()}\n"
+        connection.sendall(hello.encode())
         said = _line(connection, where, end)
         if said != "welcome":
             raise RuntimeError(f"init_process_group: {said or 'rank 0 has gone'}, at {where}")

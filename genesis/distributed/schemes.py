@@ -35,11 +35,11 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
     >>> store.get("key"), rank, size
     (b'value', 0, 1)
     """
-    told = urlsplit(url)
-    handler = _HANDLERS.get(told.scheme, HANDLERS.get(told.scheme))
+    parsed = urlsplit(url)
+    handler = _HANDLERS.get(parsed.scheme, HANDLERS.get(parsed.scheme))
     if handler is None:
-        raise RuntimeError(f"No rendezvous handler for {told.scheme}://")
-    return handler(with_ranks(told, rank, world_size), **kwargs)
+        raise RuntimeError(f"No rendezvous handler for {parsed.scheme}://")
+    return handler(with_ranks(parsed, rank, world_size), **kwargs)
 
 
 def _file(url: str, **kwargs: Any) -> Iterator[Meeting]:
@@ -49,10 +49,10 @@ def _file(url: str, **kwargs: Any) -> Iterator[Meeting]:
 
 
 def _tcp(url: str, timeout: datetime.timedelta = TIMEOUT, **kwargs: Any) -> Iterator[Meeting]:
-    told, (rank, size) = urlsplit(url), _ranks(url, {})
-    if told.hostname is None or told.port is None:
+    parsed, (rank, size) = urlsplit(url), _ranks(url, {})
+    if parsed.hostname is None or parsed.port is None:
         raise ArgumentError(f"rendezvous: {url}; want tcp://HOST:PORT")
-    yield TCPStore(told.hostname, told.port, size, rank == 0, timeout), rank, size
+    yield TCPStore(parsed.hostname, parsed.port, size, rank == 0, timeout), rank, size
     raise RuntimeError("Unable to perform rerendezvous using tcp:// method")
 
 

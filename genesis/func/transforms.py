@@ -137,11 +137,11 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     both = value_and_grad(func, argnums, has_aux)
 
     @functools.wraps(func, updated=())
-    def turned(*args: Tree, **kwargs: Tree) -> Tree:
+    def gradient_first(*args: Tree, **kwargs: Tree) -> Tree:
         value, gradient = both(*args, **kwargs)
         return gradient, value
 
-    return turned
+    return gradient_first
 
 
 def jvp(

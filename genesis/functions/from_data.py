@@ -90,8 +90,8 @@ def _from_cuda(data: Any) -> Tensor:
     about = data.__cuda_array_interface__
     dtype = np.dtype(about["typestr"])
     strides = about.get("strides")
-    told = getattr(data, "device", None)  # not in the interface itself; CuPy's device has `id`, PyTorch's `index`
-    number = getattr(told, "id", getattr(told, "index", None))
+    device_of_data = getattr(data, "device", None)  # not in the interface itself; CuPy's device has `id`, PyTorch's `index`
+    number = getattr(device_of_data, "id", getattr(device_of_data, "index", None))
     if number is None:
         number = device_of("cuda").memory.gpu.owner_of(about["data"][0])
     if about.get("stream") is not None:

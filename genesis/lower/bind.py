@@ -57,7 +57,7 @@ def bind(
         vectors = _tiled(axes, instructions, maps, vectors)
     kernel, extents = _bound(axes, instructions, maps, vectors)
     if vectors.tiled is not None and kernel.is_product:  # its blocks of sums read few elements per product anyway
-        kernel, extents = _bound(axes, instructions, maps, vectors._replace(tiled=None, turned=()))
+        kernel, extents = _bound(axes, instructions, maps, vectors._replace(tiled=None, tiled_accesses=()))
     return kernel, extents
 
 
@@ -113,7 +113,7 @@ class _Vectors(NamedTuple):
     unrolled: Collection[int] = ()
     strided: bool = False
     tiled: int | None = None
-    turned: Collection[int] = ()  # the instructions whose accesses go through tiles
+    tiled_accesses: Collection[int] = ()  # the instructions whose accesses go through tiles
 
 
 def _vectorized(
@@ -189,14 +189,15 @@ def _tiled(
     if any(i.name in ("scatter", "scan") for i in instructions):  # in order
         return vectors
     inner = [a for a, (_, reduced) in enumerate(axes) if reduced and a != lane]
-    turned = {axis: [n for n, (i, at) in enumerate(zip(instructions, maps, strict=True))
-                     if at is not None and i.name in ("load", "store") and i.level == FULL
-                     and at.strides[axis] == 1 and at.strides[lane] not in (0, 1)
-                     and (axes[axis][1] or not any(at.strides[a] for a in inner))]  # a tile has two axes
-              for axis, (extent, reduced) in enumerate(axes)
-              if axis != lane and extent >= LEAST_TILE and (not reduced or axis == inner[-1])}
-    tiled = max(turned, key=lambda axis: (len(turned[axis]), not axes[axis][1], axis), default=None)
-    return vectors if tiled is None or not turned[tiled] else vectors._replace(tiled=tiled, turned=turned[tiled])
+    accesses = {
+        axis: [n for n, (i, at) in enumerate(zip(instructions, maps, strict=True))
+               if at is not None and i.name in ("load", "store") and i.level == FULL
+               and at.strides[axis] == 1 and at.strides[lane] not in (0, 1)
+               and (axes[axis][1] or not any(at.strides[a] for a in inner))]  # a tile has two axes
+        for axis, (extent, reduced) in enumerate(axes)
+        if axis != lane and extent >= LEAST_TILE and (not reduced or axis == inner[-1])}
+    tiled = max(accesses, key=lambda axis: (len(accesses[axis]), not axes[axis][1], axis), default=None)
+    return vectors if tiled is None or not accesses[tiled] else vectors._replace(tiled=tiled, tiled_accesses=accesses[tiled])
 
 
 def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap, unroll: bool, repeated: bool) -> float:
@@ -221,7 +222,7 @@ class _Binder:
     """Instructions with words instead of numbers, over `axes` in the `order` that they have among those of the maps."""
 
     def __init__(self, axes: Sequence[Axis], order: Sequence[int], vectors: _Vectors) -> None:
-        self.order, self.strided, self.turned = order, vectors.strided, frozenset(vectors.turned)
+        self.order, self.strided, self.tiled_accesses = order, vectors.strided, frozenset(vectors.tiled_accesses)
         self.reduced = frozenset(a for a, (_, reduced) in enumerate(axes) if reduced)
         self.unrolled: Mapping[int, int] = {order.index(a): axes[order.index(a)][0] for a in sorted(vectors.unrolled)}
         self.instructions: list[Instruction] = []
@@ -234,10 +235,10 @@ class _Binder:
         attrs = raw.attrs
         # A word says whether stores bypass the caches, so that small and large outputs share a kernel. For large ones it makes
         # silu(a * b + c) 1.82 ms instead of 2.24.
-        turned = len(self.instructions) in self.turned
-        if raw.name == "store" and raw.level == FULL and access is not None and (turned or access.strides[-1:] == (1,)):
+        is_tiled = len(self.instructions) in self.tiled_accesses
+        if raw.name == "store" and raw.level == FULL and access is not None and (is_tiled or access.strides[-1:] == (1,)):
             attrs += (("stream", self._word(KernelArg("stream", raw.storage))),)
-        if turned:
+        if is_tiled:
             words = KernelArg("tile", None, raw.dtype), KernelArg("transposition", raw.dtype.itemsize)
             attrs += (("tile", ",".join(map(self._word, words))),)
         if raw.words:
@@ -254,7 +255,7 @@ class _Binder:
         pointer, last = len(self.words), len(self.order) - 1
         self.words.append(KernelArg("stride", at.offset) if raw.storage is None else
                           KernelArg("pointer", raw.storage, at.offset * raw.dtype.itemsize))
-        is_lanes_load = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.turned
+        is_lanes_load = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.tiled_accesses
         backwards = last if is_lanes_load else None  # a stride of -1 is compiled in along this axis
         known = self._is_known if raw.dtype.category < 3 else _is_unit  # complex elements are never deinterleaved
         # Accesses to a value with equal strides share words, so code generation shares their offsets.

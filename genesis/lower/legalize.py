@@ -195,17 +195,17 @@ def _matrix(graph: _Legal, index: int, columns: int) -> int:
 def _copied_matrix(graph: _Legal, index: int, found: tuple[Layout, AxisGroups]) -> int:
     """A copy of a batch of matrices in memory order, shared by equal values and by their transposes."""
     (rows, columns), layout, x = digits_of(*found), found[0], graph.value(index)
-    turned = _step(rows) < _step(columns)
+    is_transposed = _step(rows) < _step(columns)
     once = x
     for axis, stride in enumerate(layout.strides[: x.ndim - 2]):
         once = once if stride else slice_value(once, axis, 0, 1)
-    once = swapped(once) if turned else once
+    once = swapped(once) if is_transposed else once
     key = ("matrix", base_of(graph.nodes, index), layout.offset, layout.strides[: x.ndim - 2], once.shape,
-           (columns, rows) if turned else (rows, columns))
+           (columns, rows) if is_transposed else (rows, columns))
     if key not in graph.copies:
         graph.copies[key] = graph.add("clone", (once.index,), once.shape, x.dtype).index
     copy = graph.value(graph.copies[key])
-    return expand(swapped(copy) if turned else copy, x.shape).index
+    return expand(swapped(copy) if is_transposed else copy, x.shape).index
 
 
 def _step(digits: Digits) -> int:

@@ -160,12 +160,12 @@ def load_sharded(index: Path_, device: DeviceLike | int = CPU, *, backend: str =
     """
     path = Path(index) / _INDEX if Path(index).is_dir() else Path(index)
     try:
-        told = json.loads(path.read_text())["weight_map"].items()
+        file_of_name = json.loads(path.read_text())["weight_map"].items()
     except (ValueError, KeyError, AttributeError, TypeError) as problem:
         raise SafetensorError(f"load_sharded: {path.name} is no index: {problem!r}") from None
     files: dict[str, safe_open] = {}
     tensors = {}
-    for name, file in told:
+    for name, file in file_of_name:
         if not isinstance(file, str) or Path(file).name != file:
             raise SafetensorError(f"load_sharded: {path.name} names {file!r}; want a file of its folder")
         if file not in files:

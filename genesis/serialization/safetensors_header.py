@@ -42,13 +42,13 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _entry(name: str, told: Any) -> Entry:
+def _entry(name: str, fields: Any) -> Entry:
     """A tensor's entry in the header. Raises SafetensorError if it is inconsistent."""
     try:
-        short, shape, (begin, end) = told["dtype"], tuple(told["shape"]), told["data_offsets"]
+        short, shape, (begin, end) = fields["dtype"], tuple(fields["shape"]), fields["data_offsets"]
         numbers = [*shape, begin, end]
     except (KeyError, TypeError, ValueError):
-        raise SafetensorError(f"load: the header tells {told!r:.60} of {name!r}; want dtype, shape and data_offsets") from None
+        raise SafetensorError(f"load: the header has {fields!r:.60} for {name!r}; want dtype, shape and data_offsets") from None
     if not isinstance(short, str) or _DTYPES.get(short) not in NAMED:
         raise SafetensorError(f"load: {name!r} is of dtype {short!r:.20}; genesis has {', '.join(NAMED)}")
     dtype = NAMED[_DTYPES[short]]
@@ -73,7 +73,7 @@ def parsed(head: bytes, length: int) -> tuple[dict[str, Entry], dict[str, str] |
         isinstance(metadata, dict) and all(isinstance(text, str) for text in metadata.values())
     ):
         raise SafetensorError("load: the metadata is no dict of strings")
-    entries = {name: _entry(name, told) for name, told in header.items()}
+    entries = {name: _entry(name, fields) for name, fields in header.items()}
     at = 0
     for entry in sorted(entries.values(), key=lambda e: (e.begin, e.end)):
         if entry.begin != at:

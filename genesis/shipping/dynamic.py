@@ -89,7 +89,7 @@ class Sizes:
                 raise ValueError(f"{one.__name__} is {size}; the program was exported for {one.min} to {one.max or 'any'}")
         return tuple(found[dim] for dim in range(len(self.dims)))
 
-    def told(self, sizes: Sequence[int]) -> str:
+    def described(self, sizes: Sequence[int]) -> str:
         """The sizes by name, for a message."""
         return ", ".join(f"{dim.__name__}={size}" for dim, size in zip(self.dims, sizes, strict=True))
 

@@ -196,7 +196,7 @@ def _check(program: ExportedProgram, wanted: Sequence[Tensor], arguments: Argume
     with recording(False) as again, again:
         found = [leaf for leaf in leaves_of(program(*arguments[0], **arguments[1])) if isinstance(leaf, Tensor)]
     if len(found) != len(wanted) or not all(map(_are_close, found, wanted)):
-        raise ExportError(f"export: with {program.sizes.told(point)} the function computes something else than "
+        raise ExportError(f"export: with {program.sizes.described(point)} the function computes something else than "
                           "its graph of other sizes; want Dims whose `min` and `max` leave such sizes out")
 
 

@@ -103,8 +103,8 @@ class ExportedProgram:
             except VerificationError as problem:
                 after = (short(line) for line in self.graph.lines[problem.index or 0 :] if line)  # a view has its reader's line
                 raise ExportError(
-                    f"export: the program has no form for {self.sizes.told(sizes)} at {next(after, 'its results')}: {problem}; "
-                    "want Dims whose `min` and `max` leave such sizes out") from problem
+                    f"export: the program has no form for {self.sizes.described(sizes)} at {next(after, 'its results')}: "
+                    f"{problem}; want Dims whose `min` and `max` leave such sizes out") from problem
             found = self._variants[sizes] = Variant(nodes, numbers, [*self.graph.outputs, *self.graph.written.values()])
         return found
 

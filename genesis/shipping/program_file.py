@@ -46,11 +46,11 @@ def write_program(
     with kernel_cache.noting() as kernels:
         lowered = variant.plan().lowered
     objects = dict(kernel_cache.object_code(kernel) for kernel in (*kernels, run_source(), worker_source()))
-    told = {"format": _FORMAT, "graph": _graph_as_json(graph), "sizes": _sizes_as_json(sizes),
+    saved = {"format": _FORMAT, "graph": _graph_as_json(graph), "sizes": _sizes_as_json(sizes),
             "lowered": write_tables(lowered).decode(), "made for": _surroundings(), "digest": _digest(objects)}
     tensors = {_STATE + name: tensor.detach().clone() for name, tensor in state.items()}
     tensors |= {_CODE + name: from_numpy(np.frombuffer(code, np.uint8).copy()) for name, code in objects.items()}
-    save_file(tensors, file, {"program": json.dumps(told)})
+    save_file(tensors, file, {"program": json.dumps(saved)})
 
 
 def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[CallGraph, Sizes, Lowered | None]:
@@ -58,23 +58,23 @@ def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[Call
     try:
         with safe_open(file, backend="pread") as opened:
             tensors = opened.get_tensors()
-            told = json.loads((opened.metadata() or {}).get("program", "{}"))
+            saved = json.loads((opened.metadata() or {}).get("program", "{}"))
     except (SafetensorError, ValueError) as problem:
         raise ValueError(f"load_program: {os.fspath(file)} is no exported program: {problem}") from problem
-    if told.get("format") != _FORMAT:
-        raise ValueError(f"load_program: {os.fspath(file)} has format {told.get('format')!r}; want {_FORMAT!r}")
+    if saved.get("format") != _FORMAT:
+        raise ValueError(f"load_program: {os.fspath(file)} has format {saved.get('format')!r}; want {_FORMAT!r}")
     try:
         state = {name[len(_STATE) :]: tensor for name, tensor in tensors.items() if name.startswith(_STATE)}
         objects = {name[len(_CODE) :]: tensor.numpy().tobytes() for name, tensor in tensors.items() if name.startswith(_CODE)}
-        graph, sizes = _graph_of_json(told["graph"], state), _sizes_of_json(told["sizes"])
-        if _digest(objects) != told["digest"]:
+        graph, sizes = _graph_of_json(saved["graph"], state), _sizes_of_json(saved["sizes"])
+        if _digest(objects) != saved["digest"]:
             raise ValueError("its machine code is not what was written")
         lowered = None
         if machine_code:
             kernel_cache.supply(objects)
-            if told["made for"] == _surroundings():
+            if saved["made for"] == _surroundings():
                 here = backend_of(CPU).target(get_num_threads(), planned_threads(), CPU)
-                lowered = read_tables(told["lowered"].encode(), here)
+                lowered = read_tables(saved["lowered"].encode(), here)
     except (KeyError, IndexError, TypeError, ValueError) as problem:
         raise ValueError(f"load_program: {os.fspath(file)} is damaged: {problem or type(problem).__name__}") from problem
     return graph, sizes, lowered
@@ -101,20 +101,20 @@ def _graph_as_json(graph: CallGraph) -> dict[str, Any]:
     }
 
 
-def _graph_of_json(told: Mapping[str, Any], state: dict[str, Tensor]) -> CallGraph:
-    nodes = read_nodes(told["nodes"])
+def _graph_of_json(saved: Mapping[str, Any], state: dict[str, Tensor]) -> CallGraph:
+    nodes = read_nodes(saved["nodes"])
     unknown = [node.op for node in nodes if node.op not in PRIMITIVES]
     if unknown:
         raise ValueError(f"no operation {unknown[0]!r} is registered here")
-    lines = [(str(line[0]), int(line[1])) if line else None for line in told["lines"]]
-    inputs = [Input(*one) for one in told["inputs"]]
+    lines = [(str(line[0]), int(line[1])) if line else None for line in saved["lines"]]
+    inputs = [Input(*one) for one in saved["inputs"]]
     for one in inputs:
         node = nodes[one.node]
         if one.kind != "argument" and (state[one.name].shape != node.shape or state[one.name].dtype is not node.dtype):
             raise ValueError(f"{one.name} is {state[one.name].dtype.name}{list(state[one.name].shape)} in the file")
-    leaves = [(tuple(shape), NAMED[dtype]) for shape, dtype in told["leaves"]]
-    return CallGraph(nodes, lines, [], inputs, told["numbers"], told["outputs"], told["written"], state, told["arguments"],
-                     told["result"], leaves, [], told["names"])
+    leaves = [(tuple(shape), NAMED[dtype]) for shape, dtype in saved["leaves"]]
+    return CallGraph(nodes, lines, [], inputs, saved["numbers"], saved["outputs"], saved["written"], state, saved["arguments"],
+                     saved["result"], leaves, [], saved["names"])
 
 
 def _sizes_as_json(sizes: Sizes) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def _sizes_as_json(sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def _sizes_of_json(told: Mapping[str, Any]) -> Sizes:
+def _sizes_of_json(saved: Mapping[str, Any]) -> Sizes:
     return Sizes(
-        [Dim(name, min=least, max=most) for name, least, most in told["dims"]], [(*axis,) for axis in told["axes"]],
-        tuple(told["examples"]),
+        [Dim(name, min=least, max=most) for name, least, most in saved["dims"]], [(*axis,) for axis in saved["axes"]],
+        tuple(saved["examples"]),
         {(node, number): Formula(kind, tuple((Fraction(a, b), tuple(degrees)) for a, b, *degrees in terms))
-         for node, number, kind, terms in told["formulas"]})
+         for node, number, kind, terms in saved["formulas"]})

@@ -25,7 +25,7 @@ def through_tiles(
     kernel, (start, end) = nest.kernel, nest.lane_range
     tiled, lane = kernel.tiled, kernel.lane
     assert tiled is not None and lane is not None
-    turned = [i for i in accesses if "tile" in dict(i.attrs)]
+    transposed = [i for i in accesses if "tile" in dict(i.attrs)]
     nest.bind_here(tiled, first)
     if lane not in nest.bound:
         nest.bind_here(lane, start)
@@ -34,14 +34,14 @@ def through_tiles(
     lanes, rows = nest.builder.sub(end, start), nest.builder.sub(last, first)
     pitch = _pitch(nest)
     memory = {}
-    for i in turned:
+    for i in transposed:
         assert i.access is not None
         memory[id(i)] = address(nest, i.access), nest.named(i.access.strides[lane])
         if i.name == "load":
             _transpose(nest, i, memory[id(i)], (_base(nest, i), pitch), (lanes, rows))
     with nest.loop(first, last) as position, nest.bind(tiled, position):
         body()
-    for i in turned:
+    for i in transposed:
         if i.name == "store":
             _transpose(nest, i, (_base(nest, i), pitch), memory[id(i)], (rows, lanes))
 

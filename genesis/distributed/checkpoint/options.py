@@ -105,11 +105,11 @@ def sent_by_rank0(state: Any, options: StateDictOptions) -> Any:
     """`state`; with `broadcast_from_rank0`, rank 0's, with tensors described by shape and dtype on other ranks."""
     if not options.broadcast_from_rank0 or world().size() == 1:
         return state
-    told: list[Any] = [None]
+    described: list[Any] = [None]
     if world().rank() == 0:
-        told = [map_tree(lambda x: _Described(tuple(x.shape), x.dtype) if isinstance(x, Tensor) else x, state)]
-    broadcast_object_list(told, 0)
-    return state if world().rank() == 0 else told[0]
+        described = [map_tree(lambda x: _Described(tuple(x.shape), x.dtype) if isinstance(x, Tensor) else x, state)]
+    broadcast_object_list(described, 0)
+    return state if world().rank() == 0 else described[0]
 
 
 def own_value(value: Any, parameter: Tensor | None, name: str, options: StateDictOptions) -> Any:

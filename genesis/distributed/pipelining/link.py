@@ -63,9 +63,9 @@ class Link:
         found = None if tensors is None else [Spec(tensor.dtype, tuple(tensor.shape)) for tensor in tensors]
         if self.specs is not None:
             if found is not None and found != self.specs:
-                told, are = (", ".join(map(str, specs)) for specs in (self.specs, found))
+                wanted, are = (", ".join(map(str, specs)) for specs in (self.specs, found))
                 raise ArgumentError(
-                    f"PipelineStage: a micro-batch gives {are}; want {told}, as the first one gave: all are of one shape")
+                    f"PipelineStage: a micro-batch gives {are}; want {wanted}, as the first one gave: all are of one shape")
             return
         if found is not None:
             text = json.dumps([[spec.dtype.name, spec.shape] for spec in found]).encode()

@@ -85,7 +85,7 @@ class _Schedule:
         before, after = self._ahead(stage.num_stages - stage.stage_index), self._ahead(stage.num_stages - stage.stage_index - 1)
         stage.begin(self._count, *(before, after) if derives else (self._count,) * 2)
         found: list[Any] = []
-        told: list[Tensor] = []
+        found_losses: list[Tensor] = []
         for action, number in self._order(before) if derives else [(FORWARD, number) for number in range(self._count)]:
             if action == BACKWARD:
                 stage.backward(number, 1 / self._count if self._scales else 1)
@@ -94,14 +94,14 @@ class _Schedule:
                 output = stage.forward(number, given, options, derives)
                 if wants_target:
                     loss = self._loss_fn(output, wanted)  # type: ignore[misc]
-                    told.append(_alone(loss))
+                    found_losses.append(_alone(loss))
                     if derives:
                         stage.keep(number, stage.live[number][0], [loss])
                 if stage.is_last and returns:
                     found.append(map_tree(_alone, output))
             _compute()
         if losses is not None and stage.is_last:
-            losses[:] = told
+            losses[:] = found_losses
         return _joined(found) if found else None
 
     def _parts(self, tree: Any, number: int) -> Any:

@@ -66,26 +66,28 @@ def size(self: Tensor) -> ElementCount:
 Tensor.size = _Counted(size)  # type: ignore[assignment, method-assign]
 
 
-def _told(show: Callable[[AnyFunction], object], kind: builtins.type, told: Mapping[str, tuple[str, AnyFunction]]) -> None:
+def _define_properties(
+    show: Callable[[AnyFunction], object], kind: builtins.type, properties: Mapping[str, tuple[str, AnyFunction]]
+) -> None:
     """Define attributes (or methods, by `show`) of one type, each from an expression."""
-    for name, (doc, expression) in told.items():
+    for name, (doc, expression) in properties.items():
         expression.__name__, expression.__doc__, expression.__annotations__ = name, doc, {"return": kind}
         show(expression if name == "storage_offset" else replayable(expression))
 
 
-_told(attribute, Device, {"device": ("Where the tensor's memory is.", lambda self: array_of(self).device)})
-_told(attribute, bool, {
+_define_properties(attribute, Device, {"device": ("Where the tensor's memory is.", lambda self: array_of(self).device)})
+_define_properties(attribute, bool, {
     "is_cpu": ("Whether the tensor is on the CPU.", lambda self: array_of(self).device.type == "cpu"),
     "is_cuda": ("Whether the tensor is on a CUDA device.", lambda self: array_of(self).device.type == "cuda"),
     **{f"is_{kind}": (f"Always False: genesis has no devices of type {kind!r}.", lambda self: False)
        for kind in ("ipu", "maia", "mps", "mtia", "vulkan", "xpu")},
     "is_mkldnn": ("Always False: genesis has no layouts of oneDNN.", lambda self: False),
 })
-_told(attribute, int, {
+_define_properties(attribute, int, {
     "itemsize": ("Bytes in one element.", lambda self: self.dtype.itemsize),
     "nbytes": ("Bytes in all elements.", lambda self: product(self.shape) * self.dtype.itemsize),
 })
-_told(method, int, {
+_define_properties(method, int, {
     "dim": ("The number of axes.", lambda self: len(self.shape)),
     "ndimension": ("The number of axes.", lambda self: len(self.shape)),
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),

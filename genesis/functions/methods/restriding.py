@@ -115,7 +115,7 @@ def as_strided_scatter(
 
 
 # ---- in place ----
-def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
+def _restride_in_place(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
     """Gives `tensor` the shape and strides of a view of it, in place.
 
     If it is no longer contiguous, its storage moves to a new root, and the tensor and its views become views of that root.
@@ -127,24 +127,24 @@ def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
     if tensor._retains_grad:
         raise RuntimeError(f"{name}_: retain_grad() was called on this tensor as it was; call it after the change")
     with recording(thread_state.grad_enabled or array.node.differentiable) as again, again:  # a result keeps its derivation
-        seen = view(tensor, name, *arguments)
-    if tensor._base is None and seen._layout != contiguous_layout(seen.shape):
+        restrided = view(tensor, name, *arguments)
+    if tensor._base is None and restrided._layout != contiguous_layout(restrided.shape):
         root = tensor_of(array, array.node.differentiable)
         root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
         root._changes = tensor._changes + 1
         tensor._changes += 1
         hand_over_views(tensor, root)
-        share_storage(tensor, root, seen._layout)
+        share_storage(tensor, root, restrided._layout)
         tensor._detached = tensor._requires_grad and not array.node.differentiable
-    tensor._array = seen._array
+    tensor._array = restrided._array
     if tensor._base is not None:
-        tensor._layout = seen._layout
+        tensor._layout = restrided._layout
     return tensor
 
 
 def _in_place(name: str, rule: str) -> Callable[..., Tensor]:
     def changed(self: Tensor, *arguments: Extents) -> Tensor:
-        return _turned(self, rule, *arguments)
+        return _restride_in_place(self, rule, *arguments)
 
     changed.__name__, changed.__doc__ = name + "_", f"`{name}`, in place."
     return method(changed)
@@ -166,7 +166,7 @@ def t_(self: Tensor) -> Tensor:
     """
     if self.ndim > 2:
         raise ArgumentError(f"t_: wants two axes at most, got shape {self.shape}; use transpose_")
-    return _turned(self, "permute", tuple(range(self.ndim))[::-1])
+    return _restride_in_place(self, "permute", tuple(range(self.ndim))[::-1])
 
 
 @method

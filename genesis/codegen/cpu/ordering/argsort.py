@@ -73,8 +73,8 @@ class Argsort(RowKernel):
     def _turns(self, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
         """(state, a, where the pairs are, where they go)."""
         state, a, b = self.buffers(row)
-        turned = self.builder.icmp_signed("!=", self.get(state, self.words["digit"]), I64(0))
-        return state, a, self.builder.select(turned, b, a), self.builder.select(turned, a, b)
+        is_swapped = self.builder.icmp_signed("!=", self.get(state, self.words["digit"]), I64(0))
+        return state, a, self.builder.select(is_swapped, b, a), self.builder.select(is_swapped, a, b)
 
     def _stays(self, state: ir.Value) -> ir.Value:
         return self.at(state, self.builder.add(self.words["digit"], I64(self.keys.size + 1)), WORD)
@@ -128,8 +128,8 @@ class Argsort(RowKernel):
             same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.words["blocks"], self.words["n"]])
             stays.set(self.builder.zext(same, I64))
         self.put(stays.get(), self._stays(state))
-        turned = self.builder.xor(self.get(state, self.words["digit"]), self.builder.xor(stays.get(), I64(1)))
-        self.put(turned, state, self.builder.add(self.words["digit"], I64(1)))
+        is_swapped = self.builder.xor(self.get(state, self.words["digit"]), self.builder.xor(stays.get(), I64(1)))
+        self.put(is_swapped, state, self.builder.add(self.words["digit"], I64(1)))
 
     def _move(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
