@@ -11,7 +11,7 @@ import numpy as np
 
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
-from genesis.functions.random_draws import alike, chosen, drawn, drawn_by_host, drawn_pairs, integers, stream
+from genesis.functions.random_draws import chosen, drawn, drawn_by_host, drawn_like, drawn_pairs, integers, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
@@ -166,7 +166,7 @@ def rand_like(
     >>> genesis.rand_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    return alike(rand, input, options, dtype, device, generator=generator, requires_grad=requires_grad)
+    return drawn_like(rand, input, options, dtype, device, generator=generator, requires_grad=requires_grad)
 
 
 def randn_like(
@@ -178,7 +178,7 @@ def randn_like(
     >>> genesis.randn_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    return alike(randn, input, options, dtype, device, _randn_in_pairs, generator=generator, requires_grad=requires_grad)
+    return drawn_like(randn, input, options, dtype, device, _randn_in_pairs, generator=generator, requires_grad=requires_grad)
 
 
 def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **settings: Any) -> Tensor:
@@ -201,7 +201,7 @@ def randint_like(
         raise TypeError("randint_like: wants (input, high) or (input, low, high)")
     low = 0 if low is None else low
     settings: Any = {"generator": generator, "requires_grad": requires_grad}
-    return alike(lambda shape, **settings: randint(low, high, shape, **settings), input, options, dtype, device, **settings)
+    return drawn_like(lambda shape, **settings: randint(low, high, shape, **settings), input, options, dtype, device, **settings)
 
 
 @takes_out

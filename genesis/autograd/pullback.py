@@ -156,7 +156,7 @@ def or_zeros(found: Gradients, like: Sequence[Tensor], lead: Shape = ()) -> list
     return [full(0, (*lead, *x.shape), x) if d is None else d for d, x in zip(found, like, strict=True)]
 
 
-def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool:
+def depends_on_others(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool:
     """Whether the outputs depend on something else than the points that requires a gradient."""
     if any([y.requires_grad and y.is_leaf for y in outputs]):
         return True

@@ -114,11 +114,11 @@ class TraceBackward:
 
         step = trace.record(key, unwatched(build), grad=self.create_graph)
         ends, end_values, rest, rest_values, reads, readers = step.result
-        lacks = bool(shape_only) and any(i in shape_only for seen in reads.values() for i in seen)
-        if lacks and self.create_graph and transient_collectives(source):
+        lacks_values = bool(shape_only) and any(i in shape_only for seen in reads.values() for i in seen)
+        if lacks_values and self.create_graph and transient_collectives(source):
             raise RuntimeError("backward: create_graph=True needs parameters that were gathered for their forward alone; give "
                                "fully_shard reshard_after_forward=False")
-        if not source.released.isdisjoint(readers) or lacks:
+        if not source.released.isdisjoint(readers) or lacks_values:
             raise ReleasedError
         check_versions(source, reads)
         self.readers = self.readers | readers if self.readers else readers

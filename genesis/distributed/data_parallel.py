@@ -314,8 +314,8 @@ def take_from(tensors: Sequence[Tensor], rank: int, group: ProcessGroup) -> None
     kinds = dict.fromkeys([tensor.dtype for tensor in tensors])
     with recording(False) as again, again:
         for kind in kinds:
-            alike = [tensor for tensor in tensors if tensor.dtype is kind]
-            put(alike, broadcast(joined(alike), root, group))
+            of_kind = [tensor for tensor in tensors if tensor.dtype is kind]
+            put(of_kind, broadcast(joined(of_kind), root, group))
 
 
 replayable_module(__name__)

@@ -132,13 +132,13 @@ class _Part:
         if self.group.size() == 1:
             return
         for kind in dict.fromkeys([tensor.dtype for part in self._members for tensor in part]):
-            alike = [[tensor for tensor in part if tensor.dtype is kind] for part in self._members]
-            own = alike[self.group.rank()]
-            [first, *_] = [tensor for part in alike for tensor in part]
+            of_kind = [[tensor for tensor in part if tensor.dtype is kind] for part in self._members]
+            own = of_kind[self.group.rank()]
+            [first, *_] = [tensor for part in of_kind for tensor in part]
             flat = joined(own) if own else filled(0, (0,), kind, first.device)
-            sizes = tuple([sum([tensor.numel() for tensor in part]) for part in alike])
+            sizes = tuple([sum([tensor.numel() for tensor in part]) for part in of_kind])
             whole = collective(rows.all_gather, flat, sizes, self.group.number)
-            put([tensor for part in alike for tensor in part], whole)
+            put([tensor for part in of_kind for tensor in part], whole)
 
 
 replayable_module(__name__)

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from genesis.autograd.pullback import (
     columns_of,
     constant,
+    depends_on_others,
     enter,
     full,
     handle,
     jacobian_of,
-    leads_elsewhere,
     or_zeros,
     pull,
     pull_linear,
@@ -262,7 +262,7 @@ class _Call:
             if not isinstance(y, Tensor):
                 raise ArgumentTypeError(f"{name}: the function must return tensors, got a {type(y).__name__}")
         tensors = [x for x in (*self.outputs, *leaves_of(self.aux)) if isinstance(x, Tensor)]
-        self.records = follow and (any([leaf.requires_grad for leaf in leaves]) or leads_elsewhere(tensors, self.points))
+        self.records = follow and (any([leaf.requires_grad for leaf in leaves]) or depends_on_others(tensors, self.points))
 
     def leave(self, tree: Tree) -> Tree:
         """The function's result, as the caller gets it."""

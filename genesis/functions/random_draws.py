@@ -82,7 +82,7 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def alike(
+def drawn_like(
     draw: AnyFunction, input: Tensor, options: LayoutOptions, dtype: DType | None, device: DeviceLike,
     scattered: AnyFunction | None = None, **settings: Any
 ) -> Tensor:

@@ -228,7 +228,7 @@ class _Binder:
         self.instructions: list[Instruction] = []
         self.words = [KernelArg("extent", extent) for extent, _ in axes]
         self.words += [KernelArg("block"), KernelArg("blocks")] if vectors.lane is not None else []
-        self.alike: dict[tuple[object, ...], tuple[int | str, ...]] = {}  # a value and its strides -> the strides' words
+        self.stride_words: dict[tuple[object, ...], tuple[int | str, ...]] = {}  # a value and its strides -> the strides' words
 
     def add(self, raw: UnboundInstruction, at: IndexMap | None) -> None:
         access = None if at is None else self._access(raw, at)
@@ -259,12 +259,12 @@ class _Binder:
         backwards = last if is_lanes_load else None  # a stride of -1 is compiled in along this axis
         known = self._is_known if raw.dtype.category < 3 else _is_unit  # complex elements are never deinterleaved
         # Accesses to a value with equal strides share words, so code generation shares their offsets.
-        alike = raw.storage, raw.dtype, backwards, at.strides
-        if alike not in self.alike:
-            self.alike[alike] = tuple([
+        key = raw.storage, raw.dtype, backwards, at.strides
+        if key not in self.stride_words:
+            self.stride_words[key] = tuple([
                 s if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(KernelArg("stride", s))
                 for axis, s in enumerate(at.strides[a] for a in self.order)])
-        return Access(pointer, self.alike[alike], raw.dtype)
+        return Access(pointer, self.stride_words[key], raw.dtype)
 
     def _is_known(self, stride: int, axis: int, innermost: bool) -> bool:
         """Whether a stride is compiled in rather than a word."""

@@ -43,9 +43,9 @@ class ReplayProgram:
         )
         handles = []
         if self.is_single:
-            spent = self._spent_trace()
+            freed = self._freed_trace()
             nodes = [self.nodes[index] for index in self.outputs]
-            handles = [(spent if node.differentiable else None, index, node)
+            handles = [(freed if node.differentiable else None, index, node)
                        for index, node in zip(self.outputs, nodes, strict=True)]
         self.pool = plan.pool.for_replays(handles)
 
@@ -53,7 +53,7 @@ class ReplayProgram:
         """The call is over: it does not overwrite its results from here on."""
         self._changed = dict(self._changed)
 
-    def _spent_trace(self) -> Trace:
+    def _freed_trace(self) -> Trace:
         """The trace of results that backward has walked already."""
         trace, _ = self.put_down([], [])
         trace.end()

@@ -33,7 +33,7 @@ def address(nest: Nest, access: Access, without: Collection[int] = ()) -> ir.Val
     for axis, stride in enumerate(access.strides):
         if stride != 0 and axis not in without and (axis not in nest.point or axis in nest.block_start):
             terms.setdefault(nest.level[axis], []).append((axis, stride))
-    if nest.alike[access.strides] >= MANY:
+    if nest.access_counts[access.strides] >= MANY:
         pointer = nest.lanes.element_pointer(pointer, _whole_offset(nest, terms), access.dtype.name)
         terms = {}
     for level in sorted(terms):  # one offset for all accesses with equal strides

@@ -68,7 +68,7 @@ class Nest:
                    if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE]
         self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in streams if i.access is not None
                         and len(streams) <= MOST_STREAMS}
-        self.alike = Counter(i.access.strides for i in kernel.instructions if i.access is not None)
+        self.access_counts = Counter(i.access.strides for i in kernel.instructions if i.access is not None)
         self.scopes: list[dict[Key, ir.Value]] = [{}]
         self.entered: list[ir.Block] = [self.entry]  # for each scope, the block before its loop
         # An item's range of the lane axis, and the scope it was bound in: the whole axis, unless that is divided.

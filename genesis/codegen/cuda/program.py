@@ -135,7 +135,7 @@ class _Assembly:
     def stage(self, nodes: Sequence[Node], calls: Sequence[Call]) -> list[CudaLaunch]:
         """The launches of a stage; host calls and collectives have none."""
         kernels = [call for call in calls if isinstance(call, KernelCall)]
-        steps = [step for group in self.alike(kernels) for step in self.kernels(group)] if kernels else []
+        steps = [step for group in self.launch_groups(kernels) for step in self.kernels(group)] if kernels else []
         for call in calls:
             if isinstance(call, Product):
                 steps += self.product(call, nodes[call.node].dtype)
@@ -163,7 +163,7 @@ class _Assembly:
             steps.append(_launch(finish, finishing(kernel, largest, team, processors), calls, fill))
         return steps
 
-    def alike(self, calls: Sequence[KernelCall]) -> list[list[KernelCall]]:
+    def launch_groups(self, calls: Sequence[KernelCall]) -> list[list[KernelCall]]:
         """The calls of a stage in groups that one launch serves, at most as many as a grid has layers.
 
         A call has its own launch if it adds atomically, has totals, or has points that teams would share even while all calls

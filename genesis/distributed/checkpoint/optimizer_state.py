@@ -50,9 +50,9 @@ def load_by_names(
     tensors = {name: p for optimizer, names in own for name, p in zip(names, _parameters(optimizer), strict=True)}
     state = {name: {key: own_value(value, tensors.get(name), f"{name}.{key}", options) for key, value in each.items()}
              for name, each in given["state"].items()}  # everything, in the same order on all ranks
-    lacks = [name for name, p in tensors.items() if p.requires_grad and name not in state]
-    if state and lacks and options.strict:
-        raise RuntimeError(f"set_optimizer_state_dict: there is no state for {', '.join(lacks)}; want strict=False to go on")
+    missing = [name for name, p in tensors.items() if p.requires_grad and name not in state]
+    if state and missing and options.strict:
+        raise RuntimeError(f"set_optimizer_state_dict: there is no state for {', '.join(missing)}; want strict=False to go on")
     for optimizer, names in own:
         number = {name: k for k, name in enumerate(names)}
         groups, first = [], 0
