@@ -201,7 +201,8 @@ def randint_like(
         raise TypeError("randint_like: wants (input, high) or (input, low, high)")
     low = 0 if low is None else low
     settings: Any = {"generator": generator, "requires_grad": requires_grad}
-    return drawn_like(lambda shape, **settings: randint(low, high, shape, **settings), input, options, dtype, device, **settings)
+    return drawn_like(
+        lambda shape, **settings: randint(low, high, shape, **settings), input, options, dtype, device, **settings)
 
 
 @takes_out

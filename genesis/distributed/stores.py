@@ -307,7 +307,7 @@ class _Server(socketserver.ThreadingTCPServer):
         self.thread = threading.Thread(target=self.serve_forever, name="store", daemon=True)
 
     def end(self) -> None:
-        """Listen no more; whoever is connected already is answered."""
+        """Stop listening; existing connections are served to their end."""
         if threading.current_thread() is self.thread:  # a finalizer within it, which cannot wait for its end
             return
         with contextlib.suppress(OSError):

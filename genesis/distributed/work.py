@@ -19,7 +19,7 @@ _PAUSE = 50e-6  # seconds to sleep: there are often more ranks than processors
 
 
 class Work:
-    """A collective's handle, for `async_op=True`. It is recorded like any operation; whoever reads its result waits for it."""
+    """A collective's handle, for `async_op=True`. It is recorded like any operation; reading its result waits for it."""
 
     def __init__(self, results: Sequence[Tensor] = ()) -> None:
         self._results = list(results)

@@ -88,7 +88,7 @@ class _Stack(_OfParts):
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
-        """The most that one has, and `dim` where it lies among those."""
+        """The most event axes of a constraint; at least enough to include `dim`."""
         most = super().event_dim
         return most + 1 if self.dim + most < 0 else most
 

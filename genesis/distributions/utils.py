@@ -122,7 +122,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """The matrices of which `tril_matrix_to_vec` makes `vec`. Raises ValueError where the length is that of no triangle."""
+    """The inverse of `tril_matrix_to_vec`. Raises ValueError for a length that no triangle has."""
     length = vec.shape[-1]
     n = round((-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * length + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
     rows, columns = tril_indices(n, n, diag)

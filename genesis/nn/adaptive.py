@@ -82,7 +82,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             ))
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Reinitialize the parameters."""
         for layer in (self.head, *[layer for cluster in self.tail for layer in cluster]):
             layer.reset_parameters()
 

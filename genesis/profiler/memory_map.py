@@ -13,7 +13,7 @@ ROWS, WIDTH, LARGEST = 24, 40, 12  # of the drawing; and how many values are lis
 
 
 class Held(NamedTuple):
-    """A value in memory: from which stage to which (None: before the first, after the last), its bytes, what it is ("input",
+    """A value in memory: its first and last stage (None: before the first, after the last), its bytes, its kind ("input",
     "result" or "temporary"), dtype and shape, the user's line and the module that made it."""
 
     first: int

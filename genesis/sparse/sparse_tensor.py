@@ -84,7 +84,7 @@ class SparseTensor(CompositeTensor):
         return f"a {self._kind.name} one of shape {tuple(self._extents)}"
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros: elements do not lie side by side."""
+        """Zeros, as elements are not stored at regular distances."""
         return (0,) * self.ndim if dim is None else 0
 
     def is_contiguous(self, memory_format: object = None) -> bool:

@@ -32,7 +32,7 @@ _IGNORED = (  # they change nothing that ranks see
 
 
 def record(fn: AnyFunction, error_handler: object = None) -> AnyFunction:
-    """A main function as it is: what it raises is printed, with its rank, as all that is uncaught."""
+    """The main function unchanged: uncaught exceptions are printed with the rank in any case."""
     return fn
 
 

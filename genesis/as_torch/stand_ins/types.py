@@ -20,7 +20,7 @@ from genesis.tensor.size import Size
 
 
 class _Kind(type):
-    """The class of `torch.FloatTensor` and its kin: whatever tensor has the dtype is an instance of it."""
+    """The metaclass of `torch.FloatTensor` and others: every tensor of the dtype is an instance of such a class."""
 
     dtype: DType
     device: str

@@ -25,7 +25,7 @@ def states_of(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def give_back(state: dict[str, Any], loaded: Mapping[str, Any]) -> None:
-    """Restore the stateful objects of `state` from what was loaded, and replace other values."""
+    """Restore the stateful objects of `state` from the loaded values, and replace its other values."""
     for key, each in [*state.items()]:
         if isinstance(each, Stateful):
             each.load_state_dict(loaded[key])

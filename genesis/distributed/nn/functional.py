@@ -61,7 +61,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 
 
 def scatter(tensors: list[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """This rank's entry of the tensors of rank `src`; other ranks pass equally many, of which only shapes are used."""
+    """This rank's entry of the tensors of rank `src`; other ranks pass as many, for their shapes alone."""
     own, root = group_of(group), get_group_rank(group, src)
     if len(tensors) != own.size():
         raise ArgumentError(f"scatter: {len(tensors)} tensors; want {own.size()}, one for each rank")

@@ -62,7 +62,7 @@ def clip_grad_norm_(
 
 
 def _norm_over_ranks(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
-    """The norm of gradients of which ranks have parts: see `genesis.distributed.tensor.sharded_parameter`."""
+    """The norm of sharded gradients; see `genesis.distributed.tensor.sharded_parameter`."""
     groups: dict[Any, list[Tensor]] = {}
     for tensor in tensors:
         groups.setdefault(getattr(tensor, "sharding", None), []).extend(_gradients(tensor))
