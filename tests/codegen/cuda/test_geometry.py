@@ -90,7 +90,7 @@ def test_no_launch_serves_more_calls_than_a_grid_has_layers():
     (call,) = calls_of(program)
     device = SimpleNamespace(memory=SimpleNamespace(gpu=SimulatedGpu(0)))
     assembly = _Assembly(program.schedule, 0, 0, 0, device)
-    assert [len(group) for group in assembly.alike([call] * 70_000)] == [65535, 4465]
+    assert [len(group) for group in assembly.launch_groups([call] * 70_000)] == [65535, 4465]
 
 
 LONG = {
