@@ -279,20 +279,23 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 @takes_out
 def randperm(
-    n: int, *, generator: Generator | None = None, dtype: DType = int64, device: DeviceLike = None, pin_memory: bool = False
+    n: int, *, generator: Generator | None = None, dtype: DType = int64, device: DeviceLike = None, requires_grad: bool = False,
+    **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """The integers 0 to n-1 in random order.
 
     >>> sorted(genesis.randperm(4).tolist())
     [0, 1, 2, 3]
     """
+    if options:
+        check_layout_options("randperm", options)
     if n < 0:
         raise ArgumentError(f"randperm: n is {n}; want 0 or more")
     words = stream(device_of(device), generator)
     if words is not None:
-        return from_data(permutation(words, n), dtype)
-    order = drawn("uniform", (n,), float32, device=device_of(device), generator=generator).argsort(stable=True)
-    return order.to(dtype)
+        return from_data(permutation(words, n), dtype, requires_grad)
+    order = drawn("uniform", (n,), float32, device=device_of(device), generator=generator).argsort(stable=True).to(dtype)
+    return order.requires_grad_() if requires_grad else order
 
 
 def _in_pytorchs_order(weights: Tensor, count: int, replacement: bool, generator: Generator | None) -> Tensor:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from genesis.functions.creation import empty
+from genesis.functions.creation import LayoutOptions, check_layout_options, empty
 from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Extents
@@ -58,13 +58,15 @@ FUNCTIONS["alias_copy"] = alias_copy
 # ---- storage ----
 def empty_strided(
     size: Sequence[int], stride: Sequence[int], *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """An uninitialized tensor with the given strides. Raises ValueError unless there is one per axis.
 
     >>> genesis.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    if options:
+        check_layout_options("empty_strided", options)
     if len(size) != len(stride):
         raise ArgumentError(f"empty_strided: size {tuple(size)}, stride {tuple(stride)}; want one for each axis")
     needed = sum([(extent - 1) * step for extent, step in zip(size, stride, strict=True)]) + 1 if numel(tuple(size)) else 0
@@ -75,7 +77,7 @@ def empty_strided(
 
 def empty_permuted(
     size: Sequence[int], physical_layout: Sequence[int], *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """An uninitialized tensor whose axes are in memory in the order `physical_layout`, the outermost first.
 
@@ -89,7 +91,7 @@ def empty_permuted(
         raise ArgumentError(f"empty_permuted: physical_layout {order} must name each of the {len(size)} axes once")
     strides = contiguous_strides(tuple([size[axis] for axis in order]))
     stride = [strides[order.index(axis)] for axis in range(len(size))]
-    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
 
 @method

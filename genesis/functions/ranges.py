@@ -62,13 +62,15 @@ def _real_number(name: str, number: Operand) -> Any:
 @takes_out
 def linspace(
     start: complex, end: complex, steps: int, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`steps` evenly spaced numbers from `start` to `end`, both included; complex if an end or `dtype` is.
 
     >>> genesis.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
+    if options:
+        check_layout_options("linspace", options)
     if steps < 0:
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
     if isinstance(start, Tensor) or isinstance(end, Tensor):
@@ -119,13 +121,15 @@ def _between(start: Tensor | complex, end: Tensor | complex, steps: int) -> Tens
 @takes_out
 def logspace(
     start: complex, end: complex, steps: int, base: complex = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`steps` numbers from base**start to base**end, at even ratios.
 
     >>> genesis.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    if options:
+        check_layout_options("logspace", options)
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         return _rounded("logspace", base ** _between(start, end, steps), dtype, device, requires_grad)
     values = base ** _spaced("logspace", start, end, steps, dtype)
@@ -134,7 +138,8 @@ def logspace(
 
 @takes_out
 def eye(
-    n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """The matrix (n, m) with ones on its diagonal.
 
@@ -142,28 +147,38 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if options:
+        check_layout_options("eye", options)
     n, m = as_shape("eye", (n, n if m is None else m))
     rows, columns = arange(n, device=device).unsqueeze(1), arange(m, device=device)
     return (rows == columns).to(dtype or get_default_dtype()).requires_grad_(requires_grad)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None, **options: Unpack[LayoutOptions]
+) -> Tensor:
     """Row and column of every element of a (row, col) matrix on or below a diagonal: (2, count).
 
     >>> genesis.tril_indices(2, 2)
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
+    if options:
+        check_layout_options("tril_indices", options)
     return _constant(np.stack(np.tril_indices(row, offset, col)), dtype, device)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None, **options: Unpack[LayoutOptions]
+) -> Tensor:
     """Row and column of every element of a (row, col) matrix on or above a diagonal: (2, count).
 
     >>> genesis.triu_indices(2, 2)
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
+    if options:
+        check_layout_options("triu_indices", options)
     return _constant(np.stack(np.triu_indices(row, offset, col)), dtype, device)
 
 

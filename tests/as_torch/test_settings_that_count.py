@@ -147,3 +147,15 @@ def test_settings_of_tools_have_an_effect_or_are_refused(tmp_path):
     with genesis.profiler.profile() as profile:
         (genesis.ones(3) + 1).tolist()
     assert profile.key_averages().table(header="all").startswith("all\n")
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
+    ("eye", (2,)), ("linspace", (0, 1, 3)), ("logspace", (0, 1, 3)), ("tril_indices", (2, 3)), ("triu_indices", (2, 3)),
+    ("empty_strided", ((2,), (1,))), ("empty_permuted", ((2, 3), (1, 0))), ("randperm", (1,))])
+def test_whatever_makes_tensors_takes_the_settings_of_factories(name, arguments):
+    for lib in (genesis, torch):
+        made = getattr(lib, name)(*arguments, layout=named(lib, "strided"), pin_memory=False)
+        assert made.is_contiguous() or name == "empty_permuted"
+        with pytest.raises((TypeError, RuntimeError)):
+            getattr(lib, name)(*arguments, layout="strided")
+    assert genesis.randperm(3, dtype=genesis.float32, requires_grad=True).is_leaf
