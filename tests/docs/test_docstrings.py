@@ -32,10 +32,10 @@ def test_public_operations_show_an_example():
     assert not [name for name in _sessions() if ">>>" in (OPERATIONS[name].define.__doc__ or "")]
 
 
-@pytest.mark.parametrize("name", [name for name in OPERATIONS if example_of(name).examples])
-def test_examples_of_rows_run(name):
+def test_examples_of_rows_run():
     said: list[str] = []
-    doctest.DocTestRunner().run(example_of(name), out=said.append)
+    for name in OPERATIONS:
+        doctest.DocTestRunner().run(example_of(name), out=said.append)
     assert not said, "".join(said)
 
 
@@ -45,6 +45,5 @@ def test_the_most_used_rows_say_what_they_raise_and_show_an_example(name):
     assert "Raises" in OPERATIONS[name].define.__doc__.split()
 
 
-@pytest.mark.parametrize("layer", [layer for _, layer in inspect.getmembers(nn, inspect.isclass)])
-def test_layers_show_an_example(layer):
-    assert ">>>" in layer.__doc__
+def test_layers_show_an_example():
+    assert not [name for name, layer in inspect.getmembers(nn, inspect.isclass) if ">>>" not in layer.__doc__]

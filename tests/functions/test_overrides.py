@@ -42,9 +42,9 @@ def counted(registered):
 X = genesis.tensor([1.0, -2.0, 3.0])
 
 
-@pytest.mark.parametrize("name", sorted(function_names()))
-def test_every_public_operation_is_in_ops(name):
-    assert callable(getattr(genesis.ops, name)) and name in dir(genesis.ops)
+def test_every_public_operation_is_in_ops():
+    shown = dir(genesis.ops)
+    assert not [name for name in function_names() if name not in shown or not callable(getattr(genesis.ops, name))]
 
 
 def test_ops_compute_on_tensors():

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from genesis.ops import OPERATIONS
 from tools.operator_table import arguments, gradient, kind, main, summary, table
 
@@ -19,9 +17,8 @@ def test_it_is_written_where_one_says(tmp_path):
     assert (tmp_path / "operators.md").read_text(encoding="utf-8") == table()
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_every_row_says_what_it_is(name):
-    assert summary(OPERATIONS[name])
+def test_every_row_says_what_it_is():
+    assert not [name for name, row in OPERATIONS.items() if not summary(row)]
 
 
 def test_rows_tell_primitives_from_composites():
