@@ -105,7 +105,7 @@ def elementwise():
         x, y = normal(9).to(dtype), normal(9).to(dtype)
         for row in FLOATS[{genesis.float32: slice(None), genesis.float64: slice(1, 3), genesis.bfloat16: slice(1)}[dtype]]:
             yield [getattr(genesis, name)(x) for name in row.split()]
-        for row in PAIRS:
+        for row in PAIRS if dtype is not genesis.bfloat16 else ():  # which computes in float32
             yield [getattr(genesis, name)(x, y) for name in row.split()]
     for dtype in (genesis.float32, genesis.float64):
         z = genesis.complex(normal(9).to(dtype), normal(9).to(dtype)).clone()
@@ -116,8 +116,7 @@ def elementwise():
         for row in WHOLE:
             yield [getattr(genesis, name)(*[x] * (1 if name in ALONE else 2)) for name in row.split()]
     for source, others in itertools.groupby(itertools.permutations(KINDS, 2), lambda pair: pair[0]):
-        x = genesis.tensor([1, 2, 3]).to(source)
-        x.tolist()
+        x = genesis.tensor([1, 2, 3], dtype=source)
         yield [x.to(dtype) for _, dtype in others]
 
 
