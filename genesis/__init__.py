@@ -20,7 +20,7 @@ from genesis.runtime.references import grow_old as _grow_old
 with _collector_paused():  # imported objects are long-lived
     from genesis.tensor.handle import Tensor
     # isort: split
-    from genesis import autograd, linalg, nested, ops, pytree, random, sparse, special
+    from genesis import autograd, linalg, ops, pytree, random, sparse, special
     _grow_old()  # otherwise the collector would scan them as soon as it resumes
 
 # isort: split
@@ -74,13 +74,13 @@ from genesis.random import (
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
 from genesis.runtime.notebook import fold_tracebacks as _fold_tracebacks
-from genesis.runtime.cuda.cublas import get_float32_matmul_precision, set_float32_matmul_precision
 from genesis.runtime.determinism import (
     are_deterministic_algorithms_enabled, get_deterministic_debug_mode, is_deterministic_algorithms_warn_only_enabled,
     set_deterministic_debug_mode, use_deterministic_algorithms,
 )
 from genesis.runtime.devices import Device as device
 from genesis.runtime.devices import get_default_device, set_default_device
+from genesis.runtime import gpus as _gpus
 from genesis.runtime.logs import set_logs
 from genesis.runtime.rng import Generator
 from genesis.runtime.number_of_threads import get_num_threads, set_num_threads
@@ -134,14 +134,15 @@ _sys.modules[__name__].__class__ = _SwitchedModule
 
 _LAZY = _LazyNames("genesis", {
     "genesis":
-        "amp ao array_api backends cuda debug distributed distributions fft func function masked nn onnx optim profiler "
-        "quasirandom serialization signal testing utils",
+        "amp ao array_api backends cuda debug distributed distributions fft func function masked nested nn onnx optim "
+        "profiler quasirandom serialization signal testing utils",
     "genesis.autograd": "Context Function GradManager GraphCycleError zero_grad",
     "genesis.capture": "compile",
     "genesis.debug.doctor": "doctor",
     "genesis.execution.synchronization": "synchronize",
     "genesis.func": "vmap",
     "genesis.function": "AddFunction MatMulFunction MulFunction ReluFunction",
+    "genesis.runtime.cuda.cublas": "get_float32_matmul_precision set_float32_matmul_precision",
     "genesis.nn.native": "native_batch_norm native_group_norm native_layer_norm",
     "genesis.serialization": "load save",
     "genesis.shipping": "Dim ExportError ExportedProgram export load_program",

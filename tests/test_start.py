@@ -9,9 +9,9 @@ import genesis
 
 LATER = {  # modules that no `import genesis` reads
     "genesis.amp", "genesis.array_api", "genesis.capture", "genesis.cuda", "genesis.debug", "genesis.distributions",
-    "genesis.func", "genesis.nn", "genesis.optim", "genesis.serialization", "genesis.utils",
-    "genesis.codegen.cpu.native_operations", "genesis.codegen.cpu.lapack", "scipy", "networkx", "importlib.metadata",
-    "multiprocessing", "numpy.random", "numpy.polynomial", "numpy.typing", "html", "secrets",
+    "genesis.func", "genesis.nested", "genesis.nn", "genesis.optim", "genesis.runtime.cuda", "genesis.serialization",
+    "genesis.utils", "genesis.codegen.cpu.native_operations", "genesis.codegen.cpu.lapack", "scipy", "networkx",
+    "importlib.metadata", "multiprocessing", "numpy.random", "numpy.polynomial", "numpy.typing", "html", "secrets",
 }
 COMPILER = {  # what the first computation reads, or the first backward, or the first kernel that is not found
     "genesis.autograd.backward_pass", "genesis.autograd.function", "genesis.autograd.gradients", "genesis.autograd.graph",
@@ -23,6 +23,8 @@ FIRST = [  # what a program may ask for before anything else
     "genesis.compile", "genesis.utils.data.DataLoader", "genesis.vmap", "genesis.zeros(2).__array_namespace__().ones",
     "genesis.distributions.Normal", "genesis.ops.register_function('one_hot', abs) or genesis.one_hot", "genesis.debug.graph",
     "genesis.backends.cudnn.is_available", "pickle.loads(b'cgenesis.nn.linear\\nLinear\\n.')", "genesis.doctor",
+    "genesis.set_float32_matmul_precision", "genesis.nested.nested_tensor", "genesis.autograd.gradcheck",
+    "genesis.zeros(2).register_hook", "genesis.zeros(2).to_padded_tensor", "genesis.autograd.function.Function",
 ]
 
 

@@ -17,7 +17,7 @@ __all__ = [
 __dir__ = __all__.copy
 # A process that only computes derives nothing.
 __getattr__ = LazyNames("genesis.autograd", {
-    "genesis.autograd": "forward_ad functional graph",
+    "genesis.autograd": "anomaly forward_ad function functional graph hooks",
     "genesis.autograd.anomaly": "AnomalyError detect_anomaly set_detect_anomaly",
     "genesis.autograd.custom": "Context",
     "genesis.autograd.data_parallel": "LocalReduction Reduction",

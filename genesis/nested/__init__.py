@@ -27,7 +27,7 @@ from genesis.nested.nested_tensor import NestedTensor, jagged, joined, nested
 from genesis.nested.strided_tensor import StridedNestedTensor, strided_of
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import DeviceLike
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "NestedTensor", "StridedNestedTensor", "as_nested_tensor", "jagged", "masked_select", "narrow", "nested_tensor",
@@ -112,12 +112,8 @@ def to_padded_tensor(input: Tensor, padding: float, output_size: Sequence[int] |
     tensor([[1., 2.],
             [3., 0.]])
     """
-    if not isinstance(input, NestedTensor | StridedNestedTensor):
-        raise ArgumentError(f"to_padded_tensor: wants a nested tensor, got a dense one of shape {input.shape}")
     return input.to_padded_tensor(padding, output_size)
 
-
-method(to_padded_tensor)
 
 
 def narrow(

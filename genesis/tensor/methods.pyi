@@ -1466,7 +1466,7 @@ class Methods:
     def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:
         """The tensor on `device`; itself if it is there already."""
     def to_padded_tensor(self, padding: Float, output_size: Sequence[Int] | None = None) -> Tensor:
-        """A dense tensor with the largest extents; shorter tensors are padded with `padding`."""
+        """A nested tensor as a dense one, see `genesis.nested`; its class has a method of its own. Raises ValueError .."""
     def to_sparse(
         self, sparse_dim: Int | None = None, *, layout: Any = None, blocksize: Sequence[Int] | None = None,
         dense_dim: Int | None = None,

@@ -6,6 +6,7 @@ import builtins
 import ctypes
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import SupportsIndex
 
 import numpy as np
@@ -282,6 +283,12 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     if self.grad is not None:
         hold_gradient(result, self.grad.__deepcopy__(memo))
     return result
+
+
+@method
+def to_padded_tensor(self: Tensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+    """A nested tensor as a dense one, see `genesis.nested`; its class has a method of its own. Raises ValueError for others."""
+    raise ArgumentError(f"to_padded_tensor: wants a nested tensor, got a dense one of shape {self.shape}")
 
 
 @routed_access_method

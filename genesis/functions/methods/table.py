@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -33,30 +32,37 @@ def function_of(operation: Operation) -> AnyFunction:
     The result of a view operation shares the input's storage.
     """
 
-    in_order = _argument_order(operation)
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            args, kwargs = in_order(args, kwargs)
-            if "out" in kwargs:
-                return _with_out(operation, args, kwargs)
-        return (route if OVERRIDES else call)(operation, args, kwargs)
-
-    def builtin(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return view(input, operation.name, *args, **kwargs)
-
-    def viewing(*args: Any, **kwargs: Any) -> Any:
-        name = operation.name
-        if kwargs:
-            args, kwargs = in_order(args, kwargs)
-        return routed(name, builtin, args, kwargs) if OVERRIDES else view(args[0], name, *args[1:], **kwargs)
-
-    public: Any = viewing if operation.is_view else _with_numbers_between(operation, function)
+    public: Any = _viewing(operation) if operation.is_view else _with_numbers_between(operation, _computing(operation))
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
     public.__doc__ = documented(operation)
     public.__wrapped__ = operation.define  # its signature
     return public  # type: ignore[no-any-return]
+
+
+def _computing(operation: Operation) -> Any:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args, kwargs = _in_order(operation, args, kwargs)
+            if "out" in kwargs:
+                return _with_out(operation, args, kwargs)
+        return (route if OVERRIDES else call)(operation, args, kwargs)
+
+    return function
+
+
+def _viewing(operation: Operation) -> Any:
+    name = operation.name
+
+    def builtin(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return view(input, name, *args, **kwargs)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args, kwargs = _in_order(operation, args, kwargs)
+        return routed(name, builtin, args, kwargs) if OVERRIDES else view(args[0], name, *args[1:], **kwargs)
+
+    return function
 
 
 def _home(operation: Operation) -> tuple[str, str]:
@@ -103,19 +109,20 @@ def _warn_of_numbers_between(name: str, names: tuple[str, ...]) -> None:
     warnings.warn(f"{name}: numbers before tensors are deprecated; want {', '.join(names)} by keyword", stacklevel=3)
 
 
-def _argument_order(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
-    """A function that moves keyword arguments to their positions: NumPy's and older names, `input`, and `*dims` by name."""
-    names = {**NUMPY_NAMES, **dict(operation.keywords)}
+def _in_order(operation: Operation, args: Any, kwargs: Attributes) -> tuple[Arguments, Attributes]:
+    """Keyword arguments at their positions: by NumPy's and older names, `input`, and `*dims` by name."""
+    names = _argument_names(operation)
+    kwargs = {names.get(name, name): value for name, value in kwargs.items()}
+    if "input" in kwargs:
+        args = (kwargs.pop("input"), *args)
+    if (spread := _spread(operation)) in kwargs:
+        args = (*args, kwargs.pop(spread))
+    return args, kwargs
 
-    def in_order(args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
-        kwargs = {names.get(name, name): value for name, value in kwargs.items()}
-        if "input" in kwargs:
-            args = (kwargs.pop("input"), *args)
-        if (spread := _spread(operation)) in kwargs:
-            args = (*args, kwargs.pop(spread))
-        return args, kwargs
 
-    return in_order
+@cache
+def _argument_names(operation: Operation) -> dict[str, str]:
+    return {**NUMPY_NAMES, **dict(operation.keywords)}
 
 
 @cache
@@ -185,14 +192,14 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
 
 
 def _in_place_method(operation: Operation) -> AnyFunction:
-    name, written, in_order = operation.name, operation.name + "_", _argument_order(operation)
+    name, written = operation.name, operation.name + "_"
 
     def builtin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return in_place(self, name, *args, **kwargs)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kwargs:
-            args, kwargs = in_order(args, kwargs)
+            args, kwargs = _in_order(operation, args, kwargs)
         return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else in_place(self, name, *args, **kwargs)
 
     made = _with_numbers_between(operation, method)

@@ -8,7 +8,6 @@ from importlib import import_module
 
 from genesis.runtime.cuda.gpu import Gpu, UnavailableError
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.runtime.devices import GpuDriver, register_gpus
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.installation import install_command
 
@@ -57,6 +56,3 @@ def memory_of(index: int) -> GpuMemory:
 def opened() -> list[GpuMemory]:
     """The memories of the GPUs that are in use."""
     return list(_opened.values())
-
-
-register_gpus(GpuDriver(gpu_count, reason_for_none, memory_of))
