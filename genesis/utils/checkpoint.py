@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
@@ -108,7 +107,10 @@ def _recomputed(
     return Deferred(inner, answers)
 
 
-def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input: Tree, **options: Any) -> Tree:
+def checkpoint_sequential(
+    functions: Iterable[AnyFunction], segments: int, input: Tree, use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+) -> Tree:
     """`input` through `functions` (a list, or an `nn.Sequential`), in `segments` parts, all but the last checkpointed.
 
     Raises ValueError for more segments than functions.
@@ -129,7 +131,7 @@ def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input
         return x
 
     for start in range(0, last, size):
-        input = checkpoint(run, steps[start : start + size], input, **options)
+        input = checkpoint(run, steps[start : start + size], input, preserve_rng_state=preserve_rng_state)
     return run(steps[last:], input)
 
 

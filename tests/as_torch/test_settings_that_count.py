@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.ao.quantization
+import torch.utils.checkpoint
 
 import genesis
 from genesis.as_torch.finder import look_up
@@ -94,13 +95,15 @@ REFUSED = [
     lambda lib: named(lib, "segment_reduce")(lib.arange(6.0), "sum", indices=lib.tensor([0, 0, 1, 1, 2, 2])),
     lambda lib: lib.eye(2).to_sparse(layout="sparse_csr"), lambda lib: lib.fft.fftfreq(2, layout="strided"),
     lambda lib: lib.sparse_compressed_tensor([0, 1], [0], [1.0], layout="sparse_csr"),
+    lambda lib: named(lib, "compile")(abs, recompilelimit=3),
+    lambda lib: named(lib, "utils.checkpoint.checkpoint_sequential")([abs], 1, lib.ones(1), preserve_rng=True),
 ]
 
 
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_torch_refuses_is_refused(call):
     for lib in (genesis, torch):
-        with pytest.raises((RuntimeError, TypeError)):
+        with pytest.raises((RuntimeError, TypeError, ValueError)):
             call(lib)
 
 

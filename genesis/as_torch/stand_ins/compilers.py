@@ -22,7 +22,8 @@ F = TypeVar("F", bound=AnyFunction)
 
 def compile(
     model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: object = "inductor",
-    mode: str | None = None, options: object = None, disable: bool = False, **more: Any,
+    mode: str | None = None, options: object = None, disable: bool = False, name: str | None = None,
+    recompile_limit: int | None = None, isolate_recompiles: bool | None = None, shapes_spec: object = None,
 ) -> Any:
     """`genesis.compile`. Where PyTorch splits a graph, the call runs uncompiled; with `fullgraph` it raises."""
     if model is None:
