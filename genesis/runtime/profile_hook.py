@@ -10,7 +10,8 @@ import ctypes
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _WORDS = 32  # of a thread's state, among which its profiler lies: looked at in CPython 3.9 to 3.13
 _set_profile = ctypes.pythonapi.PyEval_SetProfile
@@ -35,6 +36,24 @@ def profile_hook() -> Callable[[], None]:
     if (index := _hook_index()) is None:
         raise RuntimeError(f"{type(hook).__name__}, a profiler of C, cannot be put back by this Python: record first")
     return functools.partial(_set_profile, _words()[index], hook)
+
+
+@contextmanager
+def unprofiled() -> Iterator[None]:
+    """A context that this thread's profiler does not see, unless it is one of C.
+
+    >>> with unprofiled():
+    ...     sys.getprofile()
+    """
+    hook: object = sys.getprofile()
+    if not isinstance(hook, Callable):  # type: ignore[arg-type]
+        yield
+        return
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(hook)  # type: ignore[arg-type]
 
 
 def _words() -> ctypes.Array[ctypes.c_size_t]:

@@ -3,7 +3,8 @@
 Python runs signal handlers only in the main thread. So another thread does the work, while the main thread waits in native
 code, where no handler runs: one would find libraries in that state, and wait for locks that the main thread holds. (Locks that
 the main thread holds, as in a handler, are lent to the other thread.) The collector is paused as well, as it would run
-finalizers in the other thread.
+finalizers in the other thread. No profiler sees the work: that of a recorded call would guard each function of a compiler that
+is imported.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from genesis.runtime.fork import held_locks
+from genesis.runtime.profile_hook import unprofiled
 from genesis.runtime.references import collector_paused
 from genesis.runtime.system import python
 
@@ -30,7 +32,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     2
     """
     if threading.current_thread() is not threading.main_thread():
-        with collector_paused():
+        with collector_paused(), unprofiled():
             return function(*arguments)
     results: list[T] = []
     failures: list[BaseException] = []
@@ -56,7 +58,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     try:
         _thread.start_new_thread(work, ())
     except RuntimeError:  # no more threads
-        with collector_paused():
+        with collector_paused(), unprofiled():
             return function(*arguments)
     lent: list[Callable[[], None]] = []
     take_back = map(operator.call, lent)  # prepared here, as `finally` must be a single C call before a handler may run

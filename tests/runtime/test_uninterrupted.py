@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 
@@ -41,3 +42,23 @@ def test_another_thread_does_the_work_itself():
     thread.start()
     thread.join()
     assert found == [thread.ident]
+
+
+def test_no_profiler_sees_the_work():
+    seen = []
+
+    def work():
+        return [sys.getprofile(), min(3, 2)]
+
+    def within():
+        sys.setprofile(lambda frame, event, argument: seen.append(frame.f_code.co_name))
+        found.append((uninterrupted(work), sys.getprofile() is not None))
+        sys.setprofile(None)
+
+    for call in (within, lambda: threading.Thread(target=within)):
+        found = []
+        if (thread := call()) is not None:
+            thread.start()
+            thread.join()
+        assert found == [([None, 2], True)]
+    assert seen and "work" not in seen

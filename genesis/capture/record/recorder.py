@@ -6,7 +6,6 @@ which tensors are overwritten, where numbers come from.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -31,7 +30,7 @@ from genesis.optim.optimizer import Optimizer
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.devices import META
-from genesis.runtime.profile_hook import profile_hook
+from genesis.runtime.profile_hook import unprofiled
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, root_of, tensor_of
 from genesis.tensor.traced_number import Number, plain
@@ -128,12 +127,8 @@ class Recorder:
     def unwatched(self, build: Callable[[Graph], T]) -> Callable[[Graph], T]:
         """The definition `build`, run without the watch: it makes thousands of calls, none of the user's code."""
         def build_unwatched(graph: Graph) -> T:
-            put_back = profile_hook()
-            sys.setprofile(None)
-            try:
+            with unprofiled():
                 return build(graph)
-            finally:
-                put_back()
 
         return build_unwatched
 
