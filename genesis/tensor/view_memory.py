@@ -26,7 +26,10 @@ def array_in_root(view: Tensor, root: Tensor) -> Array:
 def array_over(array: Array, memory: Memory, derived: bool) -> Array:
     """An array over `memory`, with the derivation of `array` if `derived`."""
     if not (derived and array.node.differentiable):
-        return Array.realized(memory.buffer, memory.layout, array.node.dtype)
+        node = array.node
+        if array.trace is None and node.op == "input" and node.shape == memory.layout.shape:  # realized before
+            return Array(None, -1, node, memory)
+        return Array.realized(memory.buffer, memory.layout, node.dtype)
     assert array.trace is not None
     if not array.trace.closed:  # a call into the same trace would read the computed value
         flush(array.trace)
