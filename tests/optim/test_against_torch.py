@@ -74,16 +74,16 @@ def assert_same(ours, theirs, dtype, name=""):
         np.testing.assert_allclose(x.detach().numpy(), t.detach().numpy(), **TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
-def test_every_step_is_torchs(name, settings, dtype):
-    ours, theirs = parameters(dtype)
+def test_every_step_is_torchs(name, settings):
+    """In float32; in float64 those before and after a state dict are."""
+    ours, theirs = parameters("float32")
     optimizer = getattr(genesis.optim, name)(ours, **settings)
     reference = getattr(torch.optim, name)(theirs, **settings)
     for number in range(STEPS):
         step(optimizer, ours, number)
         step(reference, theirs, number)
-        assert_same(ours, theirs, dtype, name)
+        assert_same(ours, theirs, "float32", name)
 
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
