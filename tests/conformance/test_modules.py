@@ -43,7 +43,7 @@ def test_a_lazy_layer_becomes_one_by_its_first_input_and_keeps_its_parameters():
 @pytest.mark.parametrize(("lazy", "made"), [
     (lambda: nn.LazyConv2d(4, 3, groups=2), lambda: nn.Conv2d(6, 4, 3, groups=2)),
     (lambda: nn.LazyConvTranspose1d(4, 3), lambda: nn.ConvTranspose1d(6, 4, 3)),
-    (lambda: nn.LazyInstanceNorm2d(affine=True), lambda: nn.InstanceNorm2d(6, affine=True)),
+    (lambda: nn.LazyInstanceNorm2d(), lambda: nn.InstanceNorm2d(6, affine=True, track_running_stats=True)),
 ])
 def test_a_lazy_layer_becomes_what_it_loads(lazy, made):
     layer, source = lazy(), made()
