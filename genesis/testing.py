@@ -104,10 +104,15 @@ def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks
     if not far.any():
         return ""
     with np.errstate(invalid="ignore"):
-        gaps = np.where(far, np.abs(x - y) if wide else np.maximum(x, y) ^ np.minimum(x, y), 0)
+        gaps = np.where(far, np.abs(x - y) if wide else _distances(x, y), 0)
     at = tuple(int(i) for i in np.unravel_index(np.argmax(gaps), gaps.shape))
     return (f"{far.sum()} of {far.size} elements differ, by {gaps[at]:g} at most, at {at}: {x[at]:g} for {y[at]:g}; "
             f"rtol {rtol}, atol {atol}")
+
+
+def _distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """|x - y| of integers or bools, without overflow."""
+    return np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)  # type: ignore[no-any-return]
 
 
 def assert_allclose(

@@ -18,6 +18,13 @@ from genesis.runtime.uninterrupted import uninterrupted
 _importing = fork_safe_lock()  # a child forked by another thread would find half a module, and its lock held for ever
 
 
+def _import(module: str) -> None:
+    """Import a module, with the lock in the hands of the thread that does it."""
+    with _importing:
+        import_module(module)
+        grow_old()
+
+
 def deferred(module: str, name: str) -> Callable[..., Any]:
     """A function that imports `module` and calls its function `name`.
 
@@ -31,10 +38,8 @@ def deferred(module: str, name: str) -> Callable[..., Any]:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if not loaded:
-            with _importing:
-                if module not in sys.modules:
-                    uninterrupted(import_module, module)
-                    grow_old()
+            if module not in sys.modules:
+                uninterrupted(_import, module)
             loaded.append(import_module(module))  # waits if an import statement of another thread is at it
         return getattr(loaded[0], name)(*args, **kwargs)
 

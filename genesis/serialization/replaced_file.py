@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -15,18 +17,28 @@ from typing import BinaryIO
 def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` at the context's end, unless an exception ends it.
 
-    Tensors mapped from the former file keep their values. Pipes and devices are written directly.
+    Tensors mapped from the former file keep their values, and so do its hard links. Pipes and devices are written directly.
+    Raises PermissionError if the former file or its folder may not be written.
     """
-    target = os.path.realpath(path)
-    if os.path.lexists(target) and not os.path.isfile(target):
-        with open(target, "wb") as file:
+    former = os.stat(path) if os.path.exists(path) else None
+    if former is not None and not stat.S_ISREG(former.st_mode):
+        with open(path, "wb") as file:
             yield file
         return
+    if former is not None and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+    target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    try:  # never readable by more than the former file
+        descriptor = os.open(temporary, flags, 0o666 if former is None else stat.S_IMODE(former.st_mode) | stat.S_IWUSR)
+    except OSError as problem:
+        problem.filename = os.fspath(path)
+        raise
     try:
-        with open(temporary, "xb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             yield file
-        with contextlib.suppress(FileNotFoundError):  # no former file
+        if former is not None:
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except BaseException:

@@ -84,6 +84,25 @@ def test_a_child_forked_meanwhile_finds_a_whole_module(slow):
     assert os.waitpid(child, 0)[1] == 0 and started == [1]
 
 
+def test_a_child_that_another_thread_forks_meanwhile_finds_a_whole_module(slow):
+    name, started = slow
+    found = []
+
+    def fork():
+        while not started:
+            time.sleep(0.01)
+        if not (child := os.fork()):
+            signal.alarm(20)
+            os._exit(deferred(name, "double")(4) != 8)
+        found.append(os.waitpid(child, 0)[1])
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    assert deferred(name, "double")(1) == 2
+    thread.join(30)
+    assert found == [0] and started == [1]
+
+
 def test_an_import_that_fails_is_tried_again(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     file = tmp_path / "fails_at_first.py"

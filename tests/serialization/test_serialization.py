@@ -1,5 +1,6 @@
 """genesis.save and genesis.load."""
 
+import io
 import os
 import pickle
 
@@ -50,3 +51,12 @@ def test_whole_modules_load_when_trusted(tmp_path):
     genesis.save(model, tmp_path / "model")
     loaded = genesis.load(tmp_path / "model", weights_only=False)
     assert loaded.weight.tolist() == model.weight.tolist() and loaded.weight.requires_grad
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="the system names no open files")
+def test_a_pipe_is_written_directly():
+    reading, writing = os.pipe()
+    genesis.save({"a": genesis.ones(2)}, f"/dev/fd/{writing}")
+    os.close(writing)
+    with open(reading, "rb") as file:
+        assert genesis.load(io.BytesIO(file.read()))["a"].tolist() == [1.0, 1.0]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from genesis.codegen.cpu.lapack.recipe import BatchPointer, Recipe
+from genesis.codegen.cpu.lapack.tiles import tile_of
 from genesis.codegen.cpu.tiling import second_cache_bytes
 from genesis.ir.dtypes import DType
 
@@ -31,10 +32,18 @@ MARGIN = 4.0
 
 def is_blocked(op: str, dtype: DType, batch: int, rows: int, columns: int) -> bool:
     """Whether an operation on each of `batch` matrices is blocked."""
+    if rows * columns * min(rows, columns) < LEAST:
+        return False
     if op == "qr" and not dtype.is_complex:
-        return rows * columns * dtype.itemsize * (ALONE if batch == 1 else IN_BATCHES) > second_cache_bytes()
-    is_large = batch == 1 and rows * columns * min(rows, columns) >= LEAST
-    return is_large and (op == "qr" or (op == "least_squares" and rows >= columns))
+        return not fits_cache(dtype, batch, rows, columns)
+    return batch == 1 and (op == "qr" or (op == "least_squares" and rows >= columns))
+
+
+def fits_cache(dtype: DType, batch: int, rows: int, columns: int) -> bool:
+    """Whether a real matrix, of rows of whole vectors, is small enough for single reflections."""
+    lanes = tile_of(dtype.name).lanes
+    padded_bytes = rows * -(-columns // lanes) * lanes * dtype.itemsize
+    return padded_bytes * (ALONE if batch == 1 else IN_BATCHES) <= second_cache_bytes()
 
 
 def _parts(r: Recipe, first: int, end: int, *, concurrent: bool = False, most: int = 1 << 30) -> Iterator[tuple[int, int]]:

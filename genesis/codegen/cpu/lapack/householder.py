@@ -238,8 +238,8 @@ class Householder(Functions):
     @cached_property
     def mirror(self) -> ir.Function:
         """`void (n, source, a, row, factor, upper)`: the symmetric matrix whose triangle is given, scaled by a power of two if
-        its numbers are very large or small; `factor` gets what its eigenvalues are to be multiplied by. With an infinity, the
-        eigenvalues are NaN, as LAPACK's."""
+        its numbers are very large or small; `factor` gets what its eigenvalues are to be multiplied by. With an infinity
+        the eigenvalues are NaN; with NaN they are, or do not converge."""
         code = self.code("mirror", [I64, POINTER, POINTER, I64, POINTER, I64])
         n, source, a, row, place, upper = code.args
         builder, dtype, lanes = code.builder, code.dtype, self.lanes
@@ -259,8 +259,9 @@ class Householder(Functions):
         code.store_uniform(code.number(1.0), place, dtype)
         with builder.if_then(builder.not_(safe), likely=False):
             infinite = builder.fcmp_ordered("==", most.get(), code.number(float("inf")))
+            finite = builder.fcmp_ordered("<", most.get(), code.number(float("inf")))
             factor = builder.call(self.power, [most.get()])
-            inverse = builder.select(infinite, code.number(float("nan")), builder.fdiv(code.number(1.0), factor))
+            inverse = builder.select(finite, builder.fdiv(code.number(1.0), factor), code.number(float("nan")))
             code.store_uniform(inverse, place, dtype)
             with code.count(0, n) as i:
                 line = self._at(code, a, i, row)

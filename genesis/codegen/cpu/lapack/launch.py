@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu.lapack import kernel
-from genesis.codegen.cpu.lapack.blocked import Reflections, is_blocked, least_squares
+from genesis.codegen.cpu.lapack.blocked import Reflections, fits_cache, is_blocked, least_squares
 from genesis.codegen.cpu.lapack.elimination import Factors, cholesky, is_eliminated, is_shared, padded, solve_triangular
 from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
 from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, BatchPointer, Recipe
@@ -197,7 +197,7 @@ def _qr(r: Recipe, m: int, n: int) -> None:
         r.copy_columns(factored.data, r.out.at(m * inner * r.size), (inner, n), UPPER, column=m)
         return
     scales = r.scratch(k)
-    if is_reflected(r.dtype, "qr"):
+    if is_reflected(r.dtype, "qr") and fits_cache(r.dtype, r.batch, m, max(n, inner)):
         lanes = tile_of(r.dtype.name).lanes
         row, v_row = padded(max(n, inner), lanes), padded(m, lanes)
         data, vectors, line = r.scratch(m * row), r.scratch(k * v_row), r.scratch(row)
@@ -210,7 +210,7 @@ def _qr(r: Recipe, m: int, n: int) -> None:
     r.copy(r.operands[0], data, (m, n), transposes=True)
     r.call("geqrf", m, n, data, m, scales, WORK, LWORK)
     r.copy_columns(data, r.out.at(m * inner * r.size), (inner, n), UPPER, column=m)
-    r.call("ungqr", m, inner, k, data, m, scales, WORK, LWORK)
+    r.call("ungqr" if r.dtype.is_complex else "orgqr", m, inner, k, data, m, scales, WORK, LWORK)
     r.copy_columns(data, r.out, (m, inner))
 
 
