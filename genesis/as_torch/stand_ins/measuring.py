@@ -85,13 +85,13 @@ class TaskSpec:
         return (self.stmt if self.label is None else self.label) + (f": {self.sub_label}" if self.sub_label else "")
 
     def setup_str(self) -> str:
-        """What is done before, as text."""
+        """The setup statements as text; empty if there are none."""
         if self.setup in ("", "pass"):
             return ""
         return f"setup:\n{textwrap.indent(self.setup, '  ')}" if "\n" in self.setup else f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """All of it as text."""
+        """The title, the description and the setup as text."""
         parts = [self.title, self.description or "", self.setup_str()]
         return "\n".join([f"{part}\n" if "\n" in part else part for part in parts if part])
 

@@ -25,7 +25,7 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:
-        """The module's."""
+        """Whether the module is in training mode."""
         return self._orig_mod.training
 
     @training.setter

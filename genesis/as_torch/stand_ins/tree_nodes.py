@@ -101,7 +101,7 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """The value."""
+        """The value of `mapping` at this key."""
         return mapping[self.key]
 
 
@@ -135,12 +135,12 @@ def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], C
 
 
 def _list_flatten(d: list[Any]) -> tuple[list[Any], Context]:
-    """The items."""
+    """The children of a list, and no context."""
     return d, None
 
 
 def _list_unflatten(values: Iterable[Any], context: Context) -> list[Any]:
-    """A list."""
+    """The list of these children."""
     return [*values]
 
 

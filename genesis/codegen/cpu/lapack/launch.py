@@ -253,7 +253,7 @@ def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callab
 
 
 def _eigvalsh(r: Recipe, n: int, _: int) -> None:
-    """Of the tridiagonal form."""
+    """The eigenvalues of the tridiagonal form; those of larger or complex matrices by LAPACK alone."""
     row = 0 if r.dtype.is_complex else padded(n, tile_of(r.dtype.name).lanes)
     if r.dtype.is_complex or n * row * r.size > second_cache_bytes():
         _eigh(r, n, n)
