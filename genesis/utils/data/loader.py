@@ -111,11 +111,14 @@ class DataLoader:
         if process != os.getpid() or not all([worker.is_alive() for worker in workers]):
             workers = self._started(fetching)
             weakref.finalize(self, end, workers)
-        return self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True), (os.getpid(), workers))
+        batches = self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True), (os.getpid(), workers))
+        next(batches)  # it has begun, so its end gives the workers back even if no batch is taken
+        return batches
 
     def _held_by(self, batches: Iterator[Batch], kept: tuple[int, list[Worker]]) -> Iterator[Batch]:
-        """The batches, after which the workers wait for another pass. The iterator keeps the loader alive: they end with it."""
+        """None, then the batches, after which the workers wait for another pass; the loader lives as long as the iterator."""
         try:
+            yield None
             yield from batches
         finally:
             if self._kept[1]:

@@ -125,3 +125,11 @@ def test_settings_of_workers_want_some(option):
         with pytest.raises(ValueError, match="num_workers"):
             lib.DataLoader([1, 2], **option)
     assert data.DataLoader([1]).prefetch_factor is torch.utils.data.DataLoader([1]).prefetch_factor is None
+
+
+def test_a_pass_that_takes_no_batch_gives_its_workers_back():
+    loader = data.DataLoader(Where(), None, num_workers=1, persistent_workers=True, collate_fn=plain)
+    list(loader)
+    _, [worker] = loader._kept
+    iter(loader)
+    assert loader._kept[1] == [worker]
