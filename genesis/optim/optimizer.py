@@ -385,8 +385,8 @@ def _by_turn(item: tuple[tuple[int, Device | None, bool, int], list[Tensor]]) ->
 
 
 def _turn(parameter: Tensor, taken: dict[int, tuple[int, int]]) -> int:
-    """The number of the call that moves a parameter. Of parameters that share memory, each adds to what the one before it has
-    written, so they move in turns; views behind all former ones move with the first.
+    """The number of the call that updates a parameter. Of parameters that share memory, each adds to what the one before it has
+    written, so each has a call of its own; views behind all former ones share the first.
 
     `taken` has, by root, the end of the bytes that have been moved, and the last turn."""
     root, layout = root_of(parameter), parameter._layout
