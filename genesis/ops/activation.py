@@ -5,13 +5,13 @@ The branch that `where` drops is computed from safe inputs: neither its overflow
 
 from __future__ import annotations
 
-import warnings
 from math import isfinite, pi
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
+from genesis.ir.user_warnings import warn_user
 from genesis.ops.complex_values import real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import erf, exp, expm1, log, log1pexp, sigmoid, tanh, where
@@ -147,7 +147,7 @@ def less_top(name: str, input: Value, dim: int | None, dtype: DType | None = Non
     """
     if dim is None:
         dim = int(input.ndim not in (0, 1, 3))
-        warnings.warn(f"{name}: the axis is chosen by the number of axes, {dim} of {input.ndim}; want dim={dim}", stacklevel=2)
+        warn_user(f"{name}: the axis is chosen by the number of axes, {dim} of {input.ndim}; want dim={dim}")
     axis, dtype = normalize_axis(name, dim, input.ndim), dtype or floating_dtype(input.dtype)
     x = widened(cast(input, dtype))
     return x if x.ndim and not x.shape[axis] else x - stop_gradient(amax(x, axis, True)), axis, dtype

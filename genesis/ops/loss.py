@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import wraps
 from math import log as ln
 from math import pi
@@ -12,6 +11,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, numel
+from genesis.ir.user_warnings import warn_user
 from genesis.ops.activation import less_top, logsigmoid
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import exp, log, relu, where
@@ -47,9 +47,9 @@ def reduced_by(name: str, losses: Value, weight: Value | None, reduction: str) -
 def of_one_size(input: Value, target: Value) -> list[Value]:
     """The operands of a loss in their common dtype. A warning, where a call first meets it, that broadcasts them."""
     if input.shape != target.shape:
-        warnings.warn(
+        warn_user(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead "
-            "to incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=3)
+            "to incorrect results due to broadcasting. Please ensure they have the same size.")
     return promoted(input, target)
 
 

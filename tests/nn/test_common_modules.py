@@ -225,5 +225,6 @@ def test_a_sequence_grows_by_repetition_and_insertion_as_in_torch(change):
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
 def test_a_loss_of_two_sizes_is_warned_of(name):
     for lib in (genesis, torch):
-        with pytest.warns(UserWarning, match="that is different to the input size"):
+        with pytest.warns(UserWarning, match="that is different to the input size") as warned:
             getattr(lib.nn.functional, name)(lib.ones(3, 1), lib.ones(3))
+        assert {warning.filename for warning in warned} == {__file__}
