@@ -5,7 +5,6 @@ import pytest
 
 import genesis
 
-RANDOM = np.random.default_rng(0)
 N = 37
 LARGEST = {"float32": 1e37, "float64": 1e300}  # the sum of a column's squares overflows
 LEAST = {"float32": 1e-41, "float64": 1e-310}  # denormal
@@ -29,6 +28,11 @@ KINDS = {
 }
 
 
+def _normal(shape):
+    """The same numbers in every order of tests."""
+    return np.random.default_rng(0).normal(size=shape)
+
+
 def _scaled(*arrays):
     """In float64, divided by the largest number of the first."""
     largest = np.abs(arrays[0].astype("float64")).max() or 1.0
@@ -40,7 +44,7 @@ def _scaled(*arrays):
 def test_factors_are_exact_to_a_few_roundings(kind, dtype):
     eps, denormal = np.finfo(dtype).eps, np.finfo(dtype).smallest_subnormal
     for shape, mode in (((N, N), "reduced"), ((3, 5, 2), "reduced"), ((70, 19), "complete"), ((2, 19, 70), "reduced")):
-        a = KINDS[kind](RANDOM.normal(size=shape), dtype).astype(dtype)
+        a = KINDS[kind](_normal(shape), dtype).astype(dtype)
         q, r = (x.numpy() for x in genesis.linalg.qr(genesis.tensor(a), mode=mode))
         least = 4 * denormal / (np.abs(a.astype("float64")).max() or 1)
         a, r = _scaled(a, r)
@@ -55,7 +59,7 @@ def test_factors_are_exact_to_a_few_roundings(kind, dtype):
 @pytest.mark.parametrize("kind", KINDS)
 def test_eigenvalues_are_numpys(kind, dtype):
     for shape, triangle in (((N, N), "L"), ((3, 18, 18), "U"), ((2, 2), "L"), ((1, 1), "U")):
-        a = KINDS[kind](RANDOM.normal(size=shape), dtype).astype(dtype)
+        a = KINDS[kind](_normal(shape), dtype).astype(dtype)
         whole = np.tril(a) if triangle == "L" else np.triu(a)
         other = np.swapaxes(whole, -1, -2) * (1 - np.eye(shape[-1], dtype=dtype))
         given = np.where(whole == 0, np.nan, whole) if kind == "normal" else a
@@ -69,7 +73,7 @@ def test_eigenvalues_are_numpys(kind, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numbers_that_are_none(dtype):
-    a = RANDOM.normal(size=(9, 9)).astype(dtype)
+    a = _normal((9, 9)).astype(dtype)
     a[4, 3] = np.inf
     assert np.isnan(genesis.linalg.eigvalsh(genesis.tensor(a)).numpy()).all()
     a[4, 3] = np.nan
@@ -90,7 +94,7 @@ def test_no_eigenvalue_of_a_matrix_with_nan_is_a_number(n):
 
 @pytest.mark.parametrize("shape", [(70_000, 1), (2, 40_000, 2), (3, 90_000)])
 def test_thin_matrices_larger_than_the_cache(shape):
-    a = RANDOM.normal(size=shape)
+    a = _normal(shape)
     q, r = (x.numpy() for x in genesis.linalg.qr(genesis.tensor(a)))
     np.testing.assert_allclose(q @ r, a, atol=1e-12)
     assert np.abs(q.swapaxes(-1, -2) @ q - np.eye(q.shape[-1])).max() < 1e-12
