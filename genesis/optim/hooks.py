@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable
 
 T = TypeVar("T")
 
@@ -67,3 +68,46 @@ class OptimizerHooks:
             return result
 
         return hooked
+
+
+@replayable
+class Hooked:
+    """Registers the hooks of an `Optimizer`."""
+
+    hooks: OptimizerHooks | None = None
+    step: Callable[..., Any]
+
+    def register_step_pre_hook(self, hook: AnyFunction) -> HookHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; a returned pair replaces both."""
+        return self._hooked("step_pre", hook, steps=True)
+
+    def register_step_post_hook(self, hook: AnyFunction) -> HookHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return self._hooked("step_post", hook, steps=True)
+
+    def register_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer)` before a state dict is made."""
+        return self._hooked("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer, state_dict)` with each state dict; a returned one replaces it."""
+        return self._hooked("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer, state_dict)` before one is loaded; a returned one is loaded instead."""
+        return self._hooked("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer)` after a state dict has been loaded."""
+        return self._hooked("load_post", hook, prepend)
+
+    def _hooked(self, kind: str, hook: AnyFunction, prepend: bool = False, steps: bool = False) -> HookHandle:
+        if self.hooks is None:
+            self.hooks = OptimizerHooks()
+        if steps and "step" not in vars(self):  # an optimizer without such hooks calls `step` itself
+            self.step = self.hooks.around(self, type(self).step)  # type: ignore[method-assign]
+        return self.hooks.add(kind, hook, prepend)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies have no hooks."""
+        return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}

@@ -5,52 +5,35 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from genesis.execution.failure import take_back_writes
 from genesis.execution.flush import flush_all
-from genesis.functions.creation import full_like
-from genesis.functions.from_data import tensor
-from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
-from genesis.ir.dtypes import float32
+from genesis.ir.annotations import Arguments, Options, Tree
 from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import MOST_BYTES
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import reach
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
-from genesis.optim.hooks import HookHandle, OptimizerHooks
-from genesis.optim.own_state import packed, parameters_at, unpacked
-from genesis.optim.update_rule import in_both_parts
+from genesis.optim.hooks import Hooked
+from genesis.optim.state import Group, State, Stateful
 from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write_all
-from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import optimizer_stepped, optimizer_updates, refuse
 from genesis.tracing.scopes import innermost
 from genesis.tracing.state import recording, recording_in, thread_state, unflushed
 
-State = dict[str, Any]  # a parameter's state, by name
-Group = State  # "params" and their settings
 Numbers = Arguments  # an operation's arguments after its tensors
 Closure = Callable[[], Any]  # computes the loss and its gradients, returns the loss
 Members = Tensor | Iterable[Tensor] | Iterable[Group]
 HINTS = ("foreach", "fused", "capturable", "differentiable")  # PyTorch's ways to run a step; here a step is always one program
 
 
-class Part(Protocol):
-    """This process's part of the parameters: see `genesis.distributed.optim`."""
-
-    def has(self, parameter: Tensor) -> bool:
-        """Whether this process updates the parameter and keeps its state."""
-
-    def share(self) -> None:
-        """Send each process's updated parameters to all."""
-
-
-class Optimizer:
+class Optimizer(Hooked, Stateful):
     """The base of optimizers. Subclasses name the `operation` of a step, its numbers in `settings`, its tensors in `slots`;
     `DeclaredOptimizer` derives the rest from a table of settings.
 
@@ -64,13 +47,9 @@ class Optimizer:
     """
 
     has_stepped = False  # read by schedulers
-    keeps_own_state: ClassVar[bool] = False  # whether a class that is not the library's writes `step`, and keeps what it needs
     is_elementwise: ClassVar[bool] = False  # whether an element moves by its own gradient and state: ranks may then have parts
     fixed: ClassVar[Options] = {}  # group settings that the constructor does not take
     instead = ""  # advice in errors about sparse gradients
-    keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
-    hooks: OptimizerHooks | None = None
-    part: Part | None = None  # all parameters are moved here
     steps_by_addition: ClassVar[bool] = False  # whether PyTorch's step ends in `parameter.add_(..)`, which classes may override
     has_own_addition = False  # whether the class of a parameter does
 
@@ -124,8 +103,8 @@ class Optimizer:
         self.check(group)
         self.param_groups.append(group)
         for parameter in members:  # one without a shape has its state when it is moved
-            here = self.part is None or self.part.has(parameter)
-            if here and parameter.requires_grad and not self.keeps_own_state and not is_lazy(parameter):
+            has_state = parameter.requires_grad and not self.keeps_own_state and not is_lazy(parameter)
+            if has_state and self.has_here(parameter):
                 self.state_of(parameter, group)
         flush_all()  # initial values are computed here, so that the first step runs the program of every step
 
@@ -186,9 +165,9 @@ class Optimizer:
         """Count the step of those of a group that have a gradient, and move them; `moved` takes them, what they hold before
         (its id alone, for it is to have no more owners, so that its memory can be written over) and their age.
         """
-        members = group["params"] if self.part is None else [p for p in group["params"] if self.part.has(p)]
+        members = group["params"] if self.part is None else [*filter(self.part.has, group["params"])]
         wanted = {"step", *self.slots(group)}
-        by_age: dict[tuple[int, Device | None, bool, int], list[Tensor]] = {}
+        rounds: defaultdict[int, dict[tuple[int, Device | None, bool], list[Tensor]]] = defaultdict(dict)
         taken: dict[int, tuple[int, int]] = {}
         is_recorded = thread_state.recorder is not None
         for parameter in members:
@@ -201,17 +180,18 @@ class Optimizer:
                 moved += ((parameter, id(parameter._array), age),)
                 state["step"] = age + 1
                 device = parameter.device if seen_devices else None
-                turn = _turn(parameter, taken)
-                by_age.setdefault((age + 1, device, gradient.__class__ is SparseTensor, turn), []).append(parameter)
-        for (age, _, is_sparse, _), parameters in sorted(by_age.items(), key=_by_turn):
-            if is_sparse:
-                refuse("a gradient is sparse")
-                gradients: list[Any] = [parameter.grad for parameter in parameters]
-                self.update_sparse(parameters, gradients, group, age)
-            elif self.has_own_addition:
-                self._update_by_addition(parameters, group, age)
-            else:
-                self.update(parameters, group, age)
+                alike = rounds[_round_of(parameter, taken)]
+                alike.setdefault((age + 1, device, gradient.__class__ is SparseTensor), []).append(parameter)
+        for number in sorted(rounds):
+            for (age, _, is_sparse), parameters in rounds[number].items():
+                if is_sparse:
+                    refuse("a gradient is sparse")
+                    gradients: list[Any] = [parameter.grad for parameter in parameters]
+                    self.update_sparse(parameters, gradients, group, age)
+                elif self.has_own_addition:
+                    self._update_by_addition(parameters, group, age)
+                else:
+                    self.update(parameters, group, age)
 
     def _update_by_addition(self, parameters: list[Tensor], group: Group, age: int) -> None:
         """Move `parameters`, those whose class overrides `add_` by its method: a point on a manifold stays there."""
@@ -236,10 +216,6 @@ class Optimizer:
         """The names of the tensors kept per parameter: of `kinds`, those that these settings use."""
         return self.kinds
 
-    def first_value(self, slot: str, group: Group) -> float:
-        """The initial value of a state tensor's elements."""
-        return 0.0
-
     def settings(self, group: Group, age: int) -> Numbers:
         """The numbers of step `age`: arguments of `operation` after the tensors."""
         name = type(self).__name__
@@ -262,116 +238,6 @@ class Optimizer:
         """Update `parameters` by sparse gradients. Raises RuntimeError if the optimizer does not support them."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self.instead}")
 
-    # ---- state ----
-
-    def state_of(self, parameter: Tensor, group: Group) -> State:
-        """The state of `parameter`: "step", and a tensor per slot."""
-        state = self.state[parameter]
-        if not state:
-            state["step"] = 0
-        for slot in self.slots(group):
-            if slot not in state:
-                state[slot] = full_like(parameter, in_both_parts(self.first_value(slot, group), parameter.dtype))
-        return state
-
-    def state_dict(self) -> State:
-        """{"state": {position: state}, "param_groups": [settings, with positions for parameters]}, as PyTorch's."""
-        positions: dict[int, int] = {}
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                positions[id(parameter)] = len(positions)
-        if self.hooks is not None:
-            self.hooks.call("state_dict_pre", self)
-        groups = [{**{name: value for name, value in group.items() if name != "params"},
-                   "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
-        state = packed(self.state if self.keeps_own_state else self._all_shown(), positions)
-        made: State = {"state": state, "param_groups": groups}
-        return made if self.hooks is None else self.hooks.passed("state_dict_post", self, made)
-
-    def _all_shown(self) -> dict[Tensor, State]:
-        shown = {parameter: self.shown(group, self.state[parameter])
-                 for group in self.param_groups for parameter in group["params"] if parameter in self.state}
-        return {parameter: kept for parameter, kept in shown.items() if kept}
-
-    def shown(self, group: Group, state: State) -> State:
-        """A parameter's state for state dicts: PyTorch's names, "step" as a 0-d tensor."""
-        if not (state["step"] or self.keeps_before_stepping):
-            return {}
-        return {**state, "step": tensor(float(state["step"]), dtype=float32)}
-
-    def load_state_dict(self, state_dict: Options) -> None:
-        """Load settings and (copied) state from `state_dict`. Raises ValueError if its groups have other sizes."""
-        if self.hooks is not None:
-            state_dict = self.hooks.passed("load_pre", self, state_dict)
-        saved = state_dict["param_groups"]
-        sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
-        if sizes != own:
-            raise ValueError(f"load_state_dict: groups of {sizes} parameters, want {own}")
-        with recording(False) as again, again:
-            for group, source in zip(self.param_groups, saved, strict=True):
-                group.update({k: v for k, v in source.items() if k != "params"})
-                if not self.keeps_own_state:
-                    for position, parameter in zip(source["params"], group["params"], strict=True):
-                        self._load(parameter, group, state_dict["state"].get(position))
-            if self.keeps_own_state:
-                taken = unpacked(state_dict["state"], parameters_at(saved, self.param_groups))
-                self.__setstate__({"state": defaultdict(dict, taken), "param_groups": self.param_groups})
-            flush_all()
-        if self.hooks is not None:
-            self.hooks.call("load_post", self)
-
-    # ---- hooks ----
-
-    def register_step_pre_hook(self, hook: AnyFunction) -> HookHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step; a returned pair replaces both."""
-        return self._hooked("step_pre", hook, steps=True)
-
-    def register_step_post_hook(self, hook: AnyFunction) -> HookHandle:
-        """Call `hook(optimizer, args, kwargs)` after each step."""
-        return self._hooked("step_post", hook, steps=True)
-
-    def register_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer)` before a state dict is made."""
-        return self._hooked("state_dict_pre", hook, prepend)
-
-    def register_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer, state_dict)` with each state dict; a returned one replaces it."""
-        return self._hooked("state_dict_post", hook, prepend)
-
-    def register_load_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer, state_dict)` before one is loaded; a returned one is loaded instead."""
-        return self._hooked("load_pre", hook, prepend)
-
-    def register_load_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer)` after a state dict has been loaded."""
-        return self._hooked("load_post", hook, prepend)
-
-    def _hooked(self, kind: str, hook: AnyFunction, prepend: bool = False, steps: bool = False) -> HookHandle:
-        if self.hooks is None:
-            self.hooks = OptimizerHooks()
-        if steps and "step" not in vars(self):  # an optimizer without such hooks calls `step` itself
-            self.step = self.hooks.around(self, type(self).step)  # type: ignore[method-assign]
-        return self.hooks.add(kind, hook, prepend)
-
-    def __getstate__(self) -> State:
-        """Copies have no hooks."""
-        return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}
-
-    def __setstate__(self, state: State) -> None:
-        """Restore the attributes of a copy or pickle, or of a state dict for classes with their own state."""
-        vars(self).update(state)
-
-    def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
-        """Load the state of `parameter`, copied; None removes it."""
-        if saved is None or not (self.part is None or self.part.has(parameter)):
-            self.state.pop(parameter, None)
-            return
-        state = self.state_of(parameter, group)
-        state["step"] = int(saved.get("step", 1))  # PyTorch's SGD counts no steps
-        for slot in self.slots(group):
-            if saved.get(slot) is not None:
-                state[slot] = _copied(saved[slot], parameter)
-
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
@@ -380,23 +246,20 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _by_turn(item: tuple[tuple[int, Device | None, bool, int], list[Tensor]]) -> int:
-    return item[0][-1]
+def _round_of(parameter: Tensor, taken: dict[int, tuple[int, int]]) -> int:
+    """The number of the round that updates a parameter. Of parameters that share memory, each adds to what the one before it
+    has written, so each has a round of its own; views behind all former ones share the first.
 
-
-def _turn(parameter: Tensor, taken: dict[int, tuple[int, int]]) -> int:
-    """The number of the call that updates a parameter. Of parameters that share memory, each adds to what the one before it has
-    written, so each has a call of its own; views behind all former ones share the first.
-
-    `taken` has, by root, the end of the bytes that have been moved, and the last turn."""
+    `taken` has, by root, the end of the bytes that have been moved, and the last round.
+    """
     root, layout = root_of(parameter), parameter._layout
     low, high = 0, MOST_BYTES
     if layout is not None and parameter._element_map is None:
         low, high = ((layout.offset + end) * parameter.dtype.itemsize for end in reach(layout.shape, layout.strides))
     end, last = taken.get(id(root), (0, 0))
-    turn = last + 1 if low < end else 1
-    taken[id(root)] = max(end, high), max(last, turn)
-    return turn
+    number = last + 1 if low < end else 1
+    taken[id(root)] = max(end, high), max(last, number)
+    return number
 
 
 def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:
@@ -409,12 +272,4 @@ def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:
     return [parameter for _, parameter in members], [name for name, _ in members]
 
 
-def _copied(value: Tree, parameter: Tensor) -> Tensor:
-    """A copy of `value` (a tensor or array of the parameter's shape) in the parameter's dtype."""
-    source = detach(value) if isinstance(value, Tensor) else tensor(value)
-    if source.shape != parameter.shape:
-        raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")
-    return source.to(parameter, copy=True)
-
-
-replayable_module(__name__, but=("add_param_group", "state_dict", "load_state_dict"))
+replayable_module(__name__, but=("add_param_group",))

@@ -1,0 +1,187 @@
+"""The state of optimizers: a dictionary per parameter, in state dicts by the parameters' positions.
+
+State that the library's optimizers keep has PyTorch's names in state dicts. That of optimizers with their own `step` is empty
+until a step fills it; it is saved unchanged, and loaded by PyTorch's rules.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, ClassVar, Protocol
+
+from genesis.execution.flush import flush_all
+from genesis.functions.creation import full_like
+from genesis.functions.from_data import tensor
+from genesis.ir.annotations import Options, Tree
+from genesis.ir.dtypes import float32
+from genesis.ir.replayable import replayable_module
+from genesis.optim.hooks import OptimizerHooks
+from genesis.optim.update_rule import in_both_parts
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording
+
+State = dict[str, Any]  # a parameter's state, by name
+Group = State  # "params" and their settings
+
+
+class Part(Protocol):
+    """This process's part of the parameters: see `genesis.distributed.optim`."""
+
+    def has(self, parameter: Tensor) -> bool:
+        """Whether this process updates the parameter and keeps its state."""
+
+    def share(self) -> None:
+        """Send each process's updated parameters to all."""
+
+
+class Stateful:
+    """The state of an `Optimizer`, and its state dicts."""
+
+    keeps_own_state: ClassVar[bool] = False  # whether a class that is not the library's writes `step`, and keeps what it needs
+    keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
+    part: Part | None = None  # all parameters are moved here
+    hooks: OptimizerHooks | None
+    param_groups: list[Group]
+    state: dict[Tensor, State]
+
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """The names of the tensors kept per parameter."""
+        raise NotImplementedError
+
+    def first_value(self, slot: str, group: Group) -> float:
+        """The initial value of a state tensor's elements."""
+        return 0.0
+
+    def has_here(self, parameter: Tensor) -> bool:
+        """Whether this process updates the parameter and keeps its state."""
+        return self.part is None or self.part.has(parameter)
+
+    def state_of(self, parameter: Tensor, group: Group) -> State:
+        """The state of `parameter`: "step", and a tensor per slot."""
+        state = self.state[parameter]
+        if not state:
+            state["step"] = 0
+        for slot in self.slots(group):
+            if slot not in state:
+                state[slot] = full_like(parameter, in_both_parts(self.first_value(slot, group), parameter.dtype))
+        return state
+
+    def state_dict(self) -> State:
+        """{"state": {position: state}, "param_groups": [settings, with positions for parameters]}, as PyTorch's."""
+        positions: dict[int, int] = {}
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                positions[id(parameter)] = len(positions)
+        if self.hooks is not None:
+            self.hooks.call("state_dict_pre", self)
+        groups = [{**{name: value for name, value in group.items() if name != "params"},
+                   "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
+        state = _packed(self.state if self.keeps_own_state else self._all_shown(), positions)
+        made: State = {"state": state, "param_groups": groups}
+        return made if self.hooks is None else self.hooks.passed("state_dict_post", self, made)
+
+    def _all_shown(self) -> dict[Tensor, State]:
+        shown = {parameter: self.shown(group, self.state[parameter])
+                 for group in self.param_groups for parameter in group["params"] if parameter in self.state}
+        return {parameter: kept for parameter, kept in shown.items() if kept}
+
+    def shown(self, group: Group, state: State) -> State:
+        """A parameter's state for state dicts: PyTorch's names, "step" as a 0-d tensor."""
+        if not (state["step"] or self.keeps_before_stepping):
+            return {}
+        return {**state, "step": tensor(float(state["step"]), dtype=float32)}
+
+    def load_state_dict(self, state_dict: Options) -> None:
+        """Load settings and (copied) state from `state_dict`. Raises ValueError if its groups have other sizes."""
+        if self.hooks is not None:
+            state_dict = self.hooks.passed("load_pre", self, state_dict)
+        saved = state_dict["param_groups"]
+        sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
+        if sizes != own:
+            raise ValueError(f"load_state_dict: groups of {sizes} parameters, want {own}")
+        with recording(False) as again, again:
+            for group, source in zip(self.param_groups, saved, strict=True):
+                group.update({k: v for k, v in source.items() if k != "params"})
+                if not self.keeps_own_state:
+                    for position, parameter in zip(source["params"], group["params"], strict=True):
+                        self._load(parameter, group, state_dict["state"].get(position))
+            if self.keeps_own_state:
+                taken = _unpacked(state_dict["state"], _parameters_at(saved, self.param_groups))
+                self.__setstate__({"state": defaultdict(dict, taken), "param_groups": self.param_groups})
+            flush_all()
+        if self.hooks is not None:
+            self.hooks.call("load_post", self)
+
+    def __setstate__(self, state: State) -> None:
+        """Restore the attributes of a copy or pickle, or of a state dict for classes with their own state."""
+        vars(self).update(state)
+
+    def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
+        """Load the state of `parameter`, copied; None removes it."""
+        if saved is None or not self.has_here(parameter):
+            self.state.pop(parameter, None)
+            return
+        state = self.state_of(parameter, group)
+        state["step"] = int(saved.get("step", 1))  # PyTorch's SGD counts no steps
+        for slot in self.slots(group):
+            if saved.get(slot) is not None:
+                state[slot] = _loaded(saved[slot], parameter)
+
+
+def _loaded(value: Tree, parameter: Tensor) -> Tensor:
+    """A copy of `value` (a tensor or array of the parameter's shape) in the parameter's dtype."""
+    source = detach(value) if isinstance(value, Tensor) else tensor(value)
+    if source.shape != parameter.shape:
+        raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")
+    return source.to(parameter, copy=True)
+
+
+def _packed(state: Mapping[Any, Any], positions: Mapping[int, int]) -> dict[Any, Any]:
+    """The state for a state dict: tensor keys become positions, and tensors are detached."""
+    return {positions[id(key)] if isinstance(key, Tensor) else key: _each(value, lambda _, tensor: detach(tensor))
+            for key, value in state.items()}
+
+
+def _unpacked(saved: Mapping[Any, Any], parameters: Mapping[int, Tensor]) -> dict[Any, Any]:
+    """Copies of a state dict's state, by parameter. Tensors are converted to the parameter's device and, if it is floating,
+    dtype; step counts are not.
+    """
+    state: dict[Any, Any] = {}
+    for key, value in saved.items():
+        parameter = parameters.get(key) if isinstance(key, int) else None
+        if parameter is None:
+            state[key] = copy.deepcopy(value)
+        else:
+            state[parameter] = _each(value, lambda name, tensor, to=parameter: _taken(name, tensor, to))
+    return state
+
+
+def _parameters_at(saved_groups: list[Group], groups: list[Group]) -> dict[int, Tensor]:
+    """The parameter of each position that the saved groups name."""
+    positions = chain.from_iterable(group["params"] for group in saved_groups)
+    return dict(zip(positions, chain.from_iterable(group["params"] for group in groups), strict=True))
+
+
+def _taken(name: Any, tensor: Tensor, parameter: Tensor) -> Tensor:
+    if name == "step":
+        return tensor.clone()
+    dtype = parameter.dtype if parameter.is_floating_point() else tensor.dtype
+    return detach(tensor).to(parameter.device, dtype, copy=True)
+
+
+def _each(value: Any, change: Any, name: Any = None) -> Any:
+    """`value` with each tensor in it replaced by `change(name, tensor)`; the name is the innermost key."""
+    if isinstance(value, Tensor):
+        return change(name, value)
+    if isinstance(value, dict):
+        return {key: _each(part, change, key) for key, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_each(part, change, name) for part in value)
+    return value
+
+
+replayable_module(__name__, but=("state_dict", "load_state_dict"))
