@@ -110,9 +110,9 @@ def graph_summary(
     kinds = {i: _kind(nodes[i]) for i in indices}
     read = [i for i in indices if kinds[i] == "input"]
     computed = [i for i in indices if kinds[i] not in ("input", "source", "view")]
-    found, apart = Counter(phases[i] for i in computed if i in phases), Counter(kinds.values())
-    rows = [f"{counted(len(indices), 'value')}: {len(computed)} computed{f' ({_most(found)})' if found else ''}, "
-            f"{counted(apart['view'], 'view')}, {counted(apart['source'], 'constant')}, "
+    by_phase, by_kind = Counter(phases[i] for i in computed if i in phases), Counter(kinds.values())
+    rows = [f"{counted(len(indices), 'value')}: {len(computed)} computed{f' ({_most(by_phase)})' if by_phase else ''}, "
+            f"{counted(by_kind['view'], 'view')}, {counted(by_kind['source'], 'constant')}, "
             f"{counted(len(read), 'input')} of {readable(sum(nodes[i].nbytes for i in read))}"]
     for title, names in (
         ("operations", (nodes[i].op for i in computed)),

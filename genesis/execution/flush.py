@@ -72,7 +72,7 @@ def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> Non
         else:
             opened.closed = BUSY
         if was_running and run is None:  # an interrupting replay runs its function instead
-            trace.is_apart = True
+            trace.is_interrupting = True
         trace.closed, critical.running = BUSY, True
         try:
             failure = _compute(trace, run)
@@ -251,7 +251,7 @@ def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> l
     inputs, arena = trace.inputs, 0
     if plan.arena_bytes:
         # Shared scratch memory may belong to an interrupted program, and memory used by MPI must not move.
-        take = Buffer if trace.is_apart or plan.collectives else scratch.buffer
+        take = Buffer if trace.is_interrupting or plan.collectives else scratch.buffer
         run.arena = take(plan.arena_bytes, trace.device)
         arena = run.arena.ptr
     run.pool.provide(run, reused)

@@ -36,7 +36,7 @@ def call_host(plan: Caller, call: HostCall, slots: Sequence[Any], device: Device
     if device.memory.is_host:
         bound.run(slots)
     else:
-        bound.run_apart(slots, device)
+        bound.run_on_copies(slots, device)
 
 
 class _BoundArray:
@@ -89,7 +89,7 @@ class BoundCall:
         with np.errstate(all="ignore"):
             out[...] = self.reference(self.node, *operands)
 
-    def run_apart(self, slots: Sequence[Any], device: Device) -> None:
+    def run_on_copies(self, slots: Sequence[Any], device: Device) -> None:
         """Compute on copies of a device's memory, and copy the result back."""
         with np.errstate(all="ignore"):
             result = self.reference(self.node, *widened_arrays([operand.fetched(slots, device) for operand in self.operands]))

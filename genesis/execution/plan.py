@@ -142,7 +142,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     key = _key(trace, outputs, threads)
     plan: Plan | None = plan_cache.get(trace.step.plans, key)
     if plan is None:
-        if trace.is_apart:  # handlers that interrupt handlers lowering the same trace would never end
+        if trace.is_interrupting:  # handlers that interrupt handlers lowering the same trace would never end
             return uninterrupted(_new_plan, trace, outputs, threads, key)
         with collector_paused():
             plan = _new_plan(trace, outputs, threads, key)

@@ -1,4 +1,4 @@
-"""Realizing: the memory of an array, computed by a flush of its trace if pending, or apart from a trace that is BUSY."""
+"""Realizing: the memory of an array, computed by a flush of its trace if pending, or by a twin of it while that is BUSY."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def realize(array: Array) -> Memory:
         if trace.closed is BUSY:  # in this thread, or in another one, for which we wait
             with LOCK:
                 if is_interrupted(array):
-                    return _read_apart(trace, array)
+                    return _read_while_busy(trace, array)
         flush(trace)
         memory = array.memory
         if memory is None:
@@ -34,13 +34,13 @@ def realize(array: Array) -> Memory:
     return memory
 
 
-def realize_apart(array: Array) -> Memory:
+def realize_by_twin(array: Array) -> Memory:
     """As `realize`, but the pending value's trace stays open, and computes it again when it is flushed."""
     with LOCK:
         trace = array.trace
         is_open = array.memory is None and trace is not None and not (trace.closed or trace.eager)
         if is_open and not (GROUPS and collectives_of(trace)):  # type: ignore[arg-type]
-            memory = _computed_apart(trace, [array]).get(array.index)  # type: ignore[arg-type]
+            memory = _computed_by_twin(trace, [array]).get(array.index)  # type: ignore[arg-type]
             if memory is not None:
                 return memory
         return realize(array)
@@ -64,7 +64,7 @@ def _lost(trace: Trace) -> RuntimeError:
     return error
 
 
-def _read_apart(trace: Trace, array: Array) -> Memory:
+def _read_while_busy(trace: Trace, array: Array) -> Memory:
     """The memory of a value whose trace is BUSY: already computed by its run, or computed separately from unchanged inputs,
     without an effect on the trace."""
     run, index = trace.run, array.index
@@ -73,25 +73,25 @@ def _read_apart(trace: Trace, array: Array) -> Memory:
     if run is not None and run.completion and run.plan is not None:
         found = dict(zip(run.plan.values, run.memories, strict=True))
     else:
-        if trace.apart is None or index not in trace.apart:
+        if trace.read_while_busy is None or index not in trace.read_while_busy:
             # Values that a checkpoint reads come first: the other live handles vary from time to time, and so would the plan.
             written = [new for tensor, before, _ in trace.written
                        if not isinstance(before, int) and (new := tensor._array).trace is trace]
-            trace.apart = _computed_apart(trace, written if array in written else [*held_arrays(trace), array])
-        found = trace.apart
+            trace.read_while_busy = _computed_by_twin(trace, written if array in written else [*held_arrays(trace), array])
+        found = trace.read_while_busy
     memory: Memory | None = found.get(index)
     if memory is None:
         raise _lost(trace)
     return memory
 
 
-def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
+def _computed_by_twin(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
     """The values at some positions, by a twin of the trace up to the last of them: the rest may be incomplete."""
     wanted = sorted({array.index for array in arrays} - trace.lost)
     nodes = trace.nodes[: max(wanted, default=-1) + 1]
     inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
-    twin = trace.twin(("apart", len(nodes)), nodes, dict(zip(inputs, trace.inputs, strict=False)))
-    twin.is_apart = True
+    twin = trace.twin(("prefix", len(nodes)), nodes, dict(zip(inputs, trace.inputs, strict=False)))
+    twin.is_interrupting = True
     if GROUPS and collectives_of(twin):
         raise RuntimeError("what other processes compute too cannot be read by a signal handler that came in between")
     twin.released = frozenset(range(len(nodes)))  # save nothing for backward

@@ -81,7 +81,7 @@ def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
 def sum_of_products(
     graph: Graph, a: Value, b: Value, shape: tuple[int, ...], over: Sequence[int] = (), *, materialize: bool = False
 ) -> Value:
-    """The sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `apart`, of materialized operands.
+    """The sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `materialize`, of materialized operands.
 
     Products with a vector follow the matrix's memory order, so that they fuse with other passes over it.
     """

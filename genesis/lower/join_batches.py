@@ -45,8 +45,8 @@ def join_batches(graph: Simplified) -> Simplified:
 
 
 def _is_batch(node: Node) -> bool:
-    apart = "only" in node.attrs or "apart" in node.attrs
-    return len(node.shape) > 2 and node.shape[0] > 1 and not apart and min(node.shape[-2:]) > 1
+    is_fixed = "only" in node.attrs or "keeps_batch" in node.attrs
+    return len(node.shape) > 2 and node.shape[0] > 1 and not is_fixed and min(node.shape[-2:]) > 1
 
 
 def _sums_batch(nodes: list[Node], readers: list[int]) -> bool:

@@ -278,7 +278,7 @@ def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> V
 def _product(left: Value, right: Value) -> Value:
     """The sixteen products of each group, kept in separate matrices."""
     shape = (*left.shape[:-1], right.shape[-1])
-    return left.graph.add("matmul", (left, right), shape, left.dtype, {"apart": True})
+    return left.graph.add("matmul", (left, right), shape, left.dtype, {"keeps_batch": True})
 
 
 def _tiles(source: Value, groups: _Groups, reader: str, *, turned: bool = False) -> Value:

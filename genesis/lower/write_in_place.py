@@ -20,7 +20,7 @@ from genesis.ops.registry import PRIMITIVES
 
 def prepare_writes(graph: Simplified) -> Simplified:
     """The graph with operands of writes into inputs in memory, where they take less traffic than a copy of the input."""
-    nodes, apart = graph.nodes, set[int]()
+    nodes, materialized = graph.nodes, set[int]()
     for output in graph.outputs:
         base, writes = _written_into(nodes, output)
         if nodes[base].op != "input" or not writes or nodes[base].nbytes < indexing.LARGE:
@@ -29,8 +29,8 @@ def prepare_writes(graph: Simplified) -> Simplified:
         found = {min(_views(nodes, i), key=lambda i: nodes[i].numel) for i in operands if _waits(nodes, i, base)}
         # Of a chain of views the smallest: an index is not copied for each column.
         if 2 * sum([nodes[i].nbytes for i in found]) <= nodes[base].nbytes:
-            apart |= found
-    return _set_apart(graph, apart) if apart else graph
+            materialized |= found
+    return _with_copies(graph, materialized) if materialized else graph
 
 
 def _written_into(nodes: Sequence[Node], output: int) -> tuple[int, list[int]]:
@@ -63,8 +63,8 @@ def _views(nodes: Sequence[Node], index: int) -> Iterator[int]:
         yield index
 
 
-def _set_apart(graph: Simplified, apart: set[int]) -> Simplified:
-    """The graph with the values `apart`, or copies of them for the writes, in memory, each by a kernel of its own."""
+def _with_copies(graph: Simplified, materialized: set[int]) -> Simplified:
+    """The graph with the values `materialized`, or copies of them for the writes, in memory, each by a kernel of its own."""
     result, copies = Rewriting(graph), dict[int, int]()
 
     def ready(index: int) -> int:
@@ -72,17 +72,17 @@ def _set_apart(graph: Simplified, apart: set[int]) -> Simplified:
         node = graph.nodes[index]
         if index in copies:
             return copies[index]
-        if index in apart:
+        if index in materialized:
             clone = Node("clone", (result.new_index[index],), {"materialize": True}, node.shape, node.dtype)
             copies[index] = result.append(clone)
             return copies[index]
-        if node.op == "view" and not apart.isdisjoint(_views(graph.nodes, index)):
+        if node.op == "view" and not materialized.isdisjoint(_views(graph.nodes, index)):
             return result.append(node.renumbered((ready(node.inputs[0]),)))
         return result.new_index[index]
 
     for index, node in enumerate(graph.nodes):
         kind, moved = PRIMITIVES[node.op].kind, result.moved(node)
-        if index in apart and kind in ("elementwise", "gather"):
+        if index in materialized and kind in ("elementwise", "gather"):
             attrs = {**node.attrs, "materialize": True}
             copies[index] = result.append(Node(node.op, moved.inputs, attrs, node.shape, node.dtype))
             result.put(copies[index])
@@ -108,5 +108,5 @@ def check_early(nodes: Sequence[Node], stages: Sequence[Stage]) -> list[Stage]:
 
 
 def _only_checks(nodes: Sequence[Node], call: Call) -> bool:
-    set_apart = all(nodes[value].attrs.get("materialize") for value in call.writes)
-    return set_apart and isinstance(call, KernelCall) and may_fail(call)
+    are_copies = all(nodes[value].attrs.get("materialize") for value in call.writes)
+    return are_copies and isinstance(call, KernelCall) and may_fail(call)

@@ -125,7 +125,7 @@ class Storage:
         view._base, view._layout, view._seen = root, at, root._changes
         if root.requires_grad:
             seen = detach(root)
-            view._detached = view._within = seen._detached
+            view._detached = view._views_detached = seen._detached
         return view
 
 

@@ -53,7 +53,7 @@ def _view(tensor: Tensor, name: str, at: Layout, element_map: str | None) -> Ten
     root = tensor if tensor._base is None else tensor._base
     share_storage(result, root, at, element_map)
     result._seen = seen_by(result, root)
-    result._detached = result._within = tensor._detached
+    result._detached = result._views_detached = tensor._detached
     result._untracked = tensor._untracked
     return result
 

@@ -45,7 +45,9 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         start = len(graph)
         result = operation.define(*values, **chosen)
         refuse_complex(operation.name, graph.nodes, start)
-        return result if operation.is_view or operation.name in _MOVES else named(operation.name, _apart(result, values))
+        if operation.is_view or operation.name in _MOVES:
+            return result
+        return named(operation.name, _without_operands(result, values))
 
     try:
         step = trace.advance(key, unwatched(build), grad=grad)
@@ -106,13 +108,13 @@ def _met_no_tensor(problem: BaseException, arguments: CallArguments, given: Call
     return None
 
 
-def _apart(result: Any, values: list[Any]) -> Any:
+def _without_operands(result: Any, values: list[Any]) -> Any:
     """A definition's result, copied if it is a 0-d operand itself, as a sort or a sum along an axis returns it."""
     if isinstance(result, Value):
         given = not result.shape and any(isinstance(value, Value) and value.index == result.index for value in values)
         return result.graph.add("clone", (result,), (), result.dtype) if given else result
     if isinstance(result, tuple) and not any(value is result for value in values):
-        parts = [_apart(part, values) for part in result]
+        parts = [_without_operands(part, values) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     return result
 

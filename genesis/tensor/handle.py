@@ -20,6 +20,7 @@ from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.call_modes import running
+from genesis.tensor.users_attributes import UsersAttributes
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import made_from_python, refuse, touched_gradient
 from genesis.tracing.state import thread_state
@@ -53,44 +54,6 @@ class TensorBase(Methods):
 attributes_of: Callable[[Any], dict[str, Any]] = vars(TensorBase)["__dict__"].__get__  # all attributes of a tensor
 
 
-class UsersAttributes(dict[str, Any]):
-    """The attributes that a user set on a tensor, which its `__dict__` shows. Writing an item sets the attribute."""
-
-    def __init__(self, held: dict[str, Any]) -> None:
-        super().__init__({name: value for name, value in held.items() if name not in INTERNAL})
-        self._held = held
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
-        self._held[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        super().__delitem__(name)
-        del self._held[name]
-
-    def pop(self, name: str, *default: Any) -> Any:  # type: ignore[override]
-        """Remove an attribute and return its value; `default`, if given, where there is none."""
-        if name in self:
-            del self._held[name]
-        return super().pop(name, *default)
-
-    def update(self, *others: Any, **values: Any) -> None:
-        """Set several attributes."""
-        for name, value in dict(*others, **values).items():
-            self[name] = value
-
-    def setdefault(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute; sets it if it is missing."""
-        if name not in self:
-            self[name] = default
-        return self[name]
-
-    def clear(self) -> None:
-        """Remove all."""
-        for name in [*self]:
-            del self[name]
-
-
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype that remembers how it was made.
 
@@ -105,7 +68,7 @@ class Tensor(TensorBase):
     _element_map: str | None = None  # the involution that maps the root's elements to a view's
     _storage: Storage | None = None  # of a view, and of its root once there has been a view
     _detached: bool = False
-    _within: bool = False  # a view of a detached tensor
+    _views_detached: bool = False  # it is a view of a detached tensor
     _untracked: bool = False  # `.data`: backward ignores writes through it
     _changes: int = 0  # the version that views compare: counts writes, and other reasons to re-read
     _own_changes: int = 0  # writes through this `.data`
@@ -128,7 +91,7 @@ class Tensor(TensorBase):
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """The attributes that the user set."""
-        return UsersAttributes(attributes_of(self))
+        return UsersAttributes(attributes_of(self), INTERNAL)
 
     @__dict__.setter
     def __dict__(self, values: Mapping[str, Any]) -> None:

@@ -46,7 +46,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if tensor._detached and thread_state.grad_enabled and not tensor._untracked and (
         value._array.node.differentiable or array.node.differentiable
     ):
-        return _written_apart(tensor, value, change or last_change(value._array))
+        return _write_detached(tensor, value, change or last_change(value._array))
     root = tensor if tensor._base is None else tensor._base
     if root._is_inference and thread_state.grad_enabled is not None:
         raise RuntimeError(
@@ -165,13 +165,13 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
         tensor._changes = changes + 1
 
 
-def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
+def _write_detached(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
     """Write a value with a derivation into a detached tensor, or over such a value: the storage gets the values, the tensor
     itself keeps the derivation.
 
     Raises RuntimeError for a view of a detached tensor, which does not know whose derivation to change.
     """
-    if tensor._within:
+    if tensor._views_detached:
         raise RuntimeError("in-place: a view of a detached tensor cannot take what carries a gradient; clone() it first")
     with recording(False) as again, again:
         write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)

@@ -58,7 +58,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         share_storage(result, root, to, tensor._element_map)
         if there is None or tensor._element_map is not None:
             result._seen = seen_by(result, root)
-        result._detached = result._within = tensor._detached
+        result._detached = result._views_detached = tensor._detached
         if tensor.__class__ is not Tensor:
             result.__class__ = result_class(tensor)
         if tensor._untracked:

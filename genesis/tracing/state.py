@@ -98,7 +98,7 @@ def open_trace(device: Device = CPU) -> Trace:
     trace: Trace | None = state["traces"].get(device.name)
     if critical.running or (trace is not None and trace.closed is BUSY):
         trace = Trace(device, state["eager"], math.inf)
-        trace.is_apart = True
+        trace.is_interrupting = True
         return trace
     if trace is None or trace.closed:
         if device is META and state["recorder"] is not None:

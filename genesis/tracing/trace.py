@@ -101,7 +101,7 @@ class Trace:
     )
 
     # Defaults for attributes that most traces never set.
-    is_apart = False  # belongs to an interrupting signal handler or finalizer
+    is_interrupting = False  # belongs to an interrupting signal handler or finalizer
     backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
     backward_done = False  # the next forward begins another trace
     backwards = 0
@@ -109,7 +109,7 @@ class Trace:
     lost: AbstractSet[int] = _NO_POSITIONS  # positions lost by the failure
     ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure
     number: float = math.inf  # traces are numbered as they end: other traces read a value only after that
-    apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
+    read_while_busy: dict[int, Any] | None = None  # position -> memory, of values that interrupting code has read
     done = False  # flushed: every live handle has memory
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
@@ -159,8 +159,8 @@ class Trace:
         """After the end: drop what only an open trace needs."""
         self.arrays, self.inputs, self.entered, self.written = [], [], {}, []
         self.run = None
-        if self.ran or self.apart:
-            self.ran, self.apart = {}, None
+        if self.ran or self.read_while_busy:
+            self.ran, self.read_while_busy = {}, None
         if self.backward.copies:
             self.backward.copies = {}
 

@@ -50,12 +50,17 @@ class Arguments:
         self.leaves.append(value)
         return name
 
-    def _take_parts(self, expression: str, value: CompositeTensor, label: str) -> None:
-        """Add the tensors that a composite tensor consists of; the rest of it is compared."""
-        guards = self._recorder.guards
+    def _container(self, expression: str, value: object, label: str) -> str:
+        """The name of a container in the generated code, which compares its class."""
         self.containers.add(id(value))
         name = f"t{len(self.lines)}"
-        self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
+        kind = self._recorder.guards.constant(type(value))
+        self._fail_if(f"({name} := {expression}).__class__ is not {kind}", f"the type of {label}")
+        return name
+
+    def _take_parts(self, expression: str, value: CompositeTensor, label: str) -> None:
+        """Add the tensors that a composite tensor consists of; the rest of it is compared."""
+        guards, name = self._recorder.guards, self._container(expression, value, label)
         parts = dict(value.part_tensors())
         for attribute, part in vars(value).items():
             path = f"{name}.__dict__[{attribute!r}]"
@@ -81,31 +86,29 @@ class Arguments:
             self.numbers.add(len(self.leaves) - 1)
             return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
         if isinstance(value, tuple | list | dict):
-            self.containers.add(id(value))
-            name = f"t{len(self.lines)}"
-            self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
-            if isinstance(value, dict):
-                keys = guards.constant([*value])
-                self._fail_if(f"[*{name}] != {keys}" if value else name, f"the keys of {label}")
-                items = {k: self._take(f"{name}[{keys}[{i}]]", v, f"{label}[{k!r}]") for i, (k, v) in enumerate(value.items())}
-                return value if all(items[k] is value[k] for k in value) else {**value, **items}
-            self._fail_if(f"len({name}) != {len(value)}", f"the length of {label}")
-            taken = [self._take(f"{name}[{i}]", v, f"{label}[{i}]") for i, v in enumerate(value)]
-            if all(a is b for a, b in zip(taken, value, strict=True)):
-                return value
-            return type(value)(*taken) if hasattr(value, "_fields") else type(value)(taken)
+            return self._take_items(self._container(expression, value, label), value, label)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            self.containers.add(id(value))
-            name = f"t{len(self.lines)}"
-            self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
-            for field in dataclasses.fields(value):  # a user's object: its numbers are compared
-                part = getattr(value, field.name)
-                dynamic, self._dynamic = self._dynamic, False
-                self._take(f"{name}.{field.name}", part, f"{label}.{field.name}")
-                self._dynamic = dynamic
+            name = self._container(expression, value, label)
+            dynamic, self._dynamic = self._dynamic, False  # a user's object: its numbers are compared
+            for field in dataclasses.fields(value):
+                self._take(f"{name}.{field.name}", getattr(value, field.name), f"{label}.{field.name}")
+            self._dynamic = dynamic
             return value
         name = guards.constant(value)
         compared = isinstance(value, str | bytes | complex)
         self._fail_if(f"(v := {expression}) is not {name}" + (f" and differs(v, {name})" if compared else ""), label)
         guards.enter(value, label)
         return value
+
+    def _take_items(self, name: str, value: Tree, label: str) -> Tree:
+        """`_take` for the items of a dict, list or tuple, which has a name already."""
+        if isinstance(value, dict):
+            keys = self._recorder.guards.constant([*value])
+            self._fail_if(f"[*{name}] != {keys}" if value else name, f"the keys of {label}")
+            items = {k: self._take(f"{name}[{keys}[{i}]]", v, f"{label}[{k!r}]") for i, (k, v) in enumerate(value.items())}
+            return value if all(items[k] is value[k] for k in value) else {**value, **items}
+        self._fail_if(f"len({name}) != {len(value)}", f"the length of {label}")
+        taken = [self._take(f"{name}[{i}]", v, f"{label}[{i}]") for i, v in enumerate(value)]
+        if all(a is b for a, b in zip(taken, value, strict=True)):
+            return value
+        return type(value)(*taken) if hasattr(value, "_fields") else type(value)(taken)

@@ -18,7 +18,7 @@ from genesis.tracing.trace import BUSY
 
 
 @contextmanager
-def handlers_apart() -> Iterator[None]:
+def handlers_in_other_traces() -> Iterator[None]:
     """A context in which the user's signal handlers are not part of the call that this thread records.
 
     Handlers run in the main thread, between any two instructions. In this context they run without the recorder and the watch,
@@ -27,7 +27,7 @@ def handlers_apart() -> Iterator[None]:
     replaced: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     @replayable
-    def apart(number: int, frame: FrameType | None) -> None:
+    def in_other_traces(number: int, frame: FrameType | None) -> None:
         recorder, put_back = thread_state.recorder, profile_hook()
         opened = [trace for trace in thread_state.traces.values() if not trace.closed]
         sys.setprofile(None)
@@ -50,9 +50,9 @@ def handlers_apart() -> Iterator[None]:
                 handler = signal.getsignal(number)
                 if callable(handler) and handler is not signal.default_int_handler:
                     replaced[number] = handler
-                    signal.signal(number, apart)
+                    signal.signal(number, in_other_traces)
         yield
     finally:
         for caught, handler in replaced.items():
-            if signal.getsignal(caught) is apart:  # unless the call has set another
+            if signal.getsignal(caught) is in_other_traces:  # unless the call has set another
                 signal.signal(caught, handler)

@@ -22,7 +22,7 @@ from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.capture.replay.program import ReplayProgram
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
-from genesis.execution.realize import realize, realize_apart
+from genesis.execution.realize import realize, realize_by_twin
 from genesis.ir.annotations import Attributes, Options, Scalar, Tree
 from genesis.ir.graph import Graph
 from genesis.optim.lr_scheduler import LRScheduler
@@ -54,28 +54,27 @@ class Recorder:
         self._undoable = undoable  # keep what the call overwrites, so that `take_back` can restore it
         self._fullgraph = fullgraph and not returns_items
         self._returns_items = returns_items
-        self._looks = 0
-        self.items: list[Scalar] = []
+        self._looks = 0  # how often Python looked at values
+        self.items: list[Scalar] = []  # the results of `item()` among them
         self.guards = Guards(self.refuse, self._reach, self._add_argument)
         self.arguments: Any = None
         self.refusals: list[Refusal] = []
         self.fills = False  # the call filled a dict, perhaps a cache that the next call finds filled
-        self.numbers: list[Number] = []
+        self.numbers: list[Number] = []  # those that are alive: the call may store them
         self.programs: list[Program] = []
         self.sources = SourceTable()
         self.states, self.gradients = self.sources.states, self.sources.gradients
         self.inputs, self.outputs = self.sources.inputs, self.sources.outputs
         self.reads = Reads(self.sources)
         self.steps: list[UpdateStep | ScheduleStep] = []
-        # An argument that the function also reaches by name: replays hold for that very tensor.
-        self.pinned: set[int] = set()  # leaves of the arguments that are also reached by name
-        self.fixed: set[Source] = set()
+        self.pinned: set[int] = set()  # leaves that are also reached by name: replays hold for that very tensor
+        self.fixed: set[Source] = set()  # numbers that Python looked at: replays hold for this value
         self.wholes: set[Source] = set()  # tensors that are read, written or viewed: the layouts of views matter
         self.drawn_in_all = 0
         self._random = rng.get_state()
         self._handles: list[Array] = []
-        self._numbers: dict[tuple[Trace, int], Source] = {}
-        self.starts: dict[int, int] = {}
+        self._scalar_sources: dict[tuple[Trace, int], Source] = {}  # by the position in `trace.scalars`
+        self.starts: dict[int, int] = {}  # of random numbers: counter -> how many the call had drawn before
 
     def __enter__(self) -> Recorder:
         if thread_state.recorder is not self:  # modes are entered twice
@@ -151,7 +150,7 @@ class Recorder:
         """The number in `tensor`: a Number that replays re-read, if such calls only return it."""
         array = array_of(tensor)
         # A number that is only returned need not split the call's program.
-        values = (realize_apart if self._returns_items else realize)(array).numpy(array.node.dtype)
+        values = (realize_by_twin if self._returns_items else realize)(array).numpy(array.node.dtype)
         if values.size != 1:
             raise ValueError(f"item: a tensor of shape {tensor.shape} is not one number; want exactly one element")
         value = values.astype(array.node.dtype.compute.numpy).item()
@@ -206,7 +205,7 @@ class Recorder:
     def scalar(self, trace: Trace, number: Number) -> int:
         """The position in `trace` of a number that each replay sets."""
         index = trace.enter_scalar(number.value)
-        self._numbers[trace, len(trace.scalars) - 1] = number.source
+        self._scalar_sources[trace, len(trace.scalars) - 1] = number.source
         return index
 
     def fix(self, source: Source) -> None:
@@ -357,7 +356,7 @@ class Recorder:
             resolve_line(*user_line()),
             [self._input_source_of(trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
             list(trace.scalars),
-            [(k, self._numbers[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._numbers],
+            [(k, self._scalar_sources[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._scalar_sources],
             [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],
             [(root, root._array.index) for root in self.states if root._array.trace is trace],
         ))

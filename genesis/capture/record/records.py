@@ -118,8 +118,6 @@ class Program:
     writes: list[tuple[Tensor, int]]
 
 
-
-
 def signed(word: int) -> int:
     """A 64-bit word as a signed integer."""
     return word - (1 << 64) if word >> 63 else word

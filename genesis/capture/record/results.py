@@ -23,8 +23,8 @@ from genesis.tracing.trace import Array
 
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
 _FLAGS = (
-    "_requires_grad", "_element_map", "_detached", "_within", "_untracked", "_keeps_derivation", "_is_inference", "_changes",
-    "_own_changes",
+    "_requires_grad", "_element_map", "_detached", "_views_detached", "_untracked", "_keeps_derivation", "_is_inference",
+    "_changes", "_own_changes",
 )
 _DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", *_FLAGS}  # a tensor's own attributes
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from genesis.capture.guards.entry_check import leaves_check
 from genesis.capture.record.arguments import Arguments
-from genesis.capture.record.handlers import handlers_apart
+from genesis.capture.record.handlers import handlers_in_other_traces
 from genesis.capture.record.reads import LOOK
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Mode, Positional
@@ -64,7 +64,7 @@ def record(
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable, compares)
     # The collector is paused, as destructors that it runs would be recorded as part of the function.
-    with collector_paused(), handlers_apart(), recorder, recorder:  # entered twice: see `recording` in tracing/state.py
+    with collector_paused(), handlers_in_other_traces(), recorder, recorder:  # entered twice: see `recording`
         arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
         for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):

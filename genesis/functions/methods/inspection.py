@@ -111,7 +111,6 @@ def get_device(self: Tensor) -> int:
     return -1 if device.type == "cpu" else device.index or 0
 
 
-
 @function()
 @method
 def is_inference(self: Tensor) -> bool:

@@ -56,7 +56,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else _storage(root, input), at))
     share_storage(result, root, at, input._element_map)
     result._seen = seen_by(result, root)
-    result._detached = result._within = input._detached
+    result._detached = result._views_detached = input._detached
     return result
 
 
