@@ -11,6 +11,7 @@ a triangle that is kept. While a launch runs, BLAS is limited to `threads` threa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lapack.householder import Householder
@@ -18,21 +19,26 @@ from genesis.codegen.cpu.lapack.panels import Panels
 from genesis.codegen.cpu.lapack.routines import ARGUMENTS
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import Tiles
-from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes
+from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.runtime.kernel_cache import KernelSource
 
 POINTER_WORDS = 3
-STEPS = ("call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize", "end_below",
-         "panel", "exchange", "substitute", "permute", "transpose", "roots",
-         "factor", "expand", "mirror", "tridiagonal", "rescale")
-FAMILIES = {"elimination": STEPS[-11:-5], "householder": STEPS[-5:]}  # steps that only the kernels of these have
+COMMON = ("call", "copy", "check", "numbers", "reals", "zero", "product", "logarithm", "tidy", "normalize",
+          "end_below")  # steps that all kernels have
+FAMILIES = {  # those that only a family's kernels have
+    "": (),
+    "elimination": ("panel", "exchange", "substitute", "permute", "transpose", "roots"),
+    "householder": ("factor", "expand", "mirror", "tridiagonal", "rescale"),
+}
+STEPS = (*COMMON, *chain.from_iterable(FAMILIES.values()))
 ALL, LOWER, UPPER = range(3)  # what a copy keeps
 TILE = 16
 SINGULAR = 1  # the flag of a fault
-VERSION = 5
-WORDS = "steps", "count", "threads", "get", "set", "state", "fault", "site"
+VERSION = 6
+WIDTH = 4  # lanes of what is not tiled
+WORDS = word_types(("steps", "count", "threads", "get", "set", "state", "fault", "site"), ("steps", "state", "fault"))
 
 
 def source(dtype: str, family: str = "") -> KernelSource:
@@ -41,36 +47,31 @@ def source(dtype: str, family: str = "") -> KernelSource:
     return KernelSource(name, f"{name} {VERSION}", lambda: _Kernel(name, dtype, family).text())
 
 
-class _Kernel(Code):
+class _Kernel(WordKernel):
     """Emits the kernel; the method `_NAME` emits the step called NAME."""
 
     def __init__(self, name: str, dtype: str, family: str) -> None:
-        self.module = ir.Module(name)
-        super().__init__(self.module, name, [I64, I64, POINTER, I64], 4, internal=False)
+        super().__init__(name, WORDS, WIDTH)
         self.part = PART.get(dtype, dtype)
         self.is_complex = dtype in PART
         self.real, self.part_bytes = (FLOAT, 4) if self.part == "float32" else (DOUBLE, 8)
         self.bytes = self.part_bytes * (1 + self.is_complex)
-        self.others = {name for key, steps in FAMILIES.items() if key != family for name in steps}
+        self.steps = {*COMMON, *FAMILIES[family]}
         self.tiles, self.rows = Tiles(self.module, self.part), Rows(self.module, self.part)
         self.householder = Householder(self.rows)
-        self.first, self.end, block, self.worker = self.args
-        self.words = {word: self.get(block, n) for n, word in enumerate(WORDS)}
 
     def text(self) -> str:
         """The module's text."""
         builder, words = self.builder, self.words
-        steps = self._pointer(words["steps"])
         self._limit(I64(1))
-        with self.count(self.first, self.end) as item:
+        with self.items() as item:
             self.item, self.goes_on = item, self.variable(I1(1))
             number = self.variable(0)
             with self.loop(lambda: builder.and_(builder.icmp_signed("<", number.get(), words["count"]), self.goes_on.get())):
-                self._step(self.get(steps, number.get(), POINTER))
+                self._step(self.get(words["steps"], number.get(), POINTER))
                 number.set(builder.add(number.get(), I64(1)))
         self._limit(I64(-1))
-        self.finish()
-        return str(self.module)
+        return super().text()
 
     def _pointer(self, word: ir.Value) -> ir.Value:
         return self.builder.inttoptr(word, POINTER)
@@ -87,7 +88,7 @@ class _Kernel(Code):
         """Begin or end the limit on them: the first user sets it, the last one restores what was before."""
         builder, words = self.builder, self.words
         begins = change.constant > 0
-        state = self._pointer(words["state"])
+        state = words["state"]
         with builder.if_then(builder.icmp_signed("!=", words["set"], I64(0))):
             with self.loop(lambda: builder.icmp_signed("!=", builder.atomic_rmw("xchg", state, I64(1), "acquire"), I64(0))):
                 pass
@@ -111,7 +112,7 @@ class _Kernel(Code):
         done = builder.append_basic_block("step.done")
         choice = builder.switch(self.get(step), done)
         for number, name in enumerate(STEPS):
-            if name in self.others:
+            if name not in self.steps:
                 continue
             block = builder.append_basic_block(name)
             choice.add_case(I64(number), block)
@@ -131,9 +132,8 @@ class _Kernel(Code):
         builder = self.builder
         code = builder.sext(self.get(self._address(step, 1), 0, I32), I64)
         with builder.if_then(builder.icmp_signed("!=", code, I64(0))):
-            fault = self._pointer(self.words["fault"])
             for n, word in enumerate((I64(SINGULAR), self.words["site"], code, self.item)):
-                self.put(word, fault, n)
+                self.put(word, self.words["fault"], n)
             self.goes_on.set(I1(0))
 
     def _zero(self, step: ir.Value) -> None:

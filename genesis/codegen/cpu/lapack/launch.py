@@ -254,8 +254,8 @@ def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callab
 
 def _eigvalsh(r: Recipe, n: int, _: int) -> None:
     """The eigenvalues of the tridiagonal form; those of larger or complex matrices by LAPACK alone."""
-    row = 0 if r.dtype.is_complex else padded(n, tile_of(r.dtype.name).lanes)
-    if r.dtype.is_complex or n * row * r.size > second_cache_bytes():
+    row = padded(n, tile_of(r.dtype.name).lanes) if is_reflected(r.dtype, "eigvalsh") else 0
+    if not row or n * row * r.size > second_cache_bytes():
         _eigh(r, n, n)
         return
     data, beside, lines, factor = r.scratch(n * row), r.scratch(n), r.scratch(4 * row), r.scratch(1)

@@ -82,10 +82,10 @@ class Recipe:
 
     def scratch(self, count: int, size: int = 0) -> BatchPointer:
         """Memory of each worker for `count` numbers of the dtype, or elements of `size` bytes."""
-        share = -(-max(count, 1) * (size or self.size) // ALIGNED) * ALIGNED
-        start, self._taken = self._taken, self._taken + share * self.workers
+        per_worker = -(-max(count, 1) * (size or self.size) // ALIGNED) * ALIGNED
+        start, self._taken = self._taken, self._taken + per_worker * self.workers
         whole = self.slots.workspace(self._taken)
-        return BatchPointer(whole._replace(offset=whole.offset + start), 0, share)
+        return BatchPointer(whole._replace(offset=whole.offset + start), 0, per_worker)
 
     def shared(self, count: int) -> BatchPointer:
         """Memory for `count` numbers that all parts share."""
