@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,15 +40,15 @@ def export(
         raise ValueError(f"torch.export.export: wants a module, got {type(mod).__name__}; genesis.export takes functions")
     if isinstance(dynamic_shapes, ShapesCollection | AdditionalInputs):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
-    return exported(mod, *args, dynamic=_dims_alone(dynamic_shapes), **(kwargs or {}))
+    return exported(mod, *args, dynamic=_without_fixed_sizes(dynamic_shapes), **(kwargs or {}))
 
 
-def _dims_alone(shapes: Tree) -> Any:
+def _without_fixed_sizes(shapes: Tree) -> Any:
     """The tree with None for sizes that are numbers."""
     if isinstance(shapes, Mapping):
-        return {key: _dims_alone(item) for key, item in shapes.items()}
+        return {key: _without_fixed_sizes(item) for key, item in shapes.items()}
     if isinstance(shapes, list | tuple):
-        return [_dims_alone(item) for item in shapes]
+        return [_without_fixed_sizes(item) for item in shapes]
     return None if isinstance(shapes, int) else shapes
 
 
@@ -154,12 +156,13 @@ def save(
     opset_version: Mapping[str, int] | None = None, pickle_protocol: int = 2,
 ) -> None:
     """`ep.save(f)`, also into an open file; nothing is pickled. Raises ValueError for extra files, and opsets."""
-    _alone("save", extra_files=extra_files, opset_version=opset_version)
+    _refuse_others("save", extra_files=extra_files, opset_version=opset_version)
     if isinstance(f, str | os.PathLike):
         return ep.save(f)
-    with tempfile.TemporaryDirectory() as folder:
-        ep.save(path := Path(folder, "program"))
-        f.write(path.read_bytes())
+    with _temporary_path() as path:
+        ep.save(path)
+        with path.open("rb") as saved:
+            shutil.copyfileobj(saved, f)
 
 
 def load(
@@ -167,16 +170,22 @@ def load(
     expected_opset_version: Mapping[str, int] | None = None,
 ) -> ExportedProgram:
     """`genesis.load_program(f)`, also from an open file. Raises ValueError for extra files, and opsets."""
-    _alone("load", extra_files=extra_files, expected_opset_version=expected_opset_version)
+    _refuse_others("load", extra_files=extra_files, expected_opset_version=expected_opset_version)
     if isinstance(f, str | os.PathLike):
         return load_program(f)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "program")
-        path.write_bytes(f.read())
+    with _temporary_path() as path:
+        with path.open("wb") as copy:
+            shutil.copyfileobj(f, copy)
         return load_program(path)
 
 
-def _alone(name: str, **given: Mapping[str, Any] | None) -> None:
+@contextmanager
+def _temporary_path() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder, "program")
+
+
+def _refuse_others(name: str, **given: Mapping[str, Any] | None) -> None:
     for setting, value in given.items():
         if value:
             raise ValueError(f"torch.export.{name}: {setting}={value!r:.60}; want none: genesis' files hold the program alone")
@@ -187,7 +196,7 @@ def export_onnx(
 ) -> Any:
     """`genesis.onnx.export`."""
     export_model = genesis.onnx.export  # the package onnx is imported when it is asked for
-    return export_model(model, args, f, dynamic_shapes=_dims_alone(dynamic_shapes), **options)
+    return export_model(model, args, f, dynamic_shapes=_without_fixed_sizes(dynamic_shapes), **options)
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:

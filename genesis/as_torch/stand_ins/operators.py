@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Sequence
 from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -22,9 +23,23 @@ from genesis.tracing.state import thread_state
 
 _COMPUTES = ("", "default", "cpu", "compositeimplicitautograd", "compositeexplicitautograd")  # keys of what runs on the host
 _PYTORCHS = ("aten", "prim", "prims", "quantized")  # namespaces whose operations are written in C++
-_known: dict[str, CustomOperation] = {}  # "namespace::name" ->
-_casts: dict[str, DType] = {}  # "namespace::name" -> the dtype of its operands within `autocast`
-_derived: dict[str, type[Function]] = {}  # "namespace::name" -> what runs it, where a rule of its gradient is registered
+
+
+class _Registered:
+    """What is registered under a name, in any order: rules may come before the function.
+
+    Attributes:
+        operation: computes it.
+        low: the dtype of its floating operands within `autocast`.
+        derived: what runs it, where a rule of its gradient is registered.
+    """
+
+    operation: CustomOperation | None = None
+    low: DType | None = None
+    derived: type[Function] | None = None
+
+
+_registered: defaultdict[str, _Registered] = defaultdict(_Registered)  # by "namespace::name"
 
 
 class CustomOperation:
@@ -32,14 +47,14 @@ class CustomOperation:
 
     def __init__(self, function: AnyFunction, name: str) -> None:
         self.function, self.__name__ = function, name
-        _known[name] = self
+        self._rules = _registered[name]
+        self._rules.operation = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        low = _casts.get(self.__name__)
+        low, derived = self._rules.low, self._rules.derived
         if low is not None and thread_state.autocast is not None:
             args, kwargs = map_tree(
                 lambda x: x.to(low) if isinstance(x, Tensor) and x.is_floating_point() else x, (args, kwargs))
-        derived = _derived.get(self.__name__)
         if derived is None:
             return self.function(*args, **kwargs)
         given = inspect.signature(self.function).bind(*args, **kwargs)
@@ -101,17 +116,17 @@ def register_kernel(op: Any, device_types: Any, func: AnyFunction | None = None,
         return lambda function: register_kernel(op, device_types, function) or function
     name = _name_of(op)
     if device_types is None or "cpu" in ([device_types] if isinstance(device_types, str) else device_types):
-        if name in _known:
-            _known[name].function = func
-        else:
+        if (operation := _registered[name].operation) is None:
             CustomOperation(func, name)
+        else:
+            operation.function = func
     return None
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: DType, /, *, lib: Any = None) -> None:
     """Convert the operation's floating operands to a dtype within `autocast` of the host."""
     if device_type == "cpu":
-        _casts[_name_of(op)] = cast_inputs
+        _registered[_name_of(op)].low = cast_inputs
 
 
 def fallthrough_kernel() -> NoReturn:
@@ -213,7 +228,7 @@ def register_autograd(
         return output
 
     kind = f"GeneratedBackwardFor_{name.replace('::', '_')}_default"
-    _derived[name] = type(kind, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    _registered[name].derived = type(kind, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
 triton_op = custom_op
@@ -252,9 +267,10 @@ class _Namespace:
             return CustomOperation(getattr(aten, name), f"aten::{name}")
         if self.name in _PYTORCHS and not name.startswith("__"):
             return missing(f"torch.ops.{self.name}.{name}")
-        if (found := _known.get(f"{self.name}::{name}")) is None:
+        found = _registered.get(f"{self.name}::{name}")
+        if found is None or found.operation is None:
             raise AttributeError(f"'_OpNamespace' {self.name!r} object has no attribute {name!r}")
-        return found
+        return found.operation
 
 
 class Operators:
