@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import genesis.lower
+from tests.test_architecture import FLOORS, PACKAGE
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+ROOMS = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
 MADE_UP = re.compile(r'genesis_[0-9a-f]{16}|%v\d+')  # names of kernels and registers
 PROMPTS = (">>> ", "... ")
 
@@ -59,9 +61,9 @@ def named(file: str) -> Path:
 
 
 def test_what_the_guide_names_is_there():
-    for file in re.findall(r"`([\w/]+(?:\.py|/))`", GUIDE):
+    for file in re.findall(r"`([\w/]+(?:\.py|/))`", GUIDE + ROOMS):
         named(file)
-    for function, file in re.findall(r"`(\w+)`\s+in\s+`([\w/]+\.py)`", GUIDE):
+    for function, file in re.findall(r"`(\w+)`\s+in\s+`([\w/]+\.py)`", GUIDE + ROOMS):
         assert re.search(rf"^def {function}\(", named(file).read_text(encoding="utf-8"), re.MULTILINE), (function, file)
 
 
@@ -90,7 +92,13 @@ def test_the_guide_lists_the_passes_that_lowering_runs():
 
 
 def test_what_the_guide_says_that_files_hold_is_in_them():
-    for file, names in re.findall(r"`([\w/]+\.py)`\s+\(([^)]*)\)", GUIDE):
+    for file, names in re.findall(r"`([\w/]+\.py)`\s+\((`[^)]*)\)", GUIDE + ROOMS):
         source = named(file).read_text(encoding="utf-8")
         for name in re.findall(r"`([\w.]+)`", names):
             assert all(re.search(rf"^ *(?:class|def) {part}\b", source, re.MULTILINE) for part in name.split(".")), (name, file)
+
+
+def test_the_page_of_rooms_is_short_and_names_every_folder_in_the_order_of_imports():
+    assert len(re.findall(r"^\d+\. `", ROOMS, re.MULTILINE)) == 10 and ROOMS.count("\n") <= 150
+    folders = [floor for floor in FLOORS if floor and (PACKAGE / floor).is_dir()]
+    assert re.findall(r"\*\*`(\w+)/`\*\*", ROOMS) == folders

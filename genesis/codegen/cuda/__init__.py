@@ -1,1 +1,1 @@
-
+"""Programs for NVIDIA GPUs: the same kernels as numba-cuda functions."""
