@@ -68,9 +68,10 @@ def loop_launches(
     workers = min(threads, loop.partials or loop.tiles)
     copies = loop.partials or workers
     products = [call for call in loop.calls if isinstance(call, Product)]
-    share = max((sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products), default=0)
+    per_worker = max(
+        (sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products), default=0)
     table = tuple(
-        tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (copy, copies, share)))
+        tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (copy, copies, per_worker)))
         for copy in range(copies)
     )
     # With sums, the first tile of each chunk writes its partial sum; without, any free worker takes a tile.
@@ -92,7 +93,7 @@ def _call(
     """An entry in the table of a worker, or of a partial sum (its number, their count, the workspace of products for each):
     kernel, words, items of a tile, items, number of patches, patches.
     """
-    copy, copies, share = copy_of
+    copy, copies, per_worker = copy_of
     patches: list[BlockWord] = []
 
     def address(number: int, value: int, offset: int) -> Slot:
@@ -115,7 +116,7 @@ def _call(
                 c = slots.partial_sum(call.node, copy, nodes[call.node].nbytes)
             begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + call.results
         block = product.block(
-            call, dtype.name, cut, (a, b, c), slots.workspace(copies * share), share, partial(product.offsets, slots),
+            call, dtype.name, cut, (a, b, c), slots.workspace(copies * per_worker), per_worker, partial(product.offsets, slots),
             adds_from=begins)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:

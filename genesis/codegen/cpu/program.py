@@ -208,8 +208,8 @@ def _product_launch(
     workers = threads if call.epilogue or 2 * products * m * n * k > 3 * PARALLEL_COST else 1
     cut = product.panels(dtype.name, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
     a, b, c = (slots.address(x.value, x.layout.offset * dtype.itemsize) for x in (call.a, call.b, call.c))
-    share = sum(product.packed(call, dtype.name, cut))
+    per_worker = sum(product.packed(call, dtype.name, cut))
     table = followers(call, slots, addresses, workers)
-    workspace, offsets = slots.workspace(workers * share), partial(product.offsets, slots)
-    block = product.block(call, dtype.name, cut, (a, b, c), workspace, share, offsets, followers=table)
+    workspace, offsets = slots.workspace(workers * per_worker), partial(product.offsets, slots)
+    block = product.block(call, dtype.name, cut, (a, b, c), workspace, per_worker, offsets, followers=table)
     return NativeLaunch(addresses[product.source(dtype.name).symbol], [block], workers)

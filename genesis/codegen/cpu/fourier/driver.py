@@ -18,10 +18,11 @@ from genesis.codegen.cpu.word_kernel import WordKernel, load_words
 
 # The words of an argument block. `columns` of the `inner` ones of a transform are a block, the last block has the rest too.
 # Steps lead to the next transform of a batch, rows to a transform's next number, columns to the next column: all in numbers, as
-# `buffer`, the distance of a worker's two buffers, and `line`, that of two transforms in a buffer; `share` is from worker to
-# worker. The columns of a block are side by side, or, if they are transforms `apart`, one after the other in each pass.
+# `buffer`, the distance of a worker's two buffers, and `line`, that of two transforms in a buffer; `per_worker` is from one
+# worker to the next. The columns of a block are side by side, or, if they are transforms `apart`, one after the other in each
+# pass.
 WORDS = ("source_at", "target_at", "workspace_at", "passes_at", "passes", "blocks", "columns", "inner", "source_step",
-         "target_step", "source_row", "target_row", "source_column", "target_column", "share", "buffer", "forward", "line",
+         "target_step", "source_row", "target_row", "source_column", "target_column", "per_worker", "buffer", "forward", "line",
          "apart")
 PASS = ("kind", "radix", "m", "l", "twiddles_at", "second_at", "scale")  # a pass; see `plan.Pass`
 PASS_TYPES = {word: passes.type_of(word) for word in PASS}
@@ -99,7 +100,7 @@ class _Driver(WordKernel):
         source, target = (
             self._at(word[f"{end}_at"], b.add(b.mul(number, word[f"{end}_step"]), b.mul(column, word[f"{end}_column"])))
             for end in ("source", "target"))
-        here = self._at(word["workspace_at"], b.mul(self.worker, word["share"]))
+        here = self._at(word["workspace_at"], b.mul(self.worker, word["per_worker"]))
         buffers = here, self._at(here, word["buffer"])
         with counted(b, I64(0), word["passes"]) as n:
             words = load_words(b, b.gep(word["passes_at"], [b.mul(n, I64(len(PASS)))], source_etype=I64), PASS_TYPES)

@@ -34,14 +34,14 @@ class Argsort(RowKernel):
         digits, every = rows.keys.size, rows.total * rows.blocks
         state = aligned(WORD * (cls.state_words(rows.keys) + 2 * rows.blocks))
         scratch = Scratch.of(rows.keys, rows.n, rows.blocks, state)
-        share = aligned(scratch.end)
+        pitch = aligned(scratch.end)
         if not rows.is_shared:
-            return LaunchPlan([("whole", rows.total, {"digit": 0})], scratch, share * rows.at_once, share, {})
+            return LaunchPlan([("whole", rows.total, {"digit": 0})], scratch, pitch * rows.at_once, pitch, {})
         moves = [(step, rows.total if step == "add_up" else every, {"digit": digit}) for digit in range(digits)
                  for step in ("count", "add_up", "move")]
         begin = [(step, every, {"digit": 0}) for step in ("range", "encode")]
         launches = [*begin, *moves, ("positions", every, {"digit": digits})]
-        return LaunchPlan(launches, scratch, share * rows.total, share, {})
+        return LaunchPlan(launches, scratch, pitch * rows.total, pitch, {})
 
     @staticmethod
     def state_words(keys: Keys) -> int:

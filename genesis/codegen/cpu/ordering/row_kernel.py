@@ -65,7 +65,7 @@ class LaunchPlan(NamedTuple):
     launches: Sequence[tuple[str, int, dict[str, int]]]
     scratch: Scratch
     memory: int  # bytes, of all workers and rows
-    share: int  # bytes of it, of a worker or a row
+    pitch: int  # bytes from one worker's, or row's, scratch to the next
     words: dict[str, BlockWord]
 
 
@@ -87,14 +87,14 @@ class RowKernel(WordKernel):
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of a launch's words, in order."""
-        return (*ORDER, "step", "source", "out", "n", "blocks", "stretch", "scratch", "share", "a", "b", *cls.more)
+        return (*ORDER, "step", "source", "out", "n", "blocks", "stretch", "scratch", "pitch", "a", "b", *cls.more)
 
     @classmethod
     def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> LaunchPlan:
         """Every row as a whole, with memory for its pairs."""
         scratch = Scratch.of(rows.keys, rows.n)
-        share = aligned(scratch.end)
-        return LaunchPlan([(cls.steps[0], rows.total, {})], scratch, share * rows.at_once, share, {})
+        pitch = aligned(scratch.end)
+        return LaunchPlan([(cls.steps[0], rows.total, {})], scratch, pitch * rows.at_once, pitch, {})
 
     @classmethod
     def takes(cls, dtype: DType) -> bool:
@@ -145,7 +145,7 @@ class RowKernel(WordKernel):
             **dict(zip(ORDER, order_words(dtype, cls.is_descending(node)), strict=True)), **plan.words,
             "source": slots.address(value, layout.offset * dtype.itemsize), "out": slots.address(call.node),
             "n": rows.n, "blocks": rows.blocks, "stretch": rows.stretch, "scratch": slots.workspace(plan.memory),
-            "share": plan.share, "a": plan.scratch.a, "b": plan.scratch.b,
+            "pitch": plan.pitch, "a": plan.scratch.a, "b": plan.scratch.b,
         }
         kernel = addresses[cls.source(rows.keys).symbol]
         found = [known | {"step": cls.steps.index(step)} | words for step, _, words in plan.launches]
@@ -186,7 +186,7 @@ class RowKernel(WordKernel):
 
     def buffers(self, number: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """The memory of a row, or of a worker, and its two buffers of pairs."""
-        start = self.at(self.words["scratch"], self.builder.mul(number, self.words["share"]))
+        start = self.at(self.words["scratch"], self.builder.mul(number, self.words["pitch"]))
         return start, self.at(start, self.words["a"]), self.at(start, self.words["b"])
 
     def sorted_row(self, row: ir.Value, encode: ir.Function, range_: ir.Function, sort: ir.Function) -> ir.Value:

@@ -25,7 +25,7 @@ class TopK(RowKernel):
     """The kernel."""
 
     steps = "whole", "part", "merge"
-    more = "k", "full", "found", "found_share"
+    more = "k", "full", "found", "found_pitch"
     cost = 1
 
     @classmethod
@@ -42,12 +42,12 @@ class TopK(RowKernel):
         keys, k = rows.keys, node.shape[-1]
         full = max(2 * k, k + keys.lanes, rows.blocks * k)
         scratch = Scratch.of(keys, full + keys.lanes)
-        share, found = aligned(scratch.end), keys.pairs_bytes(rows.blocks * k)
-        words: dict[str, BlockWord] = {"k": k, "full": full, "found": share * rows.workers, "found_share": found}
+        pitch, found = aligned(scratch.end), keys.pairs_bytes(rows.blocks * k)
+        words: dict[str, BlockWord] = {"k": k, "full": full, "found": pitch * rows.workers, "found_pitch": found}
         if not rows.is_shared:
-            return LaunchPlan([("whole", rows.total, {})], scratch, share * rows.workers, share, words)
+            return LaunchPlan([("whole", rows.total, {})], scratch, pitch * rows.workers, pitch, words)
         launches: list[tuple[str, int, dict[str, int]]] = [("part", rows.total * rows.blocks, {}), ("merge", rows.total, {})]
-        return LaunchPlan(launches, scratch, share * rows.workers + found * rows.total, share, words)
+        return LaunchPlan(launches, scratch, pitch * rows.workers + found * rows.total, pitch, words)
 
     def functions(self) -> None:
         self.sorting, self.positions = Sorting.emit(self.module, self.keys), emit_positions(self.module, self.keys)
@@ -55,7 +55,7 @@ class TopK(RowKernel):
 
     def _found(self, row: ir.Value, block: ir.Value) -> ir.Value:
         """The address of the pairs found in a block."""
-        start = self.builder.add(self.words["found"], self.builder.mul(row, self.words["found_share"]))
+        start = self.builder.add(self.words["found"], self.builder.mul(row, self.words["found_pitch"]))
         return self.at(self.at(self.words["scratch"], start), self.builder.mul(block, self.words["k"]), self.keys.pair)
 
     def _positions_of(self, pairs: ir.Value, row: ir.Value) -> None:

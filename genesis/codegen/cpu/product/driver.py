@@ -23,14 +23,14 @@ from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
 # transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`. Items from
 # `adds_from` on add to what is stored. `only` is the promise's number in ONLY. `a_in_place`: A is not packed. The workspace
-# is a `share` per worker: B's block, then A's `a_block` bytes further on. The table has an entry for each follower (an
-# epilogue): {kernel, words, items of a row}. An operand with a `run` is read by tables of offsets (see `offsets.py`). B is not
-# packed if it lies in strips, `b_strips` elements apart.
+# has `per_worker` bytes for each worker: B's block, then A's `a_block` bytes further on. The table has an entry for each
+# follower (an epilogue): {kernel, words, items of a row}. An operand with a `run` is read by tables of offsets (see
+# `offsets.py`). B is not packed if it lies in strips, `b_strips` elements apart.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
     "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_in_place",
-    "rows", "columns", "depth", "workspace", "share", "a_block", "followers", "table", "a_run", "a_lines", "a_terms", "b_run",
-    "b_lines", "b_terms", "b_strips",
+    "rows", "columns", "depth", "workspace", "per_worker", "a_block", "followers", "table", "a_run", "a_lines", "a_terms",
+    "b_run", "b_lines", "b_terms", "b_strips",
 )
 _POINTERS = ("a", "b", "c", "workspace", "table", "a_lines", "a_terms", "b_lines", "b_terms")
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
@@ -73,7 +73,7 @@ class _Driver(WordKernel):
         rows = b.select(by_columns, I64(0), low), self._least(b.select(by_columns, word["m"], high), word["m"])
         columns = b.select(by_columns, low, I64(0)), self._least(b.select(by_columns, high, word["n"]), word["n"])
         left, right, c = (self._matrix(name, item) for name in "abc")
-        strips = self._moved(word["workspace"], b.mul(self.worker, word["share"]))
+        strips = self._moved(word["workspace"], b.mul(self.worker, word["per_worker"]))
         a_blocks = self._moved(strips, word["a_block"])
         with counted(b, I64(0), word["k"], word["depth"]) as k_first:
             along = k_first, self._least(b.sub(word["k"], k_first), word["depth"])

@@ -67,9 +67,9 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[BlockWord, BlockWord, BlockWord], workspace: BlockWord,
-    share: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, followers: tuple[BlockWord, ...] = (),
+    per_worker: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, followers: tuple[BlockWord, ...] = (),
 ) -> Block:
-    """The argument block of `call` with operands and result at `addresses`, and a `share` of `workspace` per worker.
+    """The argument block of `call` with operands and result at `addresses`, and `per_worker` bytes of `workspace` for each.
 
     `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored; `followers`:
     the table of the epilogues.
@@ -90,7 +90,7 @@ def block(
         *(addresses[2], call.c.layout.strides[-2], batch[1]),
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _reads_in_place(call, dtype, cut)),
-        *(_rows(tile, n * size if followers else 0), COLUMNS, depth, workspace, share, packed_b),
+        *(_rows(tile, n * size if followers else 0), COLUMNS, depth, workspace, per_worker, packed_b),
         *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
         strips,
