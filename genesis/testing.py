@@ -74,9 +74,8 @@ def _difference(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, check
     return next((f"item {key}: {problem}" for key, problem in found if problem), "")
 
 
-def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks: Mapping[str, bool]) -> str:
-    if a is None or b is None:
-        return "" if a is b else f"{type(a).__name__} instead of {type(b).__name__}"
+def _as_tensors(a: Tree, b: Tree, checks: Mapping[str, bool]) -> tuple[Tensor, Tensor]:
+    """Two tensors, or numbers and arrays as tensors. Raises TypeError for other pairs."""
     kinds = [Tensor if isinstance(x, CompositeTensor) else type(x) for x in (a, b)]
     if not isinstance(a, Tensor) and not isinstance(b, Tensor) and not {*kinds} & {str, bytes}:
         a, b = (from_data(np.asarray(x, np.float64 if isinstance(x, float) else None)) for x in (a, b))
@@ -84,6 +83,11 @@ def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks
         raise TypeError(f"assert_close: {kinds[0].__name__} and {kinds[1].__name__}; want two tensors, or two numbers")
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         raise TypeError(f"assert_close: {kinds[0].__name__}; want tensors, numbers, None, or sequences and mappings of them")
+    return a, b
+
+
+def _of_attributes(a: Tensor, b: Tensor, checks: Mapping[str, bool]) -> str:
+    """The first attribute that differs, as text."""
     if a.shape != b.shape:
         return f"shape {tuple(a.shape)} instead of {tuple(b.shape)}"
     layouts = [getattr(x.layout, "name", "strided") for x in (a, b)]
@@ -95,6 +99,15 @@ def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks
     for name, (of_a, of_b) in same.items():
         if checks.get(name, True) and of_a != of_b:
             return f"{name} {of_a} instead of {of_b}"
+    return ""
+
+
+def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks: Mapping[str, bool]) -> str:
+    if a is None or b is None:
+        return "" if a is b else f"{type(a).__name__} instead of {type(b).__name__}"
+    a, b = _as_tensors(a, b, checks)
+    if problem := _of_attributes(a, b, checks):
+        return problem
     (r, s), (q, u) = (_TOLERANCES.get(t.dtype.real, (0.0, 0.0)) for t in (a, b))
     rtol, atol = tolerances or (max(r, q), max(s, u))
     category = max(a.dtype.category, b.dtype.category)

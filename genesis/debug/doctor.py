@@ -122,6 +122,28 @@ def _cuda() -> Iterator[Finding]:
     """The driver, the GPUs, and the parts that compile for them, which are reported missing only if there is a driver."""
     found = _probed()
     state, driver = found.pop("driver", ("broken", "the search for it did not begin"))
+    yield from _driver(state, driver)
+    is_old = state == "found" and (driver["cuda"][0] < 13 or any([*capability] < OLDEST for _, capability, _ in driver["gpus"]))
+    mend = install_command("cuda12" if is_old else "cuda13")
+    wanted = state == "found" or any(found[part][0] == "found" for part in found if part not in OPTIONAL)
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") not in (None, "", "0"):
+        yield Finding("simulator", "on (NUMBA_ENABLE_CUDASIM): kernels run as Python, on no GPU")
+    for part, (outcome, what) in found.items():
+        missed = wanted and not (part in OPTIONAL and state != "found")
+        if part == "nccl" and outcome != "found":
+            text = "not installed: GPUs of several processes do not communicate" if outcome == "missing" else f"broken: {what}"
+            yield Finding(part, text, install_command("nccl") if outcome == "broken" else "")
+        elif outcome == "found" and is_old and part in NUMBERED and what.startswith("13."):
+            yield Finding(part, f"{what}: newer than the driver or the GPU takes", mend)
+        elif outcome == "found":
+            yield Finding(part, what)
+        else:
+            text = "not installed" if outcome == "missing" else f"broken: {what}"
+            yield Finding(part, text, mend if missed or outcome == "broken" else "")
+
+
+def _driver(state: str, driver: Tree) -> Iterator[Finding]:
+    """The driver and its GPUs."""
     if state != "found":
         none = "none: kernels can be compiled, but there is no NVIDIA driver (libcuda.so.1) to run them"
         yield Finding("driver", none if state == "missing" else f"broken: {driver}")
@@ -131,24 +153,6 @@ def _cuda() -> Iterator[Finding]:
             yield Finding(f"cuda:{number}", f"{name}, {size / (1 << 30):.1f} GiB, compute capability {_dotted(capability)}")
         if not driver["gpus"]:
             yield Finding("GPU", "none that the driver shows")
-    is_old = state == "found" and (driver["cuda"][0] < 13 or any([*capability] < OLDEST for _, capability, _ in driver["gpus"]))
-    mend = install_command("cuda12" if is_old else "cuda13")
-    wanted = state == "found" or any(found[part][0] == "found" for part in found if part not in OPTIONAL)
-    if os.environ.get("NUMBA_ENABLE_CUDASIM") not in (None, "", "0"):
-        yield Finding("simulator", "on (NUMBA_ENABLE_CUDASIM): kernels run as Python, on no GPU")
-    for part, (outcome, what) in found.items():
-        if part == "nccl" and outcome != "found":
-            text = "not installed: GPUs of several processes do not communicate" if outcome == "missing" else f"broken: {what}"
-            yield Finding(part, text, install_command("nccl") if outcome == "broken" else "")
-            continue
-        missed = wanted and not (part in OPTIONAL and state != "found")
-        if outcome == "found" and is_old and part in NUMBERED and what.startswith("13."):
-            yield Finding(part, f"{what}: newer than the driver or the GPU takes", mend)
-        elif outcome == "found":
-            yield Finding(part, what)
-        else:
-            text = "not installed" if outcome == "missing" else f"broken: {what}"
-            yield Finding(part, text, mend if missed or outcome == "broken" else "")
 
 
 def _probed() -> dict[str, tuple[str, Tree]]:

@@ -350,5 +350,4 @@ def _made_ready(
                 buffer.data = buffer.data.to(precision.buffer_dtype)
 
 
-
 replayable_module(__name__)

@@ -105,6 +105,9 @@ def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list
 # ---- vectors ----
 
 
+_Access = tuple[float, Shape]  # its weight in the choice of the lane axis, and its strides
+
+
 class _Vectors(NamedTuple):
     """The lane axis, the unrolled axes, whether vectors interleave, and the axis tiled together with the lanes (see
     `Kernel`)."""
@@ -126,17 +129,9 @@ def _vectorized(
     """
     names = {i.name for i in instructions}
     in_order, columns = not names.isdisjoint(("scatter", "scan")), any(i.level == COLUMN for i in instructions)
-    touching = [(i, at) for i, at in zip(instructions, maps, strict=True)
-                if i.storage is not None and at is not None and i.level not in (COLUMN, FINAL)]
-    varied = [frozenset(axis for axis, stride in enumerate(at.strides) if stride) for _, at in touching]
-    accesses = [(_weight(axes, i, at, unroll, any(own < other for other in varied)), at.strides)
-                for (i, at), own in zip(touching, varied, strict=True)]
+    accesses = _weighted(axes, instructions, maps, unroll)
     candidates = _lane_axes(axes, names, in_order, columns)
-    stepping = set() if in_order or columns or not unroll else {
-        (lane, short) for short, (extent, _) in enumerate(axes) if extent > 1
-        for lane in candidates if lane != short
-        for weight, strides in accesses if weight == 1 and strides[short] == 1 < strides[lane] <= MOST_STRIDE
-    }
+    stepping = set() if in_order or columns or not unroll else _stepping(axes, candidates, accesses)
     short = {(lane, axis) for lane, axis in stepping if axes[axis][0] <= MOST_STRIDE}
     score = partial(_lane_score, axes, accesses, unroll, {lane for lane, _ in stepping})
     lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
@@ -149,8 +144,28 @@ def _vectorized(
     return _Vectors(lane, {axis for of, axis in short if of == lane}, every_other or any(of == lane for of, _ in stepping))
 
 
+def _weighted(
+    axes: Sequence[Axis], instructions: Sequence[UnboundInstruction], maps: Sequence[IndexMap | None], unroll: bool
+) -> list[_Access]:
+    """The accesses at each point."""
+    touching = [(i, at) for i, at in zip(instructions, maps, strict=True)
+                if i.storage is not None and at is not None and i.level not in (COLUMN, FINAL)]
+    varied = [frozenset(axis for axis, stride in enumerate(at.strides) if stride) for _, at in touching]
+    return [(_weight(axes, i, at, unroll, any(own < other for other in varied)), at.strides)
+            for (i, at), own in zip(touching, varied, strict=True)]
+
+
+def _stepping(axes: Sequence[Axis], lanes: Sequence[int], accesses: Sequence[_Access]) -> set[tuple[int, int]]:
+    """Pairs of an axis for lanes and another along which an access is contiguous, while it is strided along the lanes."""
+    return {
+        (lane, short) for short, (extent, _) in enumerate(axes) if extent > 1
+        for lane in lanes if lane != short
+        for weight, strides in accesses if weight == 1 and strides[short] == 1 < strides[lane] <= MOST_STRIDE
+    }
+
+
 def _lane_score(
-    axes: Sequence[Axis], accesses: Sequence[tuple[float, Shape]], unroll: bool, stepping: Collection[int], axis: int
+    axes: Sequence[Axis], accesses: Sequence[_Access], unroll: bool, stepping: Collection[int], axis: int
 ) -> float:
     """The score of `axis` as lanes: by contiguous accesses, and by short strides if it is `stepping` over a short axis."""
     extent, reduced = axes[axis]

@@ -151,18 +151,7 @@ class _Program:
             if self.overwritten is not None and _may_fail(self.nodes, call):
                 raise self.fail(self.overwritten, "may have been written over, and this call may fail")
             inside = self.inside[id(call)]
-            found = [each for _, touched in inside for each in touched]
-            missing = [each.value for each in found if each.value not in self.spans]
-            if missing:
-                raise self.fail(missing[0], "has no location in memory")
-            own = [(self.spans[value], writes, value) for value, writes in {(each.value, each.writes) for each in found}]
-            for span, writes, value in own:
-                joins = writes and self.nodes[value].op == "cat"  # its parts do not overlap, or some element is written twice
-                if any((writes or wrote) and span.overlaps(other) and not (joins and wrote and value == there)
-                       for other, wrote, there in beside.get(span.memory, ())):
-                    raise self.fail(value, "is touched by a call beside this one, and one of them writes there")
-            for span, writes, value in own:
-                beside.setdefault(span.memory, []).append((span, writes, value))
+            self._check_beside([each for _, touched in inside for each in touched], beside)
             scratch = self._scratch_of(call)
             if len(inside) > 1 or isinstance(call, Loop):
                 self._check_tiles(call, scratch)
@@ -173,6 +162,22 @@ class _Program:
         donor = [value for value in self.lowered.inputs if any(
             wrote and span == self.spans[value] for span, wrote, _ in beside.get(self.spans[value].memory, ()))]
         self.overwritten = donor[0] if donor else self.overwritten
+
+    def _check_beside(
+        self, touched: Sequence[Footprint], beside: dict[tuple[str, int], list[tuple[Span, bool, int]]]
+    ) -> None:
+        """Nothing that one call of a stage writes is touched by another; `beside` takes what this call touches."""
+        missing = [each.value for each in touched if each.value not in self.spans]
+        if missing:
+            raise self.fail(missing[0], "has no location in memory")
+        own = [(self.spans[value], writes, value) for value, writes in {(each.value, each.writes) for each in touched}]
+        for span, writes, value in own:
+            joins = writes and self.nodes[value].op == "cat"  # its parts do not overlap, or some element is written twice
+            if any((writes or wrote) and span.overlaps(other) and not (joins and wrote and value == there)
+                   for other, wrote, there in beside.get(span.memory, ())):
+                raise self.fail(value, "is touched by a call beside this one, and one of them writes there")
+        for span, writes, value in own:
+            beside.setdefault(span.memory, []).append((span, writes, value))
 
     def _run_part(self, part: Call, touched: Sequence[Footprint], in_loop: bool) -> None:
         """One call: it finds what it reads; what it writes is there from now on."""
@@ -224,14 +229,14 @@ class _Program:
         if not self.to_come[value]:
             node, made = self.nodes[value], self.written[value]
             if "rest" in node.attrs:
-                is_right = writes_each_part(self.nodes, value, made)
+                is_whole = writes_each_part(self.nodes, value, made)
             elif PRIMITIVES[node.op].kind in ("put", "scatter"):
-                is_right = writes_parts(self.nodes, value, made)
+                is_whole = writes_parts(self.nodes, value, made)
             else:
                 if node.op == "matmul":  # terms accumulate into one result
                     made = [each._replace(outer=tuple([(e, s) for e, s in each.outer if s or not e])) for each in made]
-                is_right = each_once(made, node.numel)
-            if not is_right:
+                is_whole = each_once(made, node.numel)
+            if not is_whole:
                 raise self.fail(value, "is not written as it is defined: each element once, or all and then its parts in order")
 
     def _displace(self, span: Span, value: int) -> None:

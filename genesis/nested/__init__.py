@@ -115,7 +115,6 @@ def to_padded_tensor(input: Tensor, padding: float, output_size: Sequence[int] |
     return input.to_padded_tensor(padding, output_size)
 
 
-
 def narrow(
     input: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: object = None
 ) -> NestedTensor | StridedNestedTensor:

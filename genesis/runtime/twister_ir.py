@@ -253,7 +253,6 @@ NORMAL_FLOATS = _loop(
     _normal(), 16)
 
 
-
 def _spread(kind: str) -> str:
     """One number at a time: LLVM makes vectors of them."""
     return f"""

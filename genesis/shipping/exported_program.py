@@ -187,7 +187,6 @@ def _contiguous(tensor: Tensor) -> Array:
     return array if memory.strides is None else Array(None, -1, array.node, memory.copied(array.node.dtype, CPU))
 
 
-
 def load_program(file: str | os.PathLike[str], *, machine_code: bool = True) -> ExportedProgram:
     """The program in a file written by `ExportedProgram.save`, without its original function.
 

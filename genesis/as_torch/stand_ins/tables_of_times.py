@@ -52,18 +52,12 @@ class Compare:
 
     def _table(self, results: list[Measurement]) -> str:
         unit, scale = select_unit(min(each.median for each in results))
-        keys = sorted(ordered_unique((m.num_threads, m.env or "Unspecified env", m.as_row_name) for m in results),
-                      key=lambda key: key[:2])
+        keys = sorted(ordered_unique(map(_key, results)), key=lambda key: key[:2])
         columns = ordered_unique(m.description for m in results)
-        at = {((m.num_threads, m.env or "Unspecified env", m.as_row_name), m.description): m for m in results}
+        at = {(_key(m), m.description): m for m in results}
         rows = [[at.get((key, column)) for column in columns] for key in keys]
         texts = [*zip(*[self._column([row[k] for row in rows], scale) for k in range(len(columns))], strict=True)]
-        envs = {key[1] for key in keys}
-        names, before = [], (0, "")
-        for threads, env, name in keys:
-            shown = f"({env})" if len(envs) > 1 and (threads, env) != before else ""
-            names.append(f"  {shown.ljust(max(map(len, envs)) + 4 if len(envs) > 1 else 4)}{name}")
-            before = threads, env
+        names = _names_of(keys)
         cells = [["", *[column or "" for column in columns]],
                  *[[name, *row] for name, row in zip(names, texts, strict=True)]]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -112,3 +106,21 @@ class Compare:
             if holds:
                 return color + cell + _PLAIN * 2
         return cell
+
+
+_Key = tuple[int, str, str]  # of a row: its number of threads, environment and name
+
+
+def _key(result: Measurement) -> _Key:
+    return result.num_threads, result.env or "Unspecified env", result.as_row_name
+
+
+def _names_of(keys: Sequence[_Key]) -> list[str]:
+    """The rows' names; the first of several environments' rows has that before it."""
+    envs = {env for _, env, _ in keys}
+    names, before = [], (0, "")
+    for threads, env, name in keys:
+        shown = f"({env})" if len(envs) > 1 and (threads, env) != before else ""
+        names.append(f"  {shown.ljust(max(map(len, envs)) + 4 if len(envs) > 1 else 4)}{name}")
+        before = threads, env
+    return names

@@ -58,21 +58,16 @@ class _Check:
         self._keeps = any(program.replay.plan.keeps for program in recorder.programs)
 
     def check(self, given: Mapping[InputSource, int]) -> EntryCheck:
-        for j, value in enumerate(self.arguments.leaves):
-            if not isinstance(value, Tensor):
-                self._number(j, value)
-        for j, value in enumerate(self.arguments.leaves):
-            if isinstance(value, Tensor) and value._base is None:
-                self._roots.add(f"a{j}")
-                self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
         # The order matters: lines use names bound by earlier ones, and memory comes last, as it may flush a trace.
+        self._leaves()
         found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
         self._states = {source: state for source, state in found if source is not None}
         self._same()
         self._sharing()
         self._one_input()
+        sources = [one.source for one in given]
         # Tensors whose memory matters: those read, written, or viewed by a result.
-        read = dict.fromkeys([*[one.source for one in given], *filter(self.recorder.wholes.__contains__, self._states)])
+        read = dict.fromkeys([*sources, *filter(self.recorder.wholes.__contains__, self._states)])
         slots = {source: k for k, source in enumerate(filter(self._is_plain, dict.fromkeys([*read, *self._states])))}
         for source in self._states:
             if source not in slots:
@@ -83,14 +78,13 @@ class _Check:
         if slots:
             guards = self.guards.constant(TensorGuards([self._guard(source, source in read) for source in slots]))
             self.lines.append(f"if (h := {guards}.arrays()).__class__ is int: return h")
-        inputs = [
-            f"h[{slots[one.source]}]" if one.source in slots else self._arrays[self._tensor(one.source)] for one in given]
+        inputs = [f"h[{slots[source]}]" if source in slots else self._arrays[self._tensor(source)] for source in sources]
         lines = [*self.lines]
         arrays: list[str] = []
-        for is_guarded, neighbours in groupby([one.source for one in given], slots.__contains__):
+        for is_guarded, neighbours in groupby(zip(sources, inputs, strict=True), lambda pair: pair[0] in slots):
             run = [*neighbours]
-            arrays += [f"*h[{slots[run[0]]}:{slots[run[-1]] + 1}]"] if is_guarded else [
-                self._arrays[self._tensor(source)] for source in run]
+            first, last = run[0][0], run[-1][0]
+            arrays += [f"*h[{slots[first]}:{slots[last] + 1}]"] if is_guarded else [array for _, array in run]
         leaves = "".join(f"a{j}, " for j in range(len(self.arguments.leaves)))
         self.lines.append(f"return [{', '.join(arrays)}], ({leaves})")
         helpers: dict[str, object] = {
@@ -102,6 +96,16 @@ class _Check:
         constants = self.guards.constants
         parts = [(self.arguments.lines, constants), (self.guards.state_lines, constants), (lines, {**constants, **helpers})]
         return EntryCheck(function, parts, inputs, len(self.arguments.leaves))
+
+    def _leaves(self) -> None:
+        """Guard the numbers among the arguments, and which of their tensors are views."""
+        for j, value in enumerate(self.arguments.leaves):
+            if not isinstance(value, Tensor):
+                self._number(j, value)
+        for j, value in enumerate(self.arguments.leaves):
+            if isinstance(value, Tensor) and value._base is None:
+                self._roots.add(f"a{j}")
+                self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
 
     def _is_plain(self, source: Source) -> bool:
         state = self._states[source]
@@ -166,10 +170,10 @@ class _Check:
             for name in dict.fromkeys(names):
                 if name != first:
                     self._fail_if(f"{name} is not {first}", "which tensors share storage")
-            self._apart(views.get(base, []), "which views are one tensor")
-        self._apart([names[0] for base, names in roots.items() if base not in held], "which tensors share storage", held)
+            self._distinct(views.get(base, []), "which views are one tensor")
+        self._distinct([names[0] for base, names in roots.items() if base not in held], "which tensors share storage", held)
 
-    def _apart(self, names: Sequence[str], label: str, held: Set[Tensor] = frozenset()) -> None:
+    def _distinct(self, names: Sequence[str], label: str, held: Set[Tensor] = frozenset()) -> None:
         """Guard that names refer to distinct tensors, none of which is held."""
         ids = f"{{{', '.join(f'id({name})' for name in names)}}}"
         if len(names) > 1:

@@ -97,10 +97,7 @@ def names_in(code: CodeType) -> CodeNames:
     kept: set[str] = set()
     every = [*dis.get_instructions(code)]
     instructions = [i for i in every if i.opname not in _BETWEEN]
-    nulled = {before.offset for before, i in itertools.pairwise(every) if i.opname == "PUSH_NULL"}  # called, since Python 3.13
-    for before, i in itertools.pairwise(instructions):  # `module.function(..)`: a PUSH_NULL says that a call follows
-        if i.opname == "LOAD_ATTR" and (before.offset in nulled or (before.opname == "LOAD_GLOBAL" and (before.arg or 0) & 1)):
-            nulled.add(i.offset)
+    nulled = _before_null(every, instructions)
     caught = 0
     owner = code.co_varnames[0] if code.co_argcount else None
     line = code.co_firstlineno
@@ -134,6 +131,15 @@ def names_in(code: CodeType) -> CodeNames:
     found.called -= kept | found.searched
     found.searched -= kept | found.absent
     return found
+
+
+def _before_null(every: list[dis.Instruction], instructions: list[dis.Instruction]) -> set[int]:
+    """The offsets of look-ups whose result a PUSH_NULL says will be called, since Python 3.13; `module.function` among them."""
+    nulled = {before.offset for before, i in itertools.pairwise(every) if i.opname == "PUSH_NULL"}
+    for before, i in itertools.pairwise(instructions):
+        if i.opname == "LOAD_ATTR" and (before.offset in nulled or (before.opname == "LOAD_GLOBAL" and (before.arg or 0) & 1)):
+            nulled.add(i.offset)
+    return nulled
 
 
 def _is_called(opname: str, argument: int) -> bool:

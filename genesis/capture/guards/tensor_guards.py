@@ -39,7 +39,6 @@ class TensorGuards:
         self._tensors = [row.tensor for row in rows]
         self._requires_grad = [row.requires_grad for row in rows]
         self._are_bare = [row.is_bare for row in rows]
-        self._are_plain = all(row.strides is None for row in rows if row.is_read)
 
     def rows(self) -> Iterator[tuple[TensorGuard, Node]]:
         """Each guard, and the node of its fast path."""

@@ -77,15 +77,7 @@ class Entry:
             for source, recipe in results.gradients]
         states = recorder.states.values()
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
-        given: dict[InputSource, int] = {}
-        for program in recorder.programs:
-            for one in program.inputs:
-                if one.source[0] not in ("output", "constant"):
-                    given.setdefault(InputSource(one.source), len(given))
-        for read in reads:
-            if read.position < 0:
-                given.setdefault(InputSource(read.source), len(given))
-        self._given = given
+        self._given = given = _given_to(recorder, reads)
         recorder.wholes.update([one.source for one in given])
         self._steps = [step_of(recorder, position, given) for position in range(len(recorder.programs))]
         self._prefixes: list[object] = [
@@ -290,6 +282,14 @@ class Entry:
             output = values[given.derived]
             array = Array(output.trace, output.index, output.node, array.memory)
         return copied(array) if given.copied else array
+
+
+def _given_to(recorder: Recorder, reads: Sequence[Read]) -> dict[InputSource, int]:
+    """The tensors from before the call whose arrays programs or Python read, numbered."""
+    given = [one.source for program in recorder.programs for one in program.inputs
+             if one.source[0] not in ("output", "constant")]
+    given += [read.source for read in reads if read.position < 0]
+    return {InputSource(source): number for number, source in enumerate(dict.fromkeys(given))}
 
 
 def _recreated(

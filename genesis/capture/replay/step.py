@@ -1,4 +1,4 @@
-"""The steps of a recorded call: each is a program and what a replay looks up for it."""
+"""The steps of a recorded call: each is a program and what a replay looks up for it. (Steps of optimizers are `TakenSteps`.)"""
 
 from __future__ import annotations
 
