@@ -18,8 +18,8 @@ from genesis.codegen.cpu.product.tile import tile_of
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.debug.cuda_probe import SAYS
 from genesis.ir.annotations import Tree
+from genesis.runtime.content_store import SIZE_LIMIT
 from genesis.runtime.installation import install_command
-from genesis.runtime.kernel_cache import SIZE_LIMIT
 from genesis.runtime.machine_code import target
 from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.private_directory import cache_directory

@@ -21,10 +21,11 @@ from genesis.lower import Lowered, lower
 from genesis.lower.tables import read_tables, write_tables
 from genesis.lower.target import Target
 from genesis.ops import PRIMITIVES
+from genesis.runtime.content_store import ContentStore
 from genesis.runtime.counters import count, counts
-from genesis.runtime.kernel_cache import KernelCache, digest_of
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.speeds import speeds
+from genesis.runtime.toolchain import digest_of
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
 MOST_PLANS = 100  # of a process, after which it stores none: later ones may be of ever new sizes
@@ -34,7 +35,7 @@ _BY_VALUE = 2  # the last version of marshal without references, whose bytes dep
 _PACKAGE = Path(__file__).parents[1]
 PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")])
 _ROWS = dict(PRIMITIVES)  # the built-in ones, which the digest covers
-_cache = KernelCache(lambda: cache_directory("lowered"), SIZE_LIMIT)
+_cache = ContentStore(lambda: cache_directory("lowered"), SIZE_LIMIT)
 
 
 def read_or_lower(

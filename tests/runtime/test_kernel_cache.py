@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from genesis.runtime import content_store, system, toolchain
 from genesis.runtime import kernel_cache as module
-from genesis.runtime import system
 from genesis.runtime.compile_claims import CompileClaims
 from genesis.runtime.counters import stats
 from genesis.runtime.kernel_cache import KernelCache, KernelSource
@@ -59,7 +59,7 @@ COMPILED, LOADED = (1, 0), (0, 1)
 
 
 def kernel_files(directory: Path) -> list[Path]:
-    return [path for path in directory.iterdir() if path.name not in module._OURS]
+    return [path for path in directory.iterdir() if path.name not in content_store._OURS]
 
 
 def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path):
@@ -165,18 +165,18 @@ def test_a_directory_where_the_file_should_be_is_a_miss(stored):
 
 def test_another_toolchain_does_not_find_the_kernel(stored, monkeypatch):
     source, path = stored
-    monkeypatch.setattr(module, "_toolchain", lambda: b"another compiler")
+    monkeypatch.setattr(content_store, "toolchain", lambda: b"another compiler")
     assert fetch(path.parent, source) == (7, *COMPILED)
     assert len(kernel_files(path.parent)) == 2
 
 
 def test_kernels_of_emitters_that_were_edited_after_the_import_are_not_stored(tmp_path, monkeypatch):
     source = constant(6)
-    module._are_as_digested.cache_clear()
+    toolchain._are_as_digested.cache_clear()
     with monkeypatch.context() as edited:
-        edited.setattr(module, "_EMITTERS", "what they were")
+        edited.setattr(toolchain, "_EMITTERS", "what they were")
         assert fetch(tmp_path, source) == (6, *COMPILED)
-    module._are_as_digested.cache_clear()
+    toolchain._are_as_digested.cache_clear()
     assert kernel_files(tmp_path) == []
     assert [fetch(tmp_path, source) for _ in range(2)] == [(6, *COMPILED), (6, *LOADED)]
 
@@ -191,7 +191,7 @@ def test_a_full_disk_is_a_miss_and_leaves_no_litter(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     assert fetch(tmp_path, constant(10)) == (10, *COMPILED)
     assert kernel_files(tmp_path) == []
 
@@ -398,7 +398,7 @@ def compiling_elsewhere(directory: Path, *sources: KernelSource) -> Iterator[int
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException), CompileClaims(PrivateDirectory(directory)) as claims:
-            if all([claims.take(module._name(source.source)) for source in sources]):
+            if all([claims.take(module.name_of(source.source)) for source in sources]):
                 os.write(tell_ready, b"y")
             time.sleep(60)
         os._exit(0)
@@ -434,7 +434,7 @@ def test_what_another_process_has_written_meanwhile_is_read(tmp_path, monkeypatc
     source = constant(14)
     with compiling_elsewhere(tmp_path, source):
         code = module.machine_code.compile_modules([(source.symbol, source.llvm_ir)])[0]
-        threading.Timer(0.1, cache(tmp_path)._write, (source.source, code)).start()
+        threading.Timer(0.1, cache(tmp_path).write, (source.source, code)).start()
         assert fetch(tmp_path, source) == (14, *LOADED)
 
 

@@ -13,14 +13,14 @@ from types import ModuleType
 
 from genesis.codegen.cuda.signature import Function, Machine
 from genesis.codegen.cuda.target import SIMULATED
+from genesis.runtime.content_store import ContentStore
 from genesis.runtime.counters import count
 from genesis.runtime.installation import install_command
-from genesis.runtime.kernel_cache import KernelCache
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.uninterrupted import uninterrupted
 
 COMPILERS = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12")
-_cache = KernelCache(lambda: cache_directory("cuda"))
+_cache = ContentStore(lambda: cache_directory("cuda"))
 
 
 @functools.cache
