@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 from weakref import ref as weakref
 
-from genesis.autograd.custom import Context
-from genesis.autograd.function import Function
 from genesis.autograd.hooks import RemovableHandle
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.ir.replayable import replayable_module
-from genesis.tensor.handle import Tensor
+from genesis.nn.backward_call import BackwardCall, as_tuple
 from genesis.tracing.scopes import innermost
 
 Hook = AnyFunction
@@ -55,7 +53,8 @@ class _Hooks:
         try:
             for hook in [*self.before.values()]:
                 inputs, options = hook(module, inputs, options)
-            backward_call = _BackwardCall(module, self) if self.backward_before or self.backward_after else None
+            before, after = self.backward_before, self.backward_after
+            backward_call = BackwardCall(module, before, after) if before or after else None
             if backward_call is not None:
                 inputs = backward_call.in_(inputs)
             output = module.forward(*inputs, **options)
@@ -84,7 +83,7 @@ class _Before:
             answer = self.hook(module, inputs, options)
             return (inputs, options) if answer is None else answer
         answer = self.hook(module, inputs)
-        return inputs if answer is None else _tuple(answer), options
+        return inputs if answer is None else as_tuple(answer), options
 
 
 class _After:
@@ -120,89 +119,6 @@ class _Registered(MutableMapping[int, Hook]):
 
     def __len__(self) -> int:
         return len(self._hooks)
-
-
-class _BackwardCall:
-    """One call of a module with backward hooks: keeps the gradients of its results until those of its inputs arrive."""
-
-    def __init__(self, module: Hooked, hooks: _Hooks) -> None:
-        self.module, self.hooks = module, hooks
-        self.inputs = self.outputs = _Positions(0, [])
-        self.gradients: tuple[Tensor | None, ...] = ()
-
-    def in_(self, inputs: Arguments) -> Arguments:
-        """The inputs, wrapped so that their gradients are observed."""
-        self.inputs = _Positions.of(inputs)
-        return self.inputs.watched(_Inputs, self, inputs)
-
-    def out(self, output: Tree) -> Tree:
-        """The module's result, a tensor or a tuple with tensors, wrapped so that its gradients are observed."""
-        self.outputs = _Positions.of(_tuple(output))
-        result = self.outputs.watched(_Outputs, self, _tuple(output))
-        return result if isinstance(output, tuple) else result[0]
-
-    def of_outputs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """The gradients of the results, after the pre-hooks."""
-        self.gradients = self.outputs.among(gradients)
-        for hook in [*self.hooks.backward_before.values()]:
-            self.gradients = _replaced(hook(self.module, self.gradients), self.gradients)
-        if not self.inputs.positions:  # no gradient will arrive for the inputs
-            for hook in [*self.hooks.backward_after.values()]:
-                hook(self.module, self.inputs.among(()), self.gradients)
-        return tuple(self.gradients[k] for k in self.outputs.positions)
-
-    def of_inputs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """The gradients of the inputs that require one, after the hooks."""
-        whole = self.inputs.among(gradients)
-        for hook in [*self.hooks.backward_after.values()]:
-            whole = _replaced(hook(self.module, whole, self.gradients), whole)
-        return tuple(whole[k] for k in self.inputs.positions)
-
-
-class _Positions(NamedTuple):
-    """Which of `number` values are tensors that require gradients."""
-
-    number: int
-    positions: list[int]
-
-    @classmethod
-    def of(cls, values: Arguments) -> _Positions:
-        return cls(len(values), [k for k, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad])
-
-    def watched(self, function: type[Function], backward_call: _BackwardCall, values: Arguments) -> Arguments:
-        """The values, with those tensors replaced by results of `function`."""
-        if not self.positions:
-            return values
-        results = _tuple(function.apply(backward_call, *[values[k] for k in self.positions]))
-        seen = dict(zip(self.positions, results, strict=True))
-        return tuple(seen.get(k, value) for k, value in enumerate(values))
-
-    def among(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """Gradients of those tensors, and None for the other values."""
-        found = dict(zip(self.positions, gradients, strict=False))
-        return tuple(found.get(k) for k in range(self.number))
-
-
-class _Inputs(Function):
-    """Passes a module's inputs through."""
-
-    @staticmethod
-    def forward(context: Context, backward_call: _BackwardCall, *inputs: Tensor) -> tuple[Tensor, ...]:
-        context.set_materialize_grads(False)
-        context.save_variable("backward_call", backward_call)
-        return tuple(x.view_as(x) for x in inputs)
-
-    @staticmethod
-    def backward(context: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        return None, *context.saved_variables["backward_call"].of_inputs(gradients)
-
-
-class _Outputs(_Inputs):
-    """Passes a module's results through."""
-
-    @staticmethod
-    def backward(context: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        return None, *context.saved_variables["backward_call"].of_outputs(gradients)
 
 
 class Hooked:
@@ -357,19 +273,6 @@ def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
-
-
-def _tuple(value: Tree) -> Arguments:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    """A hook's result, after checking that it can replace `gradients`; these if it is None."""
-    if answer is None:
-        return tuple(gradients)
-    if len(_tuple(answer)) != len(gradients):
-        raise RuntimeError(f"backward hook: wants {len(gradients)} gradients back, or None, got {len(_tuple(answer))}")
-    return _tuple(answer)
 
 
 replayable_module(__name__, but=(
