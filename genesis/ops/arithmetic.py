@@ -27,8 +27,8 @@ from genesis.ops.elementwise import (
     zeros_like,
 )
 from genesis.ops.registry import (
+    Arithmetic,
     Emitter,
-    Kernel,
     Operation,
     as_values,
     cast,
@@ -46,7 +46,7 @@ def _no_nan(pick: str) -> Emitter:
     return lambda k, x, y: k.where(k.isnan(x), y, k.where(k.isnan(y), x, getattr(k, pick)(x, y)))
 
 
-def _hypot(k: Kernel, x: object, y: object) -> object:
+def _hypot(k: Arithmetic, x: object, y: object) -> object:
     """Via the quotient, which neither overflows nor underflows; an infinity wins over a NaN."""
     a, b = k.abs(x), k.abs(y)
     large, small = k.maximum(a, b), k.minimum(a, b)
@@ -55,22 +55,22 @@ def _hypot(k: Kernel, x: object, y: object) -> object:
     return k.where(k.isinf(x), a, k.where(k.isinf(y), b, k.where(k.eq(large, k.constant(0)), large, length)))
 
 
-def _logaddexp(k: Kernel, x: object, y: object) -> object:
+def _logaddexp(k: Arithmetic, x: object, y: object) -> object:
     return _raised(k, x, y, ln(2), k.log1pexp(k.neg(k.abs(k.sub(x, y)))))
 
 
-def _logaddexp2(k: Kernel, x: object, y: object) -> object:
+def _logaddexp2(k: Arithmetic, x: object, y: object) -> object:
     more = k.mul(k.log1p(k.exp2(k.neg(k.abs(k.sub(x, y))))), k.constant(1 / ln(2)))
     return _raised(k, x, y, 1.0, more)
 
 
-def _raised(k: Kernel, x: object, y: object, both: float, more: object) -> object:
+def _raised(k: Arithmetic, x: object, y: object, both: float, more: object) -> object:
     """max(x, y) + more; x + both where the two are equal, which may be infinite."""
     return k.where(k.eq(x, y), k.add(x, k.constant(both)), k.add(k.maximum(x, y), more))
 
 
 def _times_log(logarithm: str) -> Emitter:
-    def emit(k: Kernel, x: object, y: object) -> object:
+    def emit(k: Arithmetic, x: object, y: object) -> object:
         zero = k.where(k.isnan(y), y, k.constant(0))
         return k.where(k.eq(x, k.constant(0)), zero, k.mul(x, getattr(k, logarithm)(y)))
 

@@ -22,12 +22,12 @@ from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 Gradient = Callable[..., Value | tuple[Value | None, ...]]
 Reference = Callable[..., np.ndarray | np.generic]
-Emitter = Callable[..., object]  # (Kernel, *values) -> value; values are registers on the CPU, text on a GPU
+Emitter = Callable[..., object]  # (Arithmetic, *values) -> value; values are registers on the CPU, text on a GPU
 Policy = Literal["low", "float32", "widest"]
 
 
-class Kernel(Protocol):
-    """The arithmetic of the kernel being generated, the same on all devices: a method per primitive."""
+class Arithmetic(Protocol):
+    """The operations of the kernel being generated, the same on all devices: a method per primitive."""
 
     def __getattr__(self, name: str) -> Emitter: ...
 

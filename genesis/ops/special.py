@@ -13,8 +13,8 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ops.elementwise import erfc, exp, log, sign, sin, where
 from genesis.ops.registry import (
+    Arithmetic,
     Gradient,
-    Kernel,
     Operation,
     Reference,
     broadcast,
@@ -136,7 +136,7 @@ ndtr = formula(
 )
 
 
-def _entr(k: Kernel, x: object) -> object:
+def _entr(k: Arithmetic, x: object) -> object:
     below = k.where(k.lt(x, k.constant(0)), k.constant(float("-inf")), x)
     return k.where(k.gt(x, k.constant(0)), k.neg(k.mul(x, k.log(x))), below)
 
