@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from genesis.functions.creation import zeros
@@ -90,26 +91,9 @@ def summary(
     if input_size is not None:
         sizes = [input_size] if all(isinstance(extent, int) for extent in input_size) else input_size
         inputs = tuple([zeros(tuple(size)) for size in sizes])
-    shapes: dict[int, tuple[tuple[int, ...], ...]] = {}
-
-    def note(module: Module, given: Tree, result: Tree) -> None:
-        shapes[id(module)] = tuple([leaf.shape for leaf in leaves_of(result) if isinstance(leaf, Tensor)])
-
     modules = [*model.named_modules()]
-    had_hooks = [module._hooks is not None for _, module in modules]
-    handles = [module.register_forward_hook(note) for _, module in modules]
-    training = [module.training for _, module in modules]
-    try:
-        model.eval()
-        with recording(False) as again, again:
-            counted = _multiplications(model, inputs, options)
-    finally:
-        for handle in handles:
-            handle.remove()
-        for (_, module), mode, has_hooks in zip(modules, training, had_hooks, strict=True):
-            module.training = mode
-            if not has_hooks:
-                module._hooks = None  # calls use the fast path again
+    with _shapes_noted(model, [module for _, module in modules]) as shapes, recording(False) as again, again:
+        counted = _multiplications(model, inputs, options)
     rows = []
     for path, module in modules:
         parameters = [*module.parameters()]
@@ -119,6 +103,29 @@ def summary(
             path, type(module).__name__, shapes.get(id(module), ()), sum(p.numel() for p in parameters),
             sum(p.numel() for p in parameters if p.requires_grad), own))
     return ModelSummary(rows, sum(p.numel() * p.element_size() for p in model.parameters()), depth)
+
+
+@contextmanager
+def _shapes_noted(model: Module, modules: Sequence[Module]) -> Iterator[dict[int, tuple[tuple[int, ...], ...]]]:
+    """A context in evaluation mode that notes the shapes of modules' results, by their ids."""
+    shapes: dict[int, tuple[tuple[int, ...], ...]] = {}
+
+    def note(module: Module, given: Tree, result: Tree) -> None:
+        shapes[id(module)] = tuple([leaf.shape for leaf in leaves_of(result) if isinstance(leaf, Tensor)])
+
+    had_hooks = [module._hooks is not None for module in modules]
+    handles = [module.register_forward_hook(note) for module in modules]
+    training = [module.training for module in modules]
+    try:
+        model.eval()
+        yield shapes
+    finally:
+        for handle in handles:
+            handle.remove()
+        for module, mode, has_hooks in zip(modules, training, had_hooks, strict=True):
+            module.training = mode
+            if not has_hooks:
+                module._hooks = None  # calls use the fast path again
 
 
 def _multiplications(model: Module, inputs: Sequence[Tree], options: dict[str, Tree]) -> dict[str, int] | None:

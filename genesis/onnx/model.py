@@ -80,19 +80,9 @@ def export(
         if dynamic_axes:
             dynamic_shapes = dynamic_of(dynamic_axes, model, arguments, options, input_names, output_names)
         program = exported(model, *arguments, dynamic=dynamic_shapes, **options)
-    empty = [dim.__name__ for dim in program.sizes.dims if dim.min < 1]
-    if empty:
-        raise ValueError(f"onnx.export: {empty[0]} may be 0, which a shape in ONNX takes for another thing; want a min of 1")
-    graph = program.graph
-    if graph.written:
-        raise ExportError(f"onnx.export: {', '.join(graph.written)} would be written over; call eval() first")
-    taken = [path for path, _ in program.named_arguments()]
-    names = [*input_names] if input_names else taken
-    if len(names) != len(taken):
-        raise ValueError(f"onnx.export: {len(names)} input_names for {len(taken)} inputs, {', '.join(taken)}")
-    results = [*output_names] if output_names else [f"output_{k}" for k in range(len(graph.outputs))]
-    if len(results) != len(graph.outputs):
-        raise ValueError(f"onnx.export: {len(results)} output_names for {len(graph.outputs)} outputs")
+    _check_program(program)
+    names = _named("input", [path for path, _ in program.named_arguments()], input_names)
+    results = _named("output", [f"output_{k}" for k in range(len(program.graph.outputs))], output_names)
     proto = _Model(program, names).model(results)
     if keep_initializers_as_inputs:
         proto.graph.input.extend(helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in proto.graph.initializer)
@@ -106,6 +96,22 @@ def export(
         size = sum(len(one.raw_data) for one in proto.graph.initializer)
         onnx.save_model(proto, os.fspath(f), save_as_external_data=external_data and size > _LARGE)
     return proto
+
+
+def _check_program(program: ExportedProgram) -> None:
+    """Raise ValueError or ExportError for a program without a form in ONNX."""
+    empty = [dim.__name__ for dim in program.sizes.dims if dim.min < 1]
+    if empty:
+        raise ValueError(f"onnx.export: {empty[0]} may be 0, which a shape in ONNX takes for another thing; want a min of 1")
+    if program.graph.written:
+        raise ExportError(f"onnx.export: {', '.join(program.graph.written)} would be written over; call eval() first")
+
+
+def _named(kind: str, own: list[str], names: Sequence[str] | None) -> list[str]:
+    """The names that replace those of inputs or outputs, if there are some. Raises ValueError for another number of them."""
+    if names and len(names) != len(own):
+        raise ValueError(f"onnx.export: {len(names)} {kind}_names for {len(own)} {kind}s, {', '.join(own)}")
+    return [*names] if names else own
 
 
 def _check_settings(settings: Options) -> None:
