@@ -171,7 +171,8 @@ def _other(
     refuse(name)
     flush_all()
     if not own.handle.is_usable:
-        raise CollectiveError(f"{name}: the group was destroyed, or a collective of it failed")
+        why = "the group was destroyed, or a collective of it failed"
+        raise CollectiveError(f"{name}: {why}, or this is a fork of the rank's process")
     if rank is None and group_rank is None:
         if missing is None:
             raise ArgumentError(f"{name}: want the rank to send to")

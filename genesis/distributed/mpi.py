@@ -119,7 +119,8 @@ class Explanation:
         if flag == ir.REFUSED:
             return f"rank {own}: {what}: MPI says: {library().Get_error_string(value)}"
         if flag not in (ir.DIFFERENT, ir.LATE):
-            return f"rank {own}: {what}: its group was destroyed, or an earlier collective of it failed or was interrupted"
+            why = "its group was destroyed, or an earlier collective of it failed or was interrupted"
+            return f"rank {own}: {what}: {why}, or this is a fork of the rank's process"
         ranks = self._ranks if other is None else sorted((own, self._ranks[other]))
         gone = self._gone(ranks)
         reports = self._reports(what, ranks, gone)

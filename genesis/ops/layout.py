@@ -30,8 +30,8 @@ class Layout(NamedTuple):
 
     @property
     def is_contiguous(self) -> bool:
-        """True when the elements follow each other in row-major order."""
-        return self.strides == contiguous_strides(self.shape) or all(
+        """True when the elements, if any, follow each other in row-major order."""
+        return self.strides == contiguous_strides(self.shape) or 0 in self.shape or all(
             extent == 1 or stride == wanted
             for extent, stride, wanted in zip(self.shape, self.strides, contiguous_strides(self.shape), strict=True)
         )

@@ -20,10 +20,10 @@ import numpy as np
 
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.executor_ir import AGAIN
-from genesis.runtime.groups import Collective, CollectiveError
+from genesis.runtime.groups import GROUPS, Collective, CollectiveError
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import FAULT, BlockWord, Slot
-from genesis.runtime.system import available_processors, locked, make_condition, make_mutex, start_thread, wake_all
+from genesis.runtime.system import at_fork, available_processors, locked, make_condition, make_mutex, start_thread, wake_all
 from genesis.runtime.team import team
 
 SYMBOL = "genesis_collective"
@@ -140,6 +140,13 @@ class Group:
             wake_all(self._at(ir.CONDITION))
         if self.gpu is not None:
             self.gpu.close(flag != -1)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: start no collectives, which would take the place of the parent's."""
+        if self.size > 1:
+            self._state[ir.BROKEN] = ir.UNUSABLE
+            make_mutex(self._at(ir.MUTEX))  # another thread may have held it
+            make_condition(self._at(ir.CONDITION))
 
     def abandon(self, *kept: object) -> None:
         """`close`, because the state of its collectives is unknown."""
@@ -346,3 +353,11 @@ def _ints(counts: Sequence[int], keep: list[object]) -> int:
 
 def _signed(word: int) -> int:
     return (word + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _leave_to_parent() -> None:
+    for group in GROUPS.values():
+        group.leave_to_parent()
+
+
+at_fork(after_in_child=_leave_to_parent)

@@ -7,8 +7,10 @@ again on both sides.
 
 from __future__ import annotations
 
-import threading
 import time
+from _thread import RLock
+from collections import deque
+from itertools import compress, repeat
 from typing import Any, NamedTuple
 
 from genesis.runtime.system import at_fork
@@ -39,7 +41,7 @@ def fork_safe_lock(longest_wait: float = LONGEST_WAIT, outermost: bool = False) 
     >>> with lock:
     ...     pass
     """
-    guarded = _Guarded(threading.RLock(), longest_wait, outermost)
+    guarded = _Guarded(RLock(), longest_wait, outermost)
     _guarded.insert(0 if outermost else len(_guarded), guarded)
     return guarded.lock
 
@@ -51,12 +53,13 @@ def held_locks() -> list[Any]:
 
 def _before() -> None:
     end = time.monotonic() + LONGEST_WAIT  # of all waits together: who holds the first may hold those after it as well
-    _taken[:] = [lock for lock, wait, _ in _guarded if lock.acquire(timeout=max(0.0, min(wait, end - time.monotonic())))]
+    locks = [lock for lock, *_ in _guarded]
+    waits = (max(0.0, min(wait, end - time.monotonic())) for _, wait, _ in _guarded)
+    _taken.extend(compress(locks, map(RLock.acquire, locks, repeat(True), waits)))  # C: no handler parts a lock from its entry
 
 
 def _after_in_parent() -> None:
-    while _taken:
-        _taken.pop().release()
+    deque(map(RLock.release, map(_taken.pop, repeat(-1, len(_taken)))), 0)  # C as well
 
 
 def _after_in_child() -> None:

@@ -118,6 +118,27 @@ def check_all_gather_of_equal_and_uneven_tensors():
     equal(stacked, np.stack(all_given((2, 3))))
 
 
+def check_a_forked_child_takes_no_part():
+    """Its collectives and messages would be taken for its parent's."""
+    read, written = os.pipe()
+    if not (child := os.fork()):
+        failures = []
+        for start in (lambda: dist.all_reduce(genesis.ones(2)), dist.barrier, lambda: dist.isend(genesis.ones(2), 1 - rank())):
+            try:
+                start()
+                genesis.zeros(1).item()
+            except RuntimeError as failure:
+                failures.append("a fork of the rank's process" in str(failure))
+        os.write(written, repr((failures, (genesis.ones(2) * 2).tolist())).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 1000) == b"([True, True, True], [2.0, 2.0])"
+    os.close(read), os.close(written)
+    x = genesis.ones(2)
+    dist.all_reduce(x)
+    equal(x, np.full(2, size(), np.float32))
+
+
 def check_gather_and_scatter():
     root = 1
     found = [genesis.zeros(3, dtype=genesis.float64) for _ in range(size())] if rank() == root else None

@@ -10,6 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -42,6 +43,23 @@ def in_fork(check: Callable[[], Any]) -> int:
 def test_a_fork_takes_the_outermost_lock_first():
     """Who holds the trace's lock goes on to take the others; a fork that held one of them would wait for it for seconds."""
     assert fork._guarded[0].lock is LOCK
+
+
+def test_an_interrupt_while_a_fork_waits_for_a_lock_leaves_no_lock_taken(monkeypatch):
+    """The fork has taken the first lock, and waits for the second, which another thread holds."""
+    monkeypatch.setattr(fork, "_guarded", [])
+    first, second = fork.fork_safe_lock(), fork.fork_safe_lock()
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with ThreadPoolExecutor(1) as other:
+            other.submit(second.acquire).result()
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with pytest.raises(KeyboardInterrupt):
+                fork._before()
+            fork._after_in_parent()
+            assert other.submit(first.acquire, False).result()
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_child_computes_what_was_pending_and_so_does_the_parent():

@@ -121,6 +121,12 @@ def test_reshape_copies_only_where_it_must():
     assert x.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
+def test_views_of_no_elements_are_contiguous():
+    views = [lambda x: x[..., 2:2], lambda x: x[:0].T, lambda x: x[1:, 2:2]]
+    own, theirs = ([view(library.zeros(3, 4)).is_contiguous() for view in views] for library in (genesis, torch))
+    assert own == theirs
+
+
 def test_view_parts_anew_what_lies_together():
     x, y = (library.arange(48).reshape(2, 6, 4)[:, :3].view(2, 4, 3) for library in (genesis, torch))
     assert x.stride() == y.stride() and x.tolist() == y.tolist()
