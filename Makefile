@@ -13,7 +13,7 @@ train: .venv/train
 	$(BIN)/python examples/train_digits.py
 
 # Folders that test kernels have the machine code of users; for all others LLVM optimizes nothing, in two fifths of its time.
-KERNELS := $(addprefix tests/,codegen fuzz library lower ops)
+KERNELS := $(addprefix tests/,codegen fuzz library lower)
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 # Both at once: mypy works on one processor.

@@ -6,6 +6,7 @@ import torch
 import genesis
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 @pytest.mark.parametrize("upper", [False, True])
 def test_gradients_of_both_orders_are_by_both_triangles_of_the_factor_as_pytorchs(upper, dtype):

@@ -44,6 +44,7 @@ def test_many_examples_are_computed_as_one_by_one(name):
         check_batches(name)
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize("name", KINKED)
 def test_derivatives_at_kinks_are_torchs(name):
     check_kinks(name)
