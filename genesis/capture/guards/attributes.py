@@ -28,9 +28,9 @@ class Attributes(Contents):
             # Operators and calls of the class look names up that no code contains.
             special = {name for base in value.__mro__ if not is_librarys(base.__module__) for name, found in vars(base).items()
                        if name.startswith("__") and (isinstance(found, FunctionType) or function_of(found) is not None)}
-            for attribute in special | self._names:
+            for attribute in special | self.seen.attributes:
                 self._attribute(value, attribute, label)
-            if self._computes_names:
+            if self.seen.is_dynamic:
                 self._whole(value, label)
 
     def _object(self, value: object, label: str) -> None:
@@ -53,9 +53,9 @@ class Attributes(Contents):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
                     self._guarded.add((id(value), key))
         # Every name in every function that ran, on every object met: more guards than needed, but none is missing.
-        for attribute in [*self._names]:
+        for attribute in [*self.seen.attributes]:
             self._attribute(value, attribute, label)
-        if self._computes_names or isinstance(value, SimpleNamespace) or any(
+        if self.seen.is_dynamic or isinstance(value, SimpleNamespace) or any(
             kind.__module__ == "collections" for kind in type(value).__mro__
         ):
             self._whole(value, label)
@@ -63,7 +63,7 @@ class Attributes(Contents):
     def _whole(self, value: object, label: str) -> None:
         """Guard all attributes of an object; those of a class are guarded as a whole, but for what is in them."""
         if isinstance(value, ModuleType):
-            if self._computes_names or id(value) in self._guarded_whole:
+            if self.seen.is_dynamic or id(value) in self._guarded_whole:
                 names, found = self.constant(vars(value)), self.constant([*vars(value).values()])
                 self.constants["is_not"] = operator.is_not
                 self.fail_if(f"len({names}) != {len(vars(value))} or any(map(is_not, {names}.values(), {found}))",
@@ -96,7 +96,7 @@ class Attributes(Contents):
     def _of_module(self, owner: ModuleType, attribute: str, path: str) -> None:
         names = vars(owner)
         if is_librarys(owner.__name__):
-            if attribute not in self._user_names:
+            if attribute not in self.seen.users_attributes:
                 self._guarded.discard((id(owner), attribute))
                 return
             if attribute not in names:
@@ -178,7 +178,8 @@ class Attributes(Contents):
     def _not_found(self, owner: object, attribute: str, path: str) -> None:
         """Guard that there is no such attribute, if the call handles its absence or creates it."""
         attributes = getattr(owner, "__dict__", None)
-        if self._computes_names or self._catches or attribute in self._tested_for or hasattr(type(owner), "__getattr__"):
+        seen = self.seen
+        if seen.is_dynamic or seen.catches or attribute in seen.tested_for or hasattr(type(owner), "__getattr__"):
             if isinstance(attributes, dict):
                 self._without(owner, attribute, path)
             elif attribute.isidentifier() and not isinstance(owner, type):
@@ -190,8 +191,8 @@ class Attributes(Contents):
         """Guard a function of a class: its contents, unless it is the library's."""
         if isinstance(function, FunctionType):
             if is_librarys(function.__globals__.get("__name__")):
-                if path.rpartition(".")[2] in self._user_names:
-                    self.called.add(function.__code__.co_name)
+                if path.rpartition(".")[2] in self.seen.users_attributes:
+                    self.seen.called.add(function.__code__.co_name)
             else:
                 self.enter(function, path)
         elif not isinstance(function, Builtin):

@@ -19,6 +19,7 @@ from genesis.capture.guards.classes import ClassGuards
 from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, unknown_base
 from genesis.capture.guards.known_functions import Builtin, is_known_function, is_known_module
 from genesis.capture.guards.lines import LIMIT, Lines
+from genesis.capture.guards.seen_code import SeenCode
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
 
@@ -48,19 +49,9 @@ class Contents(Lines, ABC):
         self._copies_of_dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # (dict, its contents)
         self.memories: set[int] = set()  # guards of the contents of cached functions
         self.meets_cached_function = False
-        # ---- the code that ran ----
-        self._ran: set[CodeType] = set()
         self._functions: dict[CodeType, list[FunctionType]] = {}
-        self._names: set[str] = set()  # names of attributes in any code
-        self._user_names: set[str] = set()  # those in the user's code
-        self._mentioned: set[str] = set()  # names of globals and attributes in the user's code
-        self._handed_on: set[str] = set()  # those that it does more with than call
-        self._read_names: set[str] = set()  # names that any code does more with than call or search
-        self._tested_for: set[str] = set()  # names that need not exist
         self._unknown_functions: dict[str, str] = {}  # C functions of unknown effect, by names that so far are only called
-        self._computes_names = False  # any attribute may be looked up
-        self._catches = False  # it may continue after an exception
-        self.called: set[str] = {*_SPECIAL}  # names of the library's functions that the user's code may call
+        self.seen = SeenCode()
 
     def variable(self, expression: str, value: object, label: str) -> None:
         """`visit`, for a variable's value: a plain tensor is an input, which each call re-reads."""
@@ -155,7 +146,7 @@ class Contents(Lines, ABC):
 
     def table(self, expression: str, value: dict[object, object], name: str, label: str) -> None:
         """`visit`, for a dict of a Python module: while code only tests keys, only these keys are guarded."""
-        if name in self._read_names or id(value) in self._entered:
+        if name in self.seen.read or id(value) in self._entered:
             self.visit(expression, value, label)
         else:
             self.fail_if(f"{expression} is not {self.constant(value)}", label)
@@ -203,14 +194,14 @@ class Contents(Lines, ABC):
     def _waits(self, label: str) -> bool:
         """Whether an unknown function is only called directly, so far."""
         name = label.rpartition(".")[2].removeprefix("global ")
-        if name not in self._mentioned or name in self._handed_on:
+        if name not in self.seen.mentioned or name in self.seen.handed_on:
             return False
         self._unknown_functions[name] = label
         return True
 
     def _function(self, value: FunctionType, label: str) -> None:
         if is_librarys(value.__globals__.get("__name__")):
-            self.called.add(value.__code__.co_name)
+            self.seen.called.add(value.__code__.co_name)
             return
         name = self.constant(value)
         parts = {"__code__": value.__code__, "__defaults__": value.__defaults__, "__kwdefaults__": value.__kwdefaults__}
@@ -218,7 +209,7 @@ class Contents(Lines, ABC):
         for defaults in (value.__defaults__, value.__kwdefaults__):
             self.enter(defaults, f"the defaults of {label}")
         self._functions.setdefault(value.__code__, []).append(value)
-        if value.__code__ in self._ran:
+        if value.__code__ in self.seen.ran:
             self._cells(value)
         self._object(value, label)
 
@@ -286,8 +277,3 @@ PLAIN = {list, tuple, deque, dict, defaultdict, OrderedDict, MappingProxyType, s
 UNKNOWN = "which is not known to be a function of its arguments"
 _LINK = "_lru_list_elem"  # internal links of a cache
 _ACCESS = ("__len__", "__iter__", "__getitem__", "keys")
-_SPECIAL = frozenset({
-    "__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "__delitem__", "__contains__",
-    "__iter__", "__next__", "__len__", "__bool__", "__int__", "__float__", "__index__", "__getattr__", "__setattr__",
-    "__delattr__", "__get__", "__set__", "__repr__", "__str__", "__format__",
-})

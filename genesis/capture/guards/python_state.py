@@ -39,21 +39,21 @@ class Guards(Attributes):
         `own`: it is user code or runs on its behalf, and may look attributes up by computed names. `of_module`: its first
         argument is a module.
         """
-        self._ran.add(code)
+        self.seen.ran.add(code)
         names = names_in(code)
         self._open(names)
         if own:
             self._understand(code, names)
             self._keep(names)
-            new = names.absent - self._tested_for
-            self._tested_for |= names.absent
+            new = names.absent - self.seen.tested_for
+            self.seen.tested_for |= names.absent
             if names.catches:
                 self.catch()
             if new:
                 self._guard_missing(new)
             if names.dynamic and (not names.of_self or of_module):
-                objects = [] if self._computes_names else [*self._objects]
-                self._computes_names = True
+                objects = [] if self.seen.is_dynamic else [*self._objects]
+                self.seen.is_dynamic = True
                 for value, label in objects:
                     self._whole(value, label)
                 self._guard_missing(None)
@@ -71,16 +71,16 @@ class Guards(Attributes):
 
     def _open(self, names: CodeNames) -> None:
         """Guard the contents of Python modules' tables that code now does more with than search."""
-        self._read_names |= (names.globals | names.attributes) - names.called - names.searched
-        for name in self._read_names.intersection(self._tables):
+        self.seen.read |= (names.globals | names.attributes) - names.called - names.searched
+        for name in self.seen.read.intersection(self._tables):
             for value, label in self._tables.pop(name):
                 self.enter(value, label)
 
     def _keep(self, names: CodeNames) -> None:
-        self._mentioned |= names.globals | names.attributes
-        self.called |= names.globals | names.attributes
-        self._handed_on |= (names.globals | names.attributes) - names.called
-        for name in self._handed_on.intersection(self._unknown_functions):
+        self.seen.mentioned |= names.globals | names.attributes
+        self.seen.called |= names.globals | names.attributes
+        self.seen.handed_on |= (names.globals | names.attributes) - names.called
+        for name in self.seen.handed_on.intersection(self._unknown_functions):
             self._refuse(f"{self._unknown_functions.pop(name)} is handed on, {UNKNOWN}")
 
     def _understand(self, code: CodeType, names: CodeNames) -> None:
@@ -90,8 +90,8 @@ class Guards(Attributes):
 
     def catch(self) -> None:
         """The call may continue after an exception: absent names matter, also those met before."""
-        if not self._catches:
-            self._catches = True
+        if not self.seen.catches:
+            self.seen.catches = True
             self._guard_missing(None)
 
     def _guard_missing(self, names: set[str] | None) -> None:
@@ -105,10 +105,10 @@ class Guards(Attributes):
 
     def _look_for(self, names: set[str], own: bool) -> None:
         """Guard the attributes of these names, of all objects; `own`: they are in user code."""
-        fresh = names - (self._user_names if own else self._names)
-        self._names |= names
+        fresh = names - (self.seen.users_attributes if own else self.seen.attributes)
+        self.seen.attributes |= names
         if own:
-            self._user_names |= names
+            self.seen.users_attributes |= names
         for value, label in [*self._objects]:
             for attribute in fresh:
                 self._attribute(value, attribute, label)
@@ -201,7 +201,7 @@ class Guards(Attributes):
     def _matters(self, name: str) -> bool:
         """Whether the call may have looked for a class's attribute of that name."""
         is_special = name.startswith("__") and name.endswith("__")
-        return is_special or name in self._names or self._computes_names or bool(self._guarded_whole)
+        return is_special or name in self.seen.attributes or self.seen.is_dynamic or bool(self._guarded_whole)
 
 
 _builtins: dict[str, object] = vars(sys.modules["builtins"])

@@ -40,7 +40,7 @@ class Watch:
         self._guards = guards
         self._refuse = refuse
         self._schedule = schedule
-        self._called = guards.called  # names of the library's functions that the user's code may call
+        self._called = guards.seen.called  # names of the library's functions that the user's code may call
         self._known: set[CodeType] = set()
         self._owners: set[int] = set()
         self._fresh: dict[int, object] = {}  # objects made by the call
