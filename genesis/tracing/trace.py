@@ -104,7 +104,7 @@ class Trace:
     is_interrupting = False  # belongs to an interrupting signal handler or finalizer
     backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
     backward_done = False  # the next forward begins another trace
-    backwards = 0
+    backwards = 0  # that have run into it: the second flushes it
     failure: BaseException | None = None
     lost: AbstractSet[int] = _NO_POSITIONS  # positions lost by the failure
     ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure

@@ -50,31 +50,34 @@ class Recorder:
     def __init__(
         self, fullgraph: bool = False, returns_items: bool = False, undoable: bool = False, compares: bool = True
     ) -> None:
-        self._compares = compares  # values that Python reads may be guards
-        self._undoable = undoable  # keep what the call overwrites, so that `take_back` can restore it
         self._fullgraph = fullgraph and not returns_items
         self._returns_items = returns_items
-        self._looks = 0  # how often Python looked at values
-        self.items: list[Scalar] = []  # the results of `item()` among them
-        self.guards = Guards(self.refuse, self._reach, self._add_argument)
-        self.arguments: Any = None
+        self._undoable = undoable  # keep what the call overwrites, so that `take_back` can restore it
+        self._compares = compares  # values that Python reads may be guards
+        # ---- what happened ----
         self.refusals: list[Refusal] = []
-        self.fills = False  # the call filled a dict, perhaps a cache that the next call finds filled
-        self.numbers: list[Number] = []  # those that are alive: the call may store them
         self.programs: list[Program] = []
+        self.steps: list[UpdateStep | ScheduleStep] = []  # of optimizers and schedulers
         self.sources = SourceTable()
         self.states, self.gradients = self.sources.states, self.sources.gradients
         self.inputs, self.outputs = self.sources.inputs, self.sources.outputs
-        self.reads = Reads(self.sources)
-        self.steps: list[UpdateStep | ScheduleStep] = []
+        self._handles: list[Array] = []  # on the programs' results: `outputs` has them by their ids, so they must stay alive
+        # ---- what a check compares ----
+        self.guards = Guards(self.refuse, self._reach, self._add_argument)
+        self.arguments: Any = None
         self.pinned: set[int] = set()  # leaves that are also reached by name: replays hold for that very tensor
         self.fixed: set[Source] = set()  # numbers that Python looked at: replays hold for this value
         self.wholes: set[Source] = set()  # tensors that are read, written or viewed: the layouts of views matter
-        self.drawn_in_all = 0
-        self._random = rng.get_state()
-        self._handles: list[Array] = []
+        self.fills = False  # the call filled a dict, perhaps a cache that the next call finds filled
+        # ---- values and numbers ----
+        self.reads = Reads(self.sources)
+        self._looks = 0  # how often Python looked at values
+        self.items: list[Scalar] = []  # the results of `item()` among them
+        self.numbers: list[Number] = []  # those that are alive: the call may store them
         self._scalar_sources: dict[tuple[Trace, int], Source] = {}  # by the position in `trace.scalars`
+        self._random = rng.get_state()  # before the call
         self.starts: dict[int, int] = {}  # of random numbers: counter -> how many the call had drawn before
+        self.drawn_in_all = 0
 
     def __enter__(self) -> Recorder:
         if thread_state.recorder is not self:  # modes are entered twice
