@@ -266,7 +266,7 @@ def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> V
     groups = _groups(windows, FEW_TERMS if 16 * 4 * (out + channels) * FEW_TERMS <= 2 * CACHE else TERMS)
     here = _tile_origins(gradient, groups, out, (positions * out, positions, windows.width, 1), 0, "gradient", 0)
     given = here.parts((*groups.outer, out, *groups.inner()), 2)
-    left, right = stacked(both(given, transform_gradient), 2), _tiles(source, groups, "gradient", turned=True)
+    left, right = stacked(both(given, transform_gradient), 2), _tiles(source, groups, "gradient", transposed=True)
     y = _product(left, right)
     y = y.graph.add("sum", (y,), (1, *y.shape[1:]), node.dtype, {"axes": (0,)}) if groups.number > 1 else y
     sums, strides, pitch = unstacked(y, (out, channels))
@@ -281,11 +281,12 @@ def _product(left: Value, right: Value) -> Value:
     return left.graph.add("matmul", (left, right), shape, left.dtype, {"keeps_batch": True})
 
 
-def _tiles(source: Value, groups: _Groups, reader: str, *, turned: bool = False) -> Value:
-    """B' x B of all tiles: (groups, 16, channels, tiles), or the last two axes swapped if `turned`."""
+def _tiles(source: Value, groups: _Groups, reader: str, *, transposed: bool = False) -> Value:
+    """B' x B of all tiles: (groups, 16, channels, tiles), or the last two axes swapped if `transposed`."""
     windows = groups.windows
     here = _tile_origins(source, groups, windows.channels, windows.strides, windows.offset, reader, 1)
-    return stacked(both(here.parts((*groups.outer, windows.channels, *groups.inner()), 4), transform_tile), 2, turned=turned)
+    return stacked(both(here.parts((*groups.outer, windows.channels, *groups.inner()), 4), transform_tile), 2,
+                   transposed=transposed)
 
 
 class _TileOrigins(NamedTuple):

@@ -66,15 +66,15 @@ def _half(x: Value) -> Value:
     return x * expand(x.graph.constant(0.5, x.dtype), x.shape)
 
 
-def stacked(matrix: Sequence[Row], lead: int, *, times: int = 1, turned: bool = False) -> Value:
-    """(leading axes, 16, next axis, others), repeated `times`, or the last two axes swapped if `turned`."""
+def stacked(matrix: Sequence[Row], lead: int, *, times: int = 1, transposed: bool = False) -> Value:
+    """(leading axes, 16, next axis, others), repeated `times`, or the last two axes swapped if `transposed`."""
     parts = [x for row in matrix for x in row]
     x = parts[0]
     groups, first, rest = (numel(extents) for extents in (x.shape[:lead], x.shape[lead : lead + 1], x.shape[lead + 1 :]))
     pitch = first * rest + GAP
     y = assembled([(reshape_value(x, (groups, first * rest)), Layout((groups, first * rest), (16 * pitch, 1), k * pitch))
                for k, x in enumerate(parts)], (groups, 16, pitch))
-    shape, strides = ((rest, first), (1, rest)) if turned else ((first, rest), (rest, 1))
+    shape, strides = ((rest, first), (1, rest)) if transposed else ((first, rest), (rest, 1))
     return part(y, (groups * times, 16, *shape), (16 * pitch * (groups > 1), pitch, *strides), 0)
 
 

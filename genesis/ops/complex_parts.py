@@ -82,13 +82,13 @@ def times(z: Parts, w: Parts) -> Parts:
 
 def over(z: Parts, w: Parts) -> Parts:
     """Division scaled by the divisor's larger part, so that squares do not overflow (Smith, 1962)."""
-    turned = modulus(w.x) < modulus(w.y)
-    large, small = where(turned, w.y, w.x), where(turned, w.x, w.y)
+    is_swapped = modulus(w.x) < modulus(w.y)
+    large, small = where(is_swapped, w.y, w.x), where(is_swapped, w.x, w.y)
     none = large == 0
     ratio = where(none, 0, small / large)
-    a, b = where(turned, z.y, z.x), where(turned, z.x, z.y)
+    a, b = where(is_swapped, z.y, z.x), where(is_swapped, z.x, z.y)
     scale, less, more = large + small * ratio, where(none, 0, a * ratio), where(none, 0, b * ratio)
-    return Parts((a + more) / scale, where(turned, less - b, b - less) / scale)
+    return Parts((a + more) / scale, where(is_swapped, less - b, b - less) / scale)
 
 
 RULES["mul"] = lambda node, z, w: times(z, w)

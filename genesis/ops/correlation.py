@@ -100,8 +100,9 @@ def _sums(rows: Value, padded: Value, start: Shape, windows: _Windows, extents: 
     taps = here.shape[len(lead) + 1 : -1]
     if 0 in taps:
         return None
-    turned = range(len(lead) + 1, len(lead) + 1 + axes)
-    own = permute_value(view_value(rows, flip_layout(here, [*turned]), "flip"), [*range(len(lead) + 1), rows.ndim - 1, *turned])
+    flipped = range(len(lead) + 1, len(lead) + 1 + axes)
+    kernels = view_value(rows, flip_layout(here, [*flipped]), "flip")
+    own = permute_value(kernels, [*range(len(lead) + 1), rows.ndim - 1, *flipped])
     around = contiguous_strides(padded.shape)
     hops = tuple(h * s for h, s in zip(windows.hops, around[-axes:], strict=True))
     skipped = _dot([-(-k // s) - t for k, s, t in zip(windows.taps, windows.steps, taps, strict=True)], hops)

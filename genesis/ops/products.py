@@ -223,9 +223,9 @@ def cross(input: Value, other: Value, dim: int | None = None) -> Value:
     if not a.ndim or a.shape[axis] != 3:
         raise ValueError(f"cross: shapes {input.shape} and {other.shape} along dim {dim}; want 3 elements there")
 
-    def turned(x: Value, first: int) -> Value:
+    def rolled(x: Value, first: int) -> Value:
         """`x` rotated so that element `first` comes first."""
         at = contiguous_layout(x.shape)
         return cat([view_value(x, slice_layout(at, axis, *part), "slice") for part in ((first, None), (0, first))], axis)
 
-    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
+    return rolled(a, 1) * rolled(b, 2) - rolled(a, 2) * rolled(b, 1)

@@ -160,9 +160,9 @@ def _airy_values(x: np.ndarray, slope: bool) -> np.ndarray:
         return found
     wide = np.where(far & (x < 0), -x, 1).astype(np.float64)
     angle = 2 / 3 * wide * np.sqrt(wide)
-    turned, size = angle - pi / 4, wide**0.25 / pi**0.5
-    left = size * (np.sin(turned) + 7 / 72 / angle * np.cos(turned)) if slope else (
-        (np.cos(turned) + 5 / 72 / angle * np.sin(turned)) / (size * pi))
+    shifted, size = angle - pi / 4, wide**0.25 / pi**0.5
+    left = size * (np.sin(shifted) + 7 / 72 / angle * np.cos(shifted)) if slope else (
+        (np.cos(shifted) + 5 / 72 / angle * np.sin(shifted)) / (size * pi))
     return np.where(far, np.where(x < 0, left, 0), found)
 
 

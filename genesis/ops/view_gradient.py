@@ -117,12 +117,12 @@ def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, 
     The windows, padded with zeros, are read along diagonals, so that one reduction sums them.
     """
     unit = gcd(at.strides[axis], at.strides[taps])
-    apart, hop = at.strides[axis] // unit, at.strides[taps] // unit
+    distance, hop = at.strides[axis] // unit, at.strides[taps] // unit
     margin = hop * (at.shape[taps] - 1)
-    extent = apart * (at.shape[axis] - 1) + 1 + margin
+    extent = distance * (at.shape[axis] - 1) + 1 + margin
     wide = contiguous_layout((*x.shape[:axis], extent + margin, *x.shape[axis + 1 :]))
     step, offset = wide.strides[axis], margin * wide.strides[axis]
-    spread = (*wide.strides[:axis], step * apart, *wide.strides[axis + 1 :])
+    spread = (*wide.strides[:axis], step * distance, *wide.strides[axis + 1 :])
     x = put_value(None, x, Layout(x.shape, spread, offset), wide.shape)
     shape = (*at.shape[:axis], extent, *at.shape[axis + 1 :])
     slant = tuple(s - hop * step if a == taps else s for a, s in enumerate(wide.strides))
