@@ -1,4 +1,4 @@
-"""Eager mode: runs a trace by the NumPy references of its nodes, one by one, instead of a plan."""
+"""Runs a trace by the NumPy references of its nodes, one by one, instead of a plan: in eager mode, and on the device "meta"."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.complex_memory import Pair, load_pair, store_pair
 from genesis.codegen.cpu.nest import LINE, Nest
 from genesis.codegen.cpu.registers import I64, PART, REGISTER_TYPE, is_varying, mangled, with_shape
-from genesis.codegen.cpu.tiles import prefetch_next_block, tile_address
+from genesis.codegen.cpu.transposing_tiles import prefetch_next_block, tile_address
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Instruction
 from genesis.ops.registry import PRIMITIVES

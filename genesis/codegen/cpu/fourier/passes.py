@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.addresses import MOST, Spacing
+from genesis.codegen.cpu.spacing import MOST, Spacing
 from genesis.codegen.cpu.fourier.butterflies import ComplexLanes
 from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I32, I64, POINTER, constants
 from genesis.codegen.cpu.vectors import counted, transposed

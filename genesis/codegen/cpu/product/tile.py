@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.addresses import Spacing, opaque
+from genesis.codegen.cpu.spacing import Spacing, opaque
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import RegisterTile
