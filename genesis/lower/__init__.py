@@ -8,6 +8,7 @@ from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node, verify
 from genesis.lower.allocate import allocate, donations
+from genesis.lower.apply_formulas import apply_formulas
 from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.drop_bases import drop_bases
 from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels
@@ -64,7 +65,7 @@ def lower(
     real = split_complex(nodes, [*outputs, *saved, *awaited])
     graph = simplify(real.nodes, real.outputs)
     graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
-    graph = share_decompositions(graph)
+    graph = share_decompositions(apply_formulas(graph))
     graph = join_products(graph)
     if not target.strided:
         graph = join_batches(winograd(graph))

@@ -20,6 +20,7 @@ from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAtt
 # layer instead of 2.3 with gathers.
 MOST_STRIDE = 4
 LEAST_TILE = 8  # elements along each side
+SCANNED_ROWS = 16  # rows that are scanned side by side rather than one by one, each by any worker
 LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as one horizontal reduction
 # The worth of an access along an axis, by its stride: backwards it is a load and a shuffle, of every other element a wide load
@@ -136,7 +137,9 @@ def _vectorized(
     score = partial(_lane_score, axes, accesses, unroll, {lane for lane, _ in stepping})
     lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
     if lane is not None and in_order and (unroll or "scan" in names) and all(strides[lane] != 1 for _, strides in accesses):
-        return _Vectors(None)  # row by row: each row is contiguous
+        side_by_side = _tiled(axes, instructions, maps, _Vectors(lane))
+        enough = unroll and axes[lane][0] >= SCANNED_ROWS and side_by_side.tiled is not None
+        return side_by_side if enough else _Vectors(None)  # or row by row: each row is contiguous
     if lane is not None and unroll and names <= _COPIES and axes[lane][0] <= MOST_STRIDE and len(axes) > 1:
         # 18,432 edges of two columns took 150 us of a pad, and 40 to 50 as scalars.
         return _Vectors(None, {lane})  # scalar: a masked vector takes longer than so few elements
@@ -201,12 +204,12 @@ def _tiled(
     lane = vectors.lane
     if lane is None or vectors.strided or axes[lane][0] < LEAST_TILE or (axes[lane][1] and axes[lane][0] > LONGEST_TILE):
         return vectors
-    if any(i.name in ("scatter", "scan") for i in instructions):  # in order
+    if vectors.tiled is not None or any(i.name == "scatter" for i in instructions):
         return vectors
     inner = [a for a, (_, reduced) in enumerate(axes) if reduced and a != lane]
     accesses = {
         axis: [n for n, (i, at) in enumerate(zip(instructions, maps, strict=True))
-               if at is not None and i.name in ("load", "store") and i.level == FULL
+               if at is not None and i.name in ("load", "store", "scan") and i.level == FULL
                and at.strides[axis] == 1 and at.strides[lane] not in (0, 1)
                and (axes[axis][1] or not any(at.strides[a] for a in inner))]  # a tile has two axes
         for axis, (extent, reduced) in enumerate(axes)

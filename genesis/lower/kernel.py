@@ -17,7 +17,7 @@ from genesis.ops.registry import PRIMITIVES
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
 EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores a running reduction at each point
 # Host primitives that kernels compute by scans of these modes: a reduction, or factor * result + term for each element.
-SCANS = {"cumsum": "sum", "cumprod": "prod", "recurrence": "recurrence"}
+SCANS = {"cumsum": "sum", "cumprod": "prod", "running_max": "max", "running_min": "min", "recurrence": "recurrence"}
 VALUE_WORDS = frozenset(("pointer", "site", "stream"))  # kinds of words that name a value of the graph
 # The cost from which a value is kept for the next pass over a row rather than recomputed: softmax then computes each
 # exponential once, 1.64 to 1.08 ms together with more registers for its reductions (2048 x 2048).

@@ -111,7 +111,8 @@ _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "kept_in_parts"
 _HOST = frozenset((
     "recurrence", "cumprod", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet",
     "matrix_exp", "pinv", "solve_triangular", "cholesky_ex", "lu_factor_ex", "qr", "eigh", "svd", "eig", "geqrf",
-    "eigvalsh", "svdvals", "ldl_factor_ex", "ldl_solve", "least_squares", "logcumsumexp", "nonzero_indices", "windows_reach",
+    "eigvals", "eigvalsh", "svdvals", "ldl_factor_ex", "ldl_solve", "least_squares", "logcumsumexp", "nonzero_indices",
+    "windows_reach",
 ))
 
 

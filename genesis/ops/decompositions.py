@@ -19,9 +19,8 @@ from genesis.ops.definite import triangular_value
 from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
 from genesis.ops.lapack import EIGENVALUES, SINGULAR_VALUES, failing, lapack, orthogonal
-from genesis.ops.registry import cast, composite, primitive
+from genesis.ops.registry import Reference, cast, composite, primitive
 from genesis.ops.results import QR, SVD, Eigen, Transposed
-from genesis.ops.rows import formula
 from genesis.ops.solving import factor_node, factors, matrices, packed, solve_value
 from genesis.ops.source import iota
 from genesis.ops.views import diagonal_value, reshape_value, slice_value
@@ -171,7 +170,21 @@ def _eig_grad(g: Value, y: Value, a: Value) -> Value:
     return solve_value(adjoint(v), matmul(inner, adjoint(v)))
 
 
-primitive("eig", "host", grad=_eig_grad, reference=lambda node, a: packed(np.linalg.eig(a), a.ndim - 2))
+def _general(name: str) -> Reference:
+    def reference(node: Node, a: np.ndarray) -> np.ndarray:
+        if not np.isfinite(a).all():  # LAPACK may search forever
+            raise np.linalg.LinAlgError(f"{name}: the input is to be finite")
+        wide = a if a.dtype.kind == "f" else a.astype(np.complex128)  # NumPy has no loop of complex64
+        return packed(lapack(name, wide), a.ndim - 2)
+
+    return reference
+
+
+def _general_node(name: str, x: Value, total: int) -> Value:
+    return x.graph.add(name, (x,), (*x.shape[:-2], total), x.dtype.complex, {"dim": x.ndim - 2})
+
+
+primitive("eig", "host", grad=_eig_grad, reference=_general("eig"))
 
 
 @composite("eig", method=False, namespace="linalg", public=False, takes_complex=True)
@@ -184,16 +197,25 @@ def eig(A: Value) -> Eigen:
     tensor([1., 1.])
     """
     x = matrices("eig", A, square=True)
-    shapes: list[Shape] = [(x.shape[-1],), (x.shape[-1], x.shape[-1])]
-    lead, dtype = x.shape[:-2], A.dtype.complex
-    node = x.graph.add("eig", (x,), (*lead, sum(map(numel, shapes))), x.dtype.complex, {"dim": len(lead)})
-    return Eigen(*[cast(f, dtype) for f in factors(node, shapes)])
+    shapes = _eigh_shapes(x)
+    node = _general_node("eig", x, sum(map(numel, shapes)))
+    return Eigen(*[cast(f, A.dtype.complex) for f in factors(node, shapes)])
 
 
-eigvals = formula(
-    "eigvals", lambda A: eig(A).eigenvalues, "The eigenvalues, complex, of matrices (.., n, n), in no order.", method=False,
-    namespace="linalg", public=False, takes_complex=True,
-)
+def _eigvals_grad(g: Value, y: Value, a: Value) -> Value:
+    shapes = _eigh_shapes(a)
+    v = adjoint(factors(_general_node("eig", a, sum(map(numel, shapes))), shapes)[1])
+    return solve_value(v, _column(g) * v)
+
+
+primitive("eigvals", "host", grad=_eigvals_grad, part_of=("eig", _eigenvalues), reference=_general("eigvals"))
+
+
+@composite("eigvals", method=False, namespace="linalg", public=False, takes_complex=True)
+def eigvals(A: Value) -> Value:
+    """The eigenvalues, complex, of matrices (.., n, n), in no order."""
+    x = matrices("eigvals", A, square=True)
+    return cast(_general_node("eigvals", x, x.shape[-1]), A.dtype.complex)
 
 
 # ---- singular values ----

@@ -20,7 +20,7 @@ EIGENVALUES, SINGULAR_VALUES = "Eigenvalues did not converge", "SVD did not conv
 _FAILURES = {
     "solve": SINGULAR, "inv": SINGULAR, "cholesky_lo": INDEFINITE, "eigh_lo": EIGENVALUES, "eigh_up": EIGENVALUES,
     "eigvalsh_lo": EIGENVALUES, "eigvalsh_up": EIGENVALUES, "svd_f": SINGULAR_VALUES, "svd_s": SINGULAR_VALUES,
-    "svd": SINGULAR_VALUES,
+    "svd": SINGULAR_VALUES, "eig": EIGENVALUES, "eigvals": EIGENVALUES,
 }
 _BLOCKED = 48  # from this size on SciPy's blocked routines are faster for the matrices of a batch
 

@@ -1,4 +1,4 @@
-"""Cumulative maxima, minima and logsumexp. The primitives are host operations."""
+"""Cumulative maxima, minima and logsumexp. The primitives are host operations, which kernels compute by scans."""
 
 from __future__ import annotations
 
@@ -8,28 +8,36 @@ from genesis.ir.dtypes import int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.complex_values import log_add_exp
-from genesis.ops.elementwise import exp, where
-from genesis.ops.indexing import gather_value
+from genesis.ops.elementwise import exp, log, where
+from genesis.ops.indexing import scatter_value
 from genesis.ops.joining import cat
 from genesis.ops.ordering import recurrence
-from genesis.ops.registry import Operation, Reference, composite, primitive, rounded_once
+from genesis.ops.registry import Operation, composite, expand, primitive, rounded_once
 from genesis.ops.results import Sorted
-from genesis.ops.views import flip_value, slice_value
+from genesis.ops.source import iota
+from genesis.ops.views import flip_value, reshape_value, slice_value
 
 
-def _indices_of(extremes: np.ufunc) -> Reference:
-    def reference(node: Node, x: np.ndarray) -> np.ndarray:
-        """The index of the extreme so far, the last of equal ones; once NaN, always NaN."""
-        axis = node.attrs["dim"]
-        positions = np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
-        reached = (x == extremes.accumulate(x, axis)) | (x != x)
-        return np.maximum.accumulate(np.where(reached, positions, 0), axis)
-
-    return reference
+# ---- extremes ----
+def _extremes(name: str, x: Value, dim: int) -> Value:
+    return x.graph.add(name, (x,), x.shape, x.dtype, {"dim": dim})
 
 
-primitive("cummax_indices", "host", reference=_indices_of(np.maximum))
-primitive("cummin_indices", "host", reference=_indices_of(np.minimum))
+def _positions(y: Value, x: Value) -> Value:
+    """The index of each extreme so far `y` of `x`, the last of equal ones; once NaN, always NaN."""
+    dim = y.node.attrs["dim"]
+    index = reshape_value(iota(x.graph, x.shape[dim]), (x.shape[dim], *(1,) * (x.ndim - dim - 1)))
+    return _extremes("running_max", where((x == y) | (x != x), index, 0), dim)
+
+
+def _extremes_grad(g: Value, y: Value, x: Value) -> Value:
+    zeros = expand(g.graph.constant(0, g.dtype), g.shape)
+    return scatter_value(zeros, _positions(y, x), g, y.node.attrs["dim"], "add")
+
+
+for _name, _extreme in ("running_max", np.maximum), ("running_min", np.minimum):
+    primitive(_name, "host", grad=_extremes_grad,
+              reference=lambda node, x, extreme=_extreme: extreme.accumulate(x, node.attrs["dim"]))
 
 
 def _running(name: str, what: str, found: str) -> Operation:
@@ -37,8 +45,8 @@ def _running(name: str, what: str, found: str) -> Operation:
         axis = normalize_axis(name, dim, input.ndim)
         if not input.ndim:
             return Sorted(input, input.graph.constant(0, int64))
-        positions = input.graph.add(name + "_indices", (input,), input.shape, int64, {"dim": axis})
-        return Sorted(gather_value(input, positions, axis), positions)
+        values = _extremes(name.replace("cum", "running_"), input, axis)
+        return Sorted(values, _positions(values, input))
 
     define.__doc__ = f"""(values, indices) of the {what} element up to each index of `dim`: of equal ones the last; NaN wins.
 
@@ -59,18 +67,20 @@ def _sums(x: Value, dim: int) -> Value:
 def _sums_grad(g: Value, y: Value, x: Value) -> Value:
     """sum over j >= i of g_j exp(x_i - y_j): a sum from the end; each step multiplies by exp(y_i - y_{i+1}) <= 1."""
     dim = y.node.attrs["dim"]
-    following = _following(y, dim)
+    following = _neighbours(y, dim, 1)
     kept = where(y == following, 1, exp(y - following))
     total = flip_value(recurrence(flip_value(kept, dim), flip_value(g, dim), dim), dim)
     return total * where(x == y, 1, exp(x - y))
 
 
-def _following(x: Value, dim: int) -> Value:
-    """Each element's successor along `dim`; the last is kept."""
+def _neighbours(x: Value, dim: int, step: int) -> Value:
+    """Each element's successor along `dim`, or predecessor for a `step` of -1; the one at the end is kept."""
     extent = x.shape[dim]
     if not extent:
         return x
-    return cat.define([slice_value(x, dim, 1, extent), slice_value(x, dim, extent - 1, extent)], dim)
+    inner = slice_value(x, dim, max(0, step), extent + min(0, step))
+    end = slice_value(x, dim, extent - 1, extent) if step > 0 else slice_value(x, dim, 0, 1)
+    return cat.define([inner, end] if step > 0 else [end, inner], dim)
 
 
 def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:
@@ -83,7 +93,16 @@ def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:
     return result
 
 
-primitive("logcumsumexp", "host", grad=_sums_grad, reference=_sums_reference)
+def _sums_formula(node: Node, x: Value) -> Value:
+    """Sums relative to the greatest number so far, by which the next step rescales them: all exponents are <= 0."""
+    dim = node.attrs["dim"]
+    greatest = _extremes("running_max", x, dim)
+    before = _neighbours(greatest, dim, -1)
+    rescaled, term = (where(y == greatest, 1, exp(y - greatest)) for y in (before, x))
+    return greatest + log(recurrence(rescaled, term, dim))
+
+
+primitive("logcumsumexp", "host", grad=_sums_grad, reference=_sums_reference, formula=_sums_formula)
 
 
 @composite("logcumsumexp", takes_complex=True)

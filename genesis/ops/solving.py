@@ -7,9 +7,9 @@ dtype.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from itertools import accumulate
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -155,7 +155,25 @@ def _pinv_reference(node: Node, a: np.ndarray, atol: np.ndarray, rtol: np.ndarra
     return np.matmul(vh.conj().swapaxes(-1, -2) * inverse[..., None, :], u.conj().swapaxes(-1, -2))
 
 
-primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference)
+def _pinv_formula(node: Node, a: Value, atol: Value, rtol: Value) -> Value:
+    lead, (m, n) = a.shape[:-2], a.shape[-2:]
+    k = min(m, n)
+    if node.attrs["hermitian"]:
+        shapes: list[Shape] = [(n,), (n, n)]
+        signed, v = factors(factor_node("eigh", a, shapes, UPLO="L"), shapes)
+        u, s = v, abs(signed)
+    else:
+        shapes = [(m, k), (k,), (k, n)]
+        u, s, vh = factors(factor_node("svd", a, shapes, full=False), shapes)
+        signed, v = s, swapped(vh)
+    most = amax(s, (s.ndim - 1,), True)
+    atol, rtol = (reshape_value(x, (*lead, 1)) for x in (atol, rtol))
+    counts = (s > atol) & (s > rtol * most)
+    inverse = where(counts, 1 / where(counts, signed, 1), 0)
+    return matmul(v * reshape_value(inverse, (*lead, 1, k)), swapped(u))
+
+
+primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference, formula=_pinv_formula)
 
 
 def _tolerances(x: Value, atol: Value | float | None, rtol: Value | float | None) -> list[Value]:
@@ -189,10 +207,23 @@ def pinv(
 
 
 # ---- determinants ----
+def _norm(a: np.ndarray) -> np.ndarray:
+    """The 1-norms of matrices."""
+    return np.asarray(np.abs(a).sum(-2).max(-1, initial=0))
+
+
 def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
-    """By singular values, so that singular matrices have cofactors too."""
-    u, s, vh = np.linalg.svd(a)
+    """The determinant times the transposed inverse; by singular values if any matrix is close to a singular one."""
     n = a.shape[-1]
+    try:
+        inverse, d = lapack("inv", a)[0], lapack("det", a)[0][..., None, None]
+        limits, size = np.finfo(a.dtype), np.abs(d)
+        is_accurate = (_norm(a) * _norm(inverse) < 0.01 / limits.eps).all()
+        if is_accurate and np.isfinite(size).all() and (size > limits.tiny).all():
+            return d * inverse.swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        pass
+    u, s, vh = np.linalg.svd(a)
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
     return sign[..., None, None] * (u.conj() * others[..., None, :]) @ vh.conj()
@@ -262,7 +293,25 @@ def logdet(input: Value) -> Value:
 
 # ---- the exponential ----
 def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
-    return importlib.import_module("scipy.linalg").expm(a) if a.size else a
+    """Taylor's polynomial of each matrix, halved until its norm is below 1, and squared as often (Higham, 2008, 10.3).
+
+    Terms beyond degree 12 then add less than 1e-9, beyond 20 less than 1e-19. It is a polynomial in A^4 whose coefficients are
+    polynomials of degree 3 (M. Paterson, L. Stockmeyer, 1973).
+    """
+    halvings = np.maximum(np.frexp(_norm(a))[1], 0)
+    first = np.ldexp(1.0, -halvings)[..., None, None].astype(a.real.dtype) * a
+    second = first @ first
+    powers = [np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape), first, second, second @ first]
+    fourth, degree = second @ second, 12 if np.finfo(a.dtype).bits == 32 else 20
+    total = powers[0] * a.dtype.type(1 / factorial(degree))
+    for start in range(degree - 4, -1, -4):
+        total = fourth @ total if start < degree - 4 else fourth * total[..., :1, :1]
+        for power, matrix in enumerate(powers, start):
+            total += matrix * a.dtype.type(1 / factorial(power))
+    for done in range(halvings.max(initial=0)):
+        further = halvings > done
+        total[further] = total[further] @ total[further]
+    return total
 
 
 def _exponential_grad(g: Value, y: Value, a: Value) -> Value:

@@ -1,5 +1,7 @@
 """Running sums, taken by a kernel: along each axis one element after the other, the other axes side by side."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -74,3 +76,44 @@ def test_a_running_product_and_its_gradient_are_scans():
     assert all(isinstance(call, KernelCall) for call in calls)
     assert sorted(mode for call in calls for mode in ("prod", "recurrence") if f"mode={mode}" in call.kernel.text) == [
         "prod", "recurrence"]
+
+
+@pytest.mark.parametrize("name", ["cummax", "cummin", "logcumsumexp"])
+@pytest.mark.parametrize("shape", [(5,), (1,), (0,), (3, 0), (4, 33, 5), (40, 130)])
+def test_running_extremes_and_sums_of_exponentials_and_their_gradients_are_torchs(name, shape):
+    x, y = np.random.default_rng(0).normal(size=(2, *shape)).round(1).astype(np.float32)
+    for axis in range(x.ndim):
+        t, other = genesis.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        have, want = (getattr(z, name)(axis) for z in (t, other))
+        if name != "logcumsumexp":
+            np.testing.assert_array_equal(have[1].numpy(), want[1].numpy())
+            have, want = have[0], want[0]
+        assert_close(have, want)
+        (have * genesis.tensor(y)).sum().backward()
+        (want * torch.tensor(y)).sum().backward()
+        assert_close(t.grad, other.grad)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int8", "uint8", "int64", "bool"])
+def test_running_extremes_are_torchs_in_every_dtype(dtype):
+    x = (np.random.default_rng(0).normal(size=(18, 40)) * 3).round()
+    for name, axis in itertools.product(("cummax", "cummin", "cumsum"), (0, 1)):
+        have, want = (getattr(library.tensor(x).to(getattr(library, dtype)), name)(axis) for library in (genesis, torch))
+        for a, b in zip(have, want, strict=True) if name != "cumsum" else [(have, want)]:
+            np.testing.assert_array_equal(a.to(genesis.float64).numpy(), b.to(torch.float64).numpy())
+
+
+def test_extremes_and_sums_after_infinities_and_nan_are_torchs():
+    x = np.array([[-np.inf, -np.inf, 700, 710, -5], [np.inf, 1, np.inf, -np.inf, 2], [1, np.nan, 5, np.nan, 2]], np.float32)
+    for name, axis in itertools.product(("cummax", "cummin", "logcumsumexp"), (0, 1)):
+        have, want = (getattr(library.tensor(x), name)(axis) for library in (genesis, torch))
+        if name != "logcumsumexp":
+            np.testing.assert_array_equal(have[1].numpy(), want[1].numpy())
+            have, want = have[0], want[0]
+        assert_close(have, want)
+
+
+def test_rows_that_are_scanned_go_through_tiles():
+    y = genesis.tensor(np.ones((20, 30), np.float32)).cumsum(1)
+    calls = [call for stage in plan_for(array_of(y).trace).lowered.schedule.stages for call in stage]
+    assert [("tiled" in call.kernel.text, "scan(" in call.kernel.text) for call in calls] == [(True, True)]

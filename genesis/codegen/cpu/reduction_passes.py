@@ -145,9 +145,8 @@ def accumulator_of(nest: Nest, n: int) -> Accumulator:
     source = nest.kernel.instructions[i.args[0]]
     of_rows = i.attr("over") == "row" and nest.kernel.lane_is_reduced
     varying = nest.kernel.lane is not None and not of_rows
-    name = i.name
-    if name == "scan":
-        name = "prod" if i.attr("mode") == "prod" else "sum"
+    name = i.attr("mode") if i.name == "scan" else i.name
+    name = "sum" if name == "recurrence" else name
     return Accumulator(nest.lanes, name, source.dtype.name, varying)
 
 

@@ -42,7 +42,7 @@ def through_tiles(
     with nest.loop(first, last) as position, nest.bind(tiled, position):
         body()
     for i in transposed:
-        if i.name == "store":
+        if i.name in ("store", "scan"):
             _transpose(nest, i, (_base(nest, i), pitch), memory[id(i)], (rows, lanes))
 
 

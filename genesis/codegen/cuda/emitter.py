@@ -162,8 +162,8 @@ class Emitter:
     def accumulator(self, n: int) -> Accumulator:
         i = self.kernel.instructions[n]
         source = self.kernel.instructions[i.args[0]]
-        name = i.name if i.name != "scan" else "prod" if i.attr("mode") == "prod" else "sum"
-        return Accumulator(name, n, source.dtype.name, i.dtype.name)
+        name = i.attr("mode") if i.name == "scan" else i.name
+        return Accumulator("sum" if name == "recurrence" else name, n, source.dtype.name, i.dtype.name)
 
     def letter(self, axis: int) -> str:
         return AXES[axis] if axis < len(AXES) else f"i{axis}"
