@@ -161,18 +161,24 @@ def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangen
     return derivable(gradient, create_graph)
 
 
+def _derivation(roots: Sequence[Tensor]) -> dict[Trace, None]:
+    """The traces that the roots derive from."""
+    found: dict[Trace, None] = {}
+    waiting = [array_of(root).trace for root in roots]
+    while waiting:
+        trace = waiting.pop()
+        if trace is not None and trace not in found:
+            found[trace] = None
+            waiting += [array.trace for array in trace.input_at.values()]
+    return found
+
+
 def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace, AbstractSet[int]] | None:
     """The positions between `roots` and `wanted`; None if these traces call no Python.
 
     Rules need no such bounds: what they write and nobody reads is dropped in lowering.
     """
-    reachable: dict[Trace, set[int]] = {}
-    waiting = [array_of(root).trace for root in roots]
-    while waiting:
-        earlier = waiting.pop()
-        if earlier is not None and earlier not in reachable:
-            reachable[earlier] = set()
-            waiting += [array.trace for array in earlier.input_at.values()]
+    reachable: dict[Trace, set[int]] = {trace: set() for trace in _derivation(roots)}
     calls_python = [s.hooks or s.node_hooks or s.custom_calls for s in [t.backward for t in reachable]]
     if not (any(calls_python) or thread_state.observers):
         return None

@@ -350,10 +350,8 @@ class Recorder:
                 self.sources.values[trace, array.index] = number, array.index
             self._handles.append(array)
         positions = [index for index, node in enumerate(nodes) if node.op == "input"]
-        if plan.keeps and ((state := trace.backward).hooks or state.custom_calls or state.node_hooks or state.retained):
-            self.refuse("backward, after the call, is to ask Python (a hook or a custom Function)")
-        if plan.keeps and any(self.source_of(leaf) is None for leaf in trace.variables.values()):
-            self.refuse("backward, after the call, is to reach a leaf that the call made")
+        if plan.keeps:
+            self._check_backward(trace)
         self.programs.append(Program(
             ReplayProgram(trace, plan, list(dict.fromkeys([array.index for array in handles])), positions),
             resolve_line(*user_line()),
@@ -363,6 +361,14 @@ class Recorder:
             [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],
             [(root, root._array.index) for root in self.states if root._array.trace is trace],
         ))
+
+    def _check_backward(self, trace: Trace) -> None:
+        """Refuse a call after which a backward would need what replays do not make."""
+        state = trace.backward
+        if state.hooks or state.custom_calls or state.node_hooks or state.retained:
+            self.refuse("backward, after the call, is to ask Python (a hook or a custom Function)")
+        if any(self.source_of(leaf) is None for leaf in trace.variables.values()):
+            self.refuse("backward, after the call, is to reach a leaf that the call made")
 
     def note_late_writes(self) -> None:
         """At the end of the call: attribute writes of values that were computed already to the programs that computed them."""

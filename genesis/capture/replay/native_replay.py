@@ -40,7 +40,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.trace import LOCK, Array, Trace, critical
 
 RUNS = 2  # sets of result buffers, used in turns
-Set = tuple[Register, str, Register, Register]  # tensor, name, value, and the value before
+Assignment = tuple[Register, str, Register, Register]  # tensor, name, value, and the value before
 
 
 class NativeReplay:
@@ -132,14 +132,14 @@ class NativeReplay:
         # A single program's numbers come last: a handler that interrupts sees no effect of it.
         numbers = self._computed() if len(steps) > 1 else None
         built = NativeResults(code, self._leaves, steps, words)
-        sets = self._sets(built)
+        assignments = self._assignments(built)
         result = built.build(self._results.tree) if self._results.is_new else None
         if self._communicates:
-            self._run_communicating(sets, words[-1], previous[-1])
+            self._run_communicating(assignments, words[-1], previous[-1])
             return built.build(self._results.tree) if result is None else result
         temporary = self._temporaries() if self._arena_bytes else None
         for k in range(len(steps)):
-            self._run_program(k, sets if k == len(steps) - 1 else (), words, previous, temporary, numbers)
+            self._run_program(k, assignments if k == len(steps) - 1 else (), words, previous, temporary, numbers)
         code.emit("STORE", word_address(self._calls.done), 1)
         if result is None:
             result = built.build(self._results.tree)
@@ -149,10 +149,10 @@ class NativeReplay:
         return result
 
     def _run_program(
-        self, k: int, sets: Sequence[Set], words: Sequence[ResultWords], previous: Sequence[ResultWords],
+        self, k: int, assignments: Sequence[Assignment], words: Sequence[ResultWords], previous: Sequence[ResultWords],
         temporary: Register | None, numbers: Register | None,
     ) -> None:
-        """Run program `k`; the last one also sets the attributes `sets`. A single program computes its numbers itself."""
+        """Run program `k`; the last one also makes the `assignments`. A single program computes its numbers itself."""
         code, step = self._code, self._steps[k]
         if step.program.verify is not None:  # Python, which may run the same program
             self._require_idle()
@@ -164,21 +164,21 @@ class NativeReplay:
             self._tell_backwards(words[k], previous[k])
             numbers = numbers if k else self._computed()
         self._fill(k, words, temporary, numbers)
-        for tensor, name, value, _ in sets:
+        for tensor, name, value, _ in assignments:
             code.emit("SET", tensor, name, value)
         run = code.emit("RUN", step.program.program.address)
-        self._undo(sets, words)
+        self._undo(assignments, words)
         code.skip_from(run)
         for read in step.reads:
             self._require_value(read, words)
 
-    def _run_communicating(self, sets: Sequence[Set], words: ResultWords, previous: ResultWords) -> None:
-        """Run the only program, which has collectives, and set attributes."""
+    def _run_communicating(self, assignments: Sequence[Assignment], words: ResultWords, previous: ResultWords) -> None:
+        """Run the only program, which has collectives, and make the assignments."""
         code = self._code
         self._tell_backwards(words, previous)
         self._run_collectives(words)
         code.emit("STORE", word_address(self._calls.done), 1)
-        for tensor, name, value, _ in sets:
+        for tensor, name, value, _ in assignments:
             code.emit("SET", tensor, name, value)
         self._note_nothing()
 
@@ -218,10 +218,10 @@ class NativeReplay:
         self._code.emit("IS_NOT", numbers, None)
         return numbers
 
-    def _undo(self, sets: Sequence[Set], words: Sequence[ResultWords]) -> None:
+    def _undo(self, assignments: Sequence[Assignment], words: Sequence[ResultWords]) -> None:
         """Undo after a failed run: an index was out of range, before anything was overwritten."""
         code = self._code
-        for tensor, name, _, before in sets:
+        for tensor, name, _, before in assignments:
             code.emit("SET", tensor, name, before)
         if self._is_locked:
             code.call(self._calls.take_back)
@@ -259,20 +259,20 @@ class NativeReplay:
         assert not isinstance(given, BufferOf)
         return self._given[given] if isinstance(given, int) else self._code.constant(given)
 
-    def _sets(self, built: NativeResults) -> list[Set]:
-        """The attributes to set. All that can raise comes before them."""
+    def _assignments(self, built: NativeResults) -> list[Assignment]:
+        """What is assigned to attributes in the end. All that can raise comes before that."""
         code, changes = self._code, self._changes
         roots = [code.constant(root) for root, *_ in changes.roots]
-        sets = [(root, "_array", built.array(value, -1), before)
+        assignments = [(root, "_array", built.array(value, -1), before)
                 for root, (_, value, *_), before in zip(roots, changes.roots, self._before, strict=True)]
         for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
             number = code.attribute(root, "_changes")
-            sets.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
+            assignments.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
         for tensor, value, flags in changes.gradients:
             former = code.attribute(code.constant(tensor), "_grad")  # the old gradient lives on until the end
             gradient = code.constant(None) if value is None else built.tensor(Tensor, built.array(value[1], value[0]), flags)
-            sets.append((code.constant(tensor), "_grad", gradient, former))
-        return sets
+            assignments.append((code.constant(tensor), "_grad", gradient, former))
+        return assignments
 
     def _tell_backwards(self, words: ResultWords, previous: ResultWords) -> None:
         """Tell backwards that still have to read what is overwritten; see `SingleProgramReplay._note`."""

@@ -89,14 +89,7 @@ class Tiles(Functions):
         if solves:
             behind = builder.mul(k, a_step)
             triangle = [code.element(start, behind) for start in starts]
-            steps = [builder.mul(line, a_step) for line in lines]
-            for j in range(tile.rows):
-                diagonal = code.load_uniform(code.element(triangle[j], steps[j]), tile.dtype)
-                inverse = code.splat(builder.select(unit, code.number(1.0), builder.fdiv(code.number(1.0), diagonal)))
-                results[j] = [builder.fmul(x, inverse) for x in results[j]]
-                for row in range(j + 1, tile.rows):
-                    factor = code.splat(builder.fneg(code.load_uniform(code.element(triangle[row], steps[j]), tile.dtype)))
-                    results[row] = [code.fma(factor, x, y) for x, y in zip(results[j], results[row], strict=True)]
+            self._solve(code, results, triangle, [builder.mul(line, a_step) for line in lines], unit)
             strip = code.element(b, builder.mul(k, b_row))
         for row in reversed(range(tile.rows)):
             for v in range(vectors):
@@ -105,6 +98,20 @@ class Tiles(Functions):
                     there = builder.add(builder.mul(b_row, I64(row)), I64(v * tile.lanes))
                     code.store(results[row][v], code.element(strip, there), tile.dtype)
         return code.finish()
+
+    def _solve(
+        self, code: ElementCode, results: list[list[ir.Value]], triangle: Sequence[ir.Value], steps: Sequence[ir.Value],
+        unit: ir.Value,
+    ) -> None:
+        """Replace `results` by T^-1 times them: `triangle` are the rows of T, `steps` lead to their columns."""
+        builder, dtype, rows = code.builder, self.tile.dtype, self.tile.rows
+        for j in range(rows):
+            diagonal = code.load_uniform(code.element(triangle[j], steps[j]), dtype)
+            inverse = code.splat(builder.select(unit, code.number(1.0), builder.fdiv(code.number(1.0), diagonal)))
+            results[j] = [builder.fmul(x, inverse) for x in results[j]]
+            for row in range(j + 1, rows):
+                factor = code.splat(builder.fneg(code.load_uniform(code.element(triangle[row], steps[j]), dtype)))
+                results[row] = [code.fma(factor, x, y) for x, y in zip(results[j], results[row], strict=True)]
 
     def _sums(
         self, code: ElementCode, k: ir.Value, starts: Sequence[ir.Value], a_step: ir.Value, b: tuple[ir.Value, ir.Value],
