@@ -2,9 +2,11 @@
 
 What differs from the rows' references is printed, and what compiled kernels call beside the functions of the process. A
 program, for a kernel that calls what is not linked ends the process. All operations of one dtype and size are one flush.
-In dtypes that are computed in the same registers, operations take turns.
+In dtypes that are computed in the same registers, operations take turns. For another processor than this one single elements
+are compiled in 16 bits alone: they do not depend on the width of vectors, but conversions of these may be a library's.
 """
 
+import os
 import re
 import sys
 
@@ -84,7 +86,7 @@ CALLS = [*operations()]
 if __name__ == "__main__":
     machine_code.load = report_calls
     for name in sys.argv[1:]:
-        for size in SIZES:
+        for size in SIZES if name in TURNS[0] or "GENESIS_TARGET" not in os.environ else SIZES[:2]:
             for line in differences(DTYPES[name], size):
                 print(line)
     print(f"{len(CALLS)} operations for {machine_code.target()[1]}")

@@ -287,7 +287,7 @@ EXAMPLES = int(os.environ.get("GENESIS_FUZZ", "0"))
 
 
 @settings(
-    max_examples=EXAMPLES or 20, deadline=None, derandomize=not EXAMPLES, database=None,
+    max_examples=EXAMPLES or 14, deadline=None, derandomize=not EXAMPLES, database=None,
     suppress_health_check=list(HealthCheck), phases=[Phase.generate, *([Phase.shrink] if EXAMPLES else [])],
 )
 @given(st.data(), st.integers(1, 12))

@@ -134,7 +134,7 @@ class Program:
 # GENESIS_FUZZ=5000 runs that many programs of each kind, new ones each time.
 EXAMPLES = int(os.environ.get("GENESIS_FUZZ", "0"))
 PROGRAMS = settings(
-    max_examples=EXAMPLES or 15, deadline=None, derandomize=not EXAMPLES, database=None,
+    max_examples=EXAMPLES or 10, deadline=None, derandomize=not EXAMPLES, database=None,
     suppress_health_check=list(HealthCheck), phases=[Phase.generate, *([Phase.shrink] if EXAMPLES else [])],
 )
 

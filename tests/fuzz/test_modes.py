@@ -19,7 +19,7 @@ from tests.fuzz.sources import REFUSALS, Writer, jittered, numbers
 # GENESIS_FUZZ=5000 runs that many programs, new ones each time.
 EXAMPLES = int(os.environ.get("GENESIS_FUZZ", "0"))
 FUZZ = settings(
-    max_examples=EXAMPLES or 30, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck),
+    max_examples=EXAMPLES or 20, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck),
     database=None, phases=[Phase.generate, Phase.shrink],
 )
 CALLS = 4

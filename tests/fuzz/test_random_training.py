@@ -18,7 +18,7 @@ import genesis
 # GENESIS_FUZZ=5000 runs that many, new ones each time.
 EXAMPLES = int(os.environ.get("GENESIS_FUZZ", "0"))
 FUZZ = settings(
-    max_examples=EXAMPLES or 10, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck),
+    max_examples=EXAMPLES or 7, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck),
     database=None, phases=[Phase.generate, Phase.shrink],
 )
 STEPS, CLASSES, WORDS = 4, 3, 7

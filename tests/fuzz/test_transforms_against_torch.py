@@ -4,6 +4,7 @@ import functools
 import os
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ WRITES = {
 SMALL = [shape for shape in SHAPES if np.prod(shape) <= 6]
 EXAMPLES = int(os.environ.get("GENESIS_FUZZ", "0"))
 FUNCTIONS = settings(
-    max_examples=EXAMPLES or 20, deadline=None, derandomize=not EXAMPLES, database=None,
+    max_examples=EXAMPLES or 14, deadline=None, derandomize=not EXAMPLES, database=None,
     suppress_health_check=list(HealthCheck), phases=[Phase.generate, *([Phase.shrink] if EXAMPLES else [])],
 )
 
@@ -120,6 +121,7 @@ def test_hessians(data, steps):
     ), "Hessian")
 
 
+@pytest.mark.usefixtures("by_references")
 @FUNCTIONS
 @given(st.data(), st.integers(1, 8))
 def test_products_with_jacobians_of_gradients(data, steps):
@@ -130,6 +132,7 @@ def test_products_with_jacobians_of_gradients(data, steps):
     ), "gradient and its change")
 
 
+@pytest.mark.usefixtures("by_references")
 @FUNCTIONS
 @given(st.data(), st.integers(1, 6))
 def test_maps_of_gradients(data, steps):

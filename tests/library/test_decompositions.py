@@ -34,6 +34,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_are_finite_differences(name):
     gradcheck(FUNCTIONS[name], (leaf(SQUARE),))

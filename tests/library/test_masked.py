@@ -48,6 +48,7 @@ def test_values_and_gradients_are_torchs(name, mask):
         assert_close(*both(name, X, given, keywords, MASKS[mask]), f"{name} {given} {keywords}")
 
 
+@pytest.mark.usefixtures("by_references")
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
 @pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "argmax", "argmin", "var", "std"])
 def test_integers_have_torchs_dtypes(name, dtype):

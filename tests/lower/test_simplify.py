@@ -392,7 +392,7 @@ def test_a_long_chain_of_products_is_turned_in_one_go():
 # ---- the whole ----
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data(), st.integers(1, 10))
 def test_what_is_simple_stays_as_it_is(data, length):
     def simplify_twice(nodes, outputs):

@@ -278,6 +278,6 @@ TRAIN = """
 
 
 def test_the_next_process_reads_what_this_one_lowered(tmp_path):
-    first, second, third = (run_python(TRAIN, GENESIS_CACHE_DIR=str(tmp_path)).rsplit(" ", 1) for _ in range(3))
-    assert first[0] == second[0] == third[0]
-    assert first[1] == "0" and int(second[1]) == int(third[1]) > 0
+    first, second = (run_python(TRAIN, GENESIS_CACHE_DIR=str(tmp_path)).rsplit(" ", 1) for _ in range(2))
+    assert first[0] == second[0]
+    assert first[1] == "0" and int(second[1]) > 0
