@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from genesis.codegen.cpu import program
-from genesis.codegen.cpu.product.tile import VECTORS
+from genesis.codegen.cpu.product.interface import VECTORS
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.codegen.segment import Segment
 from genesis.lower.target import Target

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from genesis.codegen.cpu.product.tile import tile_of
+from genesis.codegen.cpu.product.interface import tile_of
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.debug.cuda_probe import SAYS
 from genesis.ir.annotations import Tree

@@ -7,12 +7,12 @@ A `Kernel` does not depend on the backend that emits it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.digest import digest
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
 EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores a running reduction at each point
@@ -110,7 +110,7 @@ class Kernel:
         lines = [f"axes [{shape}] lane {lane}{across}", "words " + " ".join(w.role for w in self.words)]
         lines += [i.text(n) for n, i in enumerate(self.instructions)]
         self.text = "\n".join(lines)
-        self.name = "genesis_" + hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        self.name = "genesis_" + digest(self.text.encode()).hexdigest()[:16]
 
     def renamed(self, names: Mapping[int, int]) -> Kernel:
         """The same code over other values: `names` maps each value to its replacement."""

@@ -7,25 +7,35 @@ speeds, the source of the passes. As with kernels, any problem with a file is a 
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import functools
 import marshal
+import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.graph import Node
 from genesis.lower import Lowered, lower
-from genesis.lower.tables import read_tables, write_tables
 from genesis.lower.target import Target
 from genesis.ops import PRIMITIVES
 from genesis.runtime.content_store import ContentStore
 from genesis.runtime.counters import count, counts
+from genesis.runtime.deferred import deferred
+from genesis.runtime.digest import digest
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.speeds import speeds
 from genesis.runtime.toolchain import digest_of
+
+if TYPE_CHECKING:
+    from genesis.lower.tables import read_tables, write_tables
+else:  # few programs have graphs that are worth storing
+    read_tables = deferred("genesis.lower.tables", "read_tables")
+    write_tables = deferred("genesis.lower.tables", "write_tables")
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
 MOST_PLANS = 100  # of a process, after which it stores none: later ones may be of ever new sizes
@@ -33,7 +43,7 @@ SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 per no
 
 _BY_VALUE = 2  # the last version of marshal without references, whose bytes depend on equality alone
 _PACKAGE = Path(__file__).parents[1]
-PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")])
+_LOADED = time.time()  # when the passes were
 _ROWS = dict(PRIMITIVES)  # the built-in ones, which the digest covers
 _cache = ContentStore(lambda: cache_directory("lowered"), SIZE_LIMIT)
 
@@ -57,6 +67,14 @@ def read_or_lower(
     return lowered
 
 
+@functools.cache
+def passes() -> str:
+    """A digest of the source of everything that lowers, as it was loaded: a file that was edited since is another's."""
+    files = [path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")]
+    is_edited = max(map(os.path.getmtime, files)) > _LOADED
+    return os.urandom(32).hex() if is_edited else digest_of(files)
+
+
 def _read(content: bytes | None, target: Target) -> Lowered | None:
     """The graph in a file; None if there is none, or it is damaged."""
     if content is None:
@@ -75,10 +93,10 @@ def _name(
     """The digest of everything that lowering depends on; None if that is not only numbers, names and lists of them."""
     if any([PRIMITIVES[op] is not _ROWS.get(op) for op in {node.op for node in nodes}]):  # a user's own operation
         return None
-    surroundings = sys.version, np.__version__, PASSES, repr(speeds()), get_default_dtype().name
+    surroundings = sys.version, np.__version__, passes(), repr(speeds()), get_default_dtype().name
     asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved], [*awaited]
     facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:
-        return hashlib.sha256(marshal.dumps((surroundings, asked, facts), _BY_VALUE)).hexdigest()
+        return digest(marshal.dumps((surroundings, asked, facts), _BY_VALUE)).hexdigest()
     except ValueError:  # an attribute that is no number or name: no key
         return None

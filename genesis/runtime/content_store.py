@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from genesis.runtime import compile_claims
 from genesis.runtime.compile_claims import CompileClaims
+from genesis.runtime.digest import digest
 from genesis.runtime.logs import tell
 from genesis.runtime.private_directory import PrivateDirectory
 from genesis.runtime.toolchain import toolchain
@@ -91,13 +91,13 @@ class ContentStore:
         name = name_of(source)
         try:
             content = directory.read(name, self._size_limit)
-            magic, digest, source_length, object_length = _HEADER.unpack_from(content)
+            magic, stated, source_length, object_length = _HEADER.unpack_from(content)
         except (OSError, struct.error):  # not there, or cut short
             return None
         body = content[_HEADER.size :]
         sound = (
             magic == _MAGIC and len(body) == source_length + object_length
-            and body[:source_length] == source.encode() and hashlib.sha256(body).digest() == digest
+            and body[:source_length] == source.encode() and digest(body).digest() == stated
         )
         if not sound:
             if not again:
@@ -115,7 +115,7 @@ class ContentStore:
             return
         text = source.encode()
         body = text + content
-        header = _HEADER.pack(_MAGIC, hashlib.sha256(body).digest(), len(text), len(content))
+        header = _HEADER.pack(_MAGIC, digest(body).digest(), len(text), len(content))
         with contextlib.suppress(OSError):  # read-only, or full
             directory.write(name_of(source), header + body)
 
@@ -147,7 +147,7 @@ def _opened(path: Path | None) -> PrivateDirectory | None:
 
 def name_of(source: str) -> str:
     """The name of the file for a source: a digest of all that determines its content."""
-    return hashlib.sha256(toolchain() + source.encode()).hexdigest()
+    return digest(toolchain() + source.encode()).hexdigest()
 
 
 def _is_our_turn(directory: PrivateDirectory, interval: float) -> bool:

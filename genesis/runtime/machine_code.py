@@ -11,21 +11,23 @@ import atexit
 import ctypes
 import functools
 import os
-import select
-import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from genesis.runtime import numba_compiler
+from genesis.runtime.deferred import deferred
 from genesis.runtime.fork import fork_safe_lock
-from genesis.runtime.numba_compiler import read_frame, write_frame
 from genesis.runtime.number_of_threads import SHARING
 from genesis.runtime.system import CAN_POLL_PIPES, at_fork, available_processors
 from genesis.runtime.uninterrupted import uninterrupted
+
+if TYPE_CHECKING:
+    from genesis.runtime.compile_worker import CompileWorker
+else:
+    CompileWorker = deferred("genesis.runtime.compile_worker", "CompileWorker")
 
 
 @functools.cache
@@ -43,51 +45,8 @@ FEW = 3  # modules that do not repay a process
 MOST_WORKERS = 7
 
 
-class CompileWorker:
-    started = 0  # in this process
-
-    def __init__(self) -> None:
-        program = str(Path(numba_compiler.__file__))
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", program],  # -P: the names in this folder must hide no library's
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            start_new_session=True,  # keyboard interrupts must not reach the worker
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._requests, self._answers = self._process.stdin, self._process.stdout
-        self._greeted = False
-        CompileWorker.started += 1
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether a request would be answered soon, if only by an error."""
-        return self._greeted or bool(select.select([self._answers], [], [], 0)[0])
-
-    def compile(self, symbol: str, llvm_ir: str) -> bytes:
-        """The object code. Raises OSError or EOFError if the worker is gone or failed."""
-        if not self._greeted:
-            read_frame(self._answers)
-            self._greeted = True
-        write_frame(self._requests, symbol.encode(), llvm_ir.encode())
-        if not (object_code := read_frame(self._answers)):
-            raise OSError(f"the worker could not compile {symbol}")
-        return object_code
-
-    def close(self) -> None:
-        """Let the worker end. It may still work on its last request, so it is reaped later."""
-        self._requests.close()
-        self._answers.close()
-        _ending[:] = [process for process in (*_ending, self._process) if process.poll() is None]
-
-    def forget(self) -> None:
-        """Drop this process's ends of the pipes without reaping the worker, which may be the parent's."""
-        self._process.returncode = 0
-        self.close()
-
-
 _workers: list[CompileWorker] = []
-_ending: list[subprocess.Popen[bytes]] = []
+_started = [0]  # workers of this process
 _compiling_here = fork_safe_lock()
 
 
@@ -99,8 +58,6 @@ def _compile_here(symbol: str, llvm_ir: str) -> bytes:
 def _forget_workers() -> None:
     while _workers:  # their pipes close, which ends them
         _workers.pop().forget()
-    for process in _ending:
-        process.returncode = 0
 
 
 at_fork(after_in_child=_forget_workers)
@@ -112,10 +69,11 @@ def _workers_for(modules: int) -> list[CompileWorker]:
     if not CAN_POLL_PIPES or not sys.executable or hasattr(sys, "frozen"):  # an embedded or frozen one does not run scripts
         return []
     try:
-        worth = max(modules // MODULES_PER_NEW_WORKER, modules > FEW and not CompileWorker.started)
+        worth = max(modules // MODULES_PER_NEW_WORKER, modules > FEW and not _started[0])
         wanted = min(worth, available_processors() // SHARING[0] - 1, MOST_WORKERS)
         while len(_workers) < wanted:
             _workers.append(CompileWorker())
+            _started[0] += 1
     except OSError:  # no more processes: fewer workers, then
         pass
     return _workers[:]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import json
 from pathlib import Path
 from typing import NamedTuple
 
+from genesis.runtime.digest import digest
 from genesis.runtime.machine_code import target
 from genesis.runtime.private_directory import PrivateDirectory, cache_directory
 from genesis.runtime.system import available_processors
@@ -50,8 +49,9 @@ def speeds() -> Speeds:
     """This machine's speeds, measured or round."""
     if (path := _path()) is not None:
         with contextlib.suppress(OSError, ValueError, TypeError):  # none are stored, or the file is damaged
-            measured = Speeds(**json.loads(PrivateDirectory(path.parent).read(path.name, 1 << 16)))
-            if all(isinstance(number, float) and number > 0 for number in measured):
+            lines = PrivateDirectory(path.parent).read(path.name, 1 << 16).decode().splitlines()
+            measured = Speeds(**{name: float(number) for name, number in map(str.split, lines)})
+            if all(number > 0 for number in measured):
                 return measured
     return ROUND
 
@@ -60,8 +60,9 @@ def remember(measured: Speeds) -> Path | None:
     """Keep the numbers for the processes to come; returns where, or None if there is no cache directory."""
     if (path := _path()) is None:
         return None
+    lines = [f"{name} {number!r}" for name, number in measured._asdict().items()]
     try:
-        PrivateDirectory(path.parent).write(path.name, json.dumps(measured._asdict(), indent=1).encode())
+        PrivateDirectory(path.parent).write(path.name, "\n".join(lines).encode())
     except OSError:  # it may be read-only
         return None
     return path
@@ -70,4 +71,4 @@ def remember(measured: Speeds) -> Path | None:
 def _path() -> Path | None:
     directory = cache_directory("speeds")
     machine = f"{target()} {available_processors()}"
-    return None if directory is None else directory / hashlib.sha256(machine.encode()).hexdigest()[:32]
+    return None if directory is None else directory / digest(machine.encode()).hexdigest()[:32]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import os
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import llvmlite
 
 from genesis.runtime import machine_code
+from genesis.runtime.digest import digest
 
 # Environment variables that change what Numba's code generator makes of the same text.
 _NUMBA_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
@@ -32,24 +32,28 @@ def toolchain() -> bytes:
 
 def digest_of(files: Iterable[Path]) -> str:
     """A digest of files' contents, such as the package's own code."""
-    digest = hashlib.blake2b(digest_size=32)
+    whole = digest()
     for path in sorted(map(str, files)):
         with open(path, "rb", buffering=0) as file:
-            digest.update(file.read())
-    return digest.hexdigest()
+            whole.update(file.read())
+    return whole.hexdigest()
 
 
 _PACKAGE = Path(__file__).parents[1]
 _EMITTING = [
     *_PACKAGE.glob("codegen/cpu/**/*.py"), *_PACKAGE.glob("runtime/*_ir.py"), _PACKAGE / "runtime" / "numba_compiler.py",
 ]
-_EMITTING_MODULES = [".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts) for path in _EMITTING]
 _EMITTERS = digest_of(_EMITTING)  # a new emitter must not meet an old one's kernels
 
 
 def are_emitters_as_digested() -> bool:
     """Whether no emitter was edited before the last of them was imported, mostly when a kernel is to be compiled."""
-    return _are_as_digested(sum(map(sys.modules.__contains__, _EMITTING_MODULES)))
+    return _are_as_digested(sum(map(sys.modules.__contains__, _emitting_modules())))
+
+
+@functools.cache
+def _emitting_modules() -> list[str]:
+    return [".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts) for path in _EMITTING]
 
 
 @functools.cache

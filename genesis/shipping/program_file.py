@@ -19,7 +19,7 @@ from genesis.codegen.backend import backend_of
 from genesis.functions.from_data import from_numpy
 from genesis.ir.dtypes import NAMED
 from genesis.lower import Lowered
-from genesis.lower.stored import PASSES
+from genesis.lower.stored import passes
 from genesis.lower.tables import read_nodes, read_tables, write_nodes, write_tables
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.determinism import planned_threads
@@ -82,7 +82,7 @@ def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[Call
 
 def _surroundings() -> list[str]:
     """The conditions of a lowered graph: the passes, the processor, the number of threads."""
-    return [PASSES, *target(), f"{get_num_threads()} {planned_threads()}"]
+    return [passes(), *target(), f"{get_num_threads()} {planned_threads()}"]
 
 
 def _digest(objects: Mapping[str, bytes]) -> str:

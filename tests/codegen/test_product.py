@@ -12,7 +12,7 @@ import pytest
 
 from genesis.codegen.cpu.product import launch
 from genesis.codegen.cpu.product.driver import product_ir
-from genesis.codegen.cpu.product.tile import tile_of
+from genesis.codegen.cpu.product.interface import tile_of
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.lower.index_map import PLAIN, AxisGroups, Digits
 from genesis.lower.stages import Matrix, Product

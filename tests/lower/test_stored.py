@@ -128,11 +128,18 @@ def test_so_do_the_speeds_of_the_machine_the_passes_and_the_default_dtype(direct
     stored.read_or_lower(chain(), *ASKED.values())
     monkeypatch.setattr(stored, "speeds", lambda: ROUND._replace(memory=41e9))
     stored.read_or_lower(chain(), *ASKED.values())
-    monkeypatch.setattr(stored, "PASSES", "others")
+    monkeypatch.setattr(stored, "passes", lambda: "others")
     stored.read_or_lower(chain(), *ASKED.values())
     monkeypatch.setattr(stored, "get_default_dtype", lambda: float64)
     stored.read_or_lower(chain(), *ASKED.values())
     assert len(files(directory)) == 4
+
+
+def test_passes_that_were_edited_after_they_were_loaded_are_those_of_no_other_process(monkeypatch):
+    read = stored.passes.__wrapped__
+    assert read() == read()
+    monkeypatch.setattr(stored, "_LOADED", 0.0)
+    assert read() != read()
 
 
 def test_graphs_made_of_other_objects_are_the_same(directory):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import subprocess
 import threading
 import warnings
 from pathlib import Path
@@ -115,7 +116,7 @@ def test_workers_that_cannot_start_are_done_without(eager_workers, monkeypatch):
     def refuse(*_, **__):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(machine_code.subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     batch = modules(4, "alone")
     assert results(batch, compile_modules(batch)) == [100, 101, 102, 103]
 

@@ -21,7 +21,7 @@ def test_what_was_measured_is_read_by_the_next_process():
     assert path is not None and read() == measured
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"memory": 1}', '{"memory": -1.0}', "nonsense"])
+@pytest.mark.parametrize("content", ["", "memory", "memory 1.0", "memory -1.0", "memory fast", "nonsense", "nonsense 1.0 2.0"])
 def test_a_broken_file_is_no_file(content):
     path = remember(ROUND._replace(memory=1.0))
     assert path is not None

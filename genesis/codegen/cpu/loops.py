@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.product import launch as product
-from genesis.codegen.cpu.product.driver import WORDS
-from genesis.codegen.cpu.registers import I64, REGISTER_TYPE
+from genesis.codegen.cpu.product.interface import WORDS
 from genesis.codegen.cpu.tiling import blocks_of, lanes_of, name_of
-from genesis.codegen.cpu.vectors import counted
-from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -26,8 +23,14 @@ from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product
 from genesis.lower.tile_access import point_axes
 from genesis.runtime.chunk_ir import loop_ir
+from genesis.runtime.deferred import deferred
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, Slot
+
+if TYPE_CHECKING:
+    from genesis.codegen.cpu.combine import combine_ir
+else:
+    combine_ir = deferred("genesis.codegen.cpu.combine", "combine_ir")
 
 CHUNK = 4096  # elements of an item
 
@@ -36,25 +39,7 @@ def combine_source(dtype: str) -> KernelSource:
     """The kernel of words {target, source, elements, partial sums, bytes from one to the next}."""
     width = lanes_of(dtype)
     name = f"genesis_combine_{dtype}"
-    return KernelSource(name, f"{name} {width}", partial(_combine_ir, name, dtype, width))
-
-
-def _combine_ir(name: str, dtype: str, width: int) -> str:
-    kernel = WordKernel(name, word_types(("target", "source", "elements", "partials", "pitch"), ("target", "source")), width)
-    builder, lanes = kernel.builder, kernel
-    target, source, elements, partials, pitch = kernel.words.values()
-    total = builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width))
-    stop = builder.mul(kernel.end, I64(CHUNK))
-    stop = builder.select(builder.icmp_signed("<", stop, elements), stop, elements)
-    with counted(builder, builder.mul(kernel.first, I64(CHUNK)), stop, width) as at:
-        mask = lanes.first_lanes(builder.sub(stop, at))
-        builder.store(lanes.load(lanes.element_pointer(source, at, dtype), dtype, mask), total)
-        with counted(builder, I64(1), partials) as number:
-            other = builder.gep(source, [builder.mul(number, pitch)], source_etype=ir.IntType(8))
-            part = lanes.load(lanes.element_pointer(other, at, dtype), dtype, mask)
-            builder.store(lanes.add(builder.load(total), part), total)
-        lanes.store(builder.load(total), lanes.element_pointer(target, at, dtype), dtype, mask)
-    return kernel.text()
+    return KernelSource(name, f"{name} {width}", partial(combine_ir, name, dtype, width, CHUNK))
 
 
 LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)

@@ -12,29 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.product.interface import ONLY, POINTERS, WORDS, heights
 from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_transposing, firsts, strip_elements
-from genesis.codegen.cpu.product.tile import emit_tile, heights
+from genesis.codegen.cpu.product.tile import emit_tile
 from genesis.codegen.cpu.registers import I1, I64, POINTER
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
-
-# The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
-# transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`. Items from
-# `adds_from` on add to what is stored. `only` is the promise's number in ONLY. `a_in_place`: A is not packed. The workspace
-# has `per_worker` bytes for each worker: B's block, then A's `a_block` bytes further on. The table has an entry for each
-# follower (an epilogue): {kernel, words, items of a row}. An operand with a `run` is read by tables of offsets (see
-# `offsets.py`). B is not packed if it lies in strips, `b_strips` elements apart.
-WORDS = (
-    "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
-    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_in_place",
-    "rows", "columns", "depth", "workspace", "per_worker", "a_block", "followers", "table", "a_run", "a_lines", "a_terms",
-    "b_run", "b_lines", "b_terms", "b_strips",
-)
-_POINTERS = ("a", "b", "c", "workspace", "table", "a_lines", "a_terms", "b_lines", "b_terms")
-ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
-
 
 # Terms of k packed from a strip before the next strip has its turn. Strips share cache lines, and of lines a page apart a
 # first-level cache holds eight: with 32 instead of 8, weight gradients ran at 200 GFlop/s instead of 205.
@@ -57,7 +42,7 @@ class _Driver(WordKernel):
         self.packing = {size: emit_packing(module, tile, size) for size in {tile.rows, tile.columns}}
         self.transposing = emit_transposing(module, tile)
         self.by_offsets = Offsets(module, tile, emit_copy(module, tile))
-        super().__init__(name, word_types(WORDS, _POINTERS), tile.lanes, module)
+        super().__init__(name, word_types(WORDS, POINTERS), tile.lanes, module)
 
     def text(self) -> str:
         with self.items() as item:

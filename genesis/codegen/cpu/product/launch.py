@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from genesis.codegen.cpu.product.driver import ONLY, WORDS, product_ir
-from genesis.codegen.cpu.product.tile import depth_of, heights, tile_of
+from genesis.codegen.cpu.product.interface import ONLY, WORDS, depth_of, heights, tile_of
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
 from genesis.lower.index_map import LEAST_RUN, PLAIN, Digits, digits_of, run_of
 from genesis.lower.stages import Matrix, Product
+from genesis.runtime.deferred import deferred
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, BlockWord
+
+if TYPE_CHECKING:
+    from genesis.codegen.cpu.product.driver import product_ir
+else:
+    product_ir = deferred("genesis.codegen.cpu.product.driver", "product_ir")
 
 # The largest packed blocks: A's, 144 x 512 floats with AVX-512, fills part of a second-level cache.
 ELEMENTS, COLUMNS = 144 * 512, 1024

@@ -13,32 +13,14 @@ from typing import Any
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.spacing import Spacing, opaque
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.interface import FIRST_CACHE, depth_of
 from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import RegisterTile
 
-# 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
-VECTORS = 2  # of columns in a tile
 TERMS = 2  # of k in one round of the tile's loop: with one, 1 to 3% slower
-LEAST_DEPTH, DEPTH = 384, 512  # terms of the largest packed blocks: fewer, and C is read and written more often
 FOLDED = 3  # of so many adjacent rows, multiplications broadcast one's element themselves: two loads replace an instruction
 AHEAD = 8  # terms: so long before a tile reads a row of B, or of a strip longer than a first-level cache, it asks for it
-FIRST_CACHE, LINE = 32 << 10, 64  # bytes
-
-
-def tile_of(dtype: str) -> RegisterTile:
-    """The largest tile of "float32" or "float64" for this processor."""
-    return RegisterTile.of(dtype, VECTORS)
-
-
-def heights(tile: RegisterTile) -> tuple[int, int, int]:
-    """The rows of the generated tiles: the rest of a matrix takes the lowest tile that covers it."""
-    return tile.rows // 3, 2 * tile.rows // 3, tile.rows
-
-
-def depth_of(tile: RegisterTile) -> int:
-    """The terms of the largest packed blocks: as many as a first-level cache holds of a strip, unless that is too few."""
-    held = FIRST_CACHE * 3 // 4 // (tile.columns * tile.itemsize)
-    return min(held, DEPTH) if held >= LEAST_DEPTH else DEPTH
+LINE = 64  # bytes
 
 
 def emit_tile(
