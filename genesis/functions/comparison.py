@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 from genesis.functions.overrides import overridable_method
@@ -118,7 +117,7 @@ class finfo(_Limits):
         dtype = dtypes.get_default_dtype() if dtype is None else as_dtype("finfo", dtype).real
         if not dtype.is_floating_point:
             raise TypeError(f"finfo: wants a floating dtype, got {dtype.name}; use iinfo")
-        info = ml_dtypes.finfo(dtype.numpy)
+        info = dtypes.float_limits(dtype)
         super().__init__(dtype)
         self.min, self.max, self.eps = float(info.min), float(info.max), float(info.eps)
         self.tiny = self.smallest_normal = float(info.smallest_normal)

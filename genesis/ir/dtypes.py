@@ -10,9 +10,9 @@ complex) is higher.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from genesis.ir.annotations import Arguments
@@ -25,16 +25,28 @@ if TYPE_CHECKING:
 
 
 class DType:
-    """An element type: `name`, `itemsize` in bytes, `category` (0 bool, 1 integer, 2 floating, 3 complex) and NumPy's dtype."""
+    """An element type: `name`, `itemsize` in bytes, `category` (0 bool, 1 integer, 2 floating, 3 complex) and NumPy's dtype.
+
+    NumPy's of those that NumPy lacks is of ml_dtypes, which is loaded when it is first asked for.
+    """
 
     __slots__ = ("category", "itemsize", "name", "numpy", "rank")
 
-    def __init__(self, name: str, numpy: DTypeLike, category: int, rank: int) -> None:
+    numpy: np.dtype[Any]
+
+    def __init__(self, name: str, itemsize: int, category: int, rank: int, in_numpy: bool = True) -> None:
         self.name = name
-        self.numpy: np.dtype[Any] = np.dtype(numpy)
-        self.itemsize = self.numpy.itemsize
+        self.itemsize = itemsize
         self.category = category
         self.rank = rank
+        if in_numpy:
+            self.numpy = np.dtype(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "numpy":
+            raise AttributeError(f"{self!r} has no attribute {name!r}")
+        self.numpy = found = np.dtype(getattr(import_module("ml_dtypes"), self.name))
+        return found
 
     @property
     def is_floating_point(self) -> bool:
@@ -73,29 +85,29 @@ class DType:
         return _named, (self.name,)
 
 
-bool_ = DType("bool", np.bool_, 0, 0)
-uint8 = DType("uint8", np.uint8, 1, 1)
-int8 = DType("int8", np.int8, 1, 1)
-int16 = DType("int16", np.int16, 1, 2)
-int32 = DType("int32", np.int32, 1, 3)
-int64 = DType("int64", np.int64, 1, 4)
-uint16 = DType("uint16", np.uint16, 1, 2)
-uint32 = DType("uint32", np.uint32, 1, 3)
-uint64 = DType("uint64", np.uint64, 1, 4)
-float16 = DType("float16", np.float16, 2, 5)
-bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, 2, 5)
-float32 = DType("float32", np.float32, 2, 6)
-float64 = DType("float64", np.float64, 2, 7)
-complex32 = DType("complex32", ml_dtypes.complex32, 3, 8)
-complex64 = DType("complex64", np.complex64, 3, 9)
-complex128 = DType("complex128", np.complex128, 3, 10)
+bool_ = DType("bool", 1, 0, 0)
+uint8 = DType("uint8", 1, 1, 1)
+int8 = DType("int8", 1, 1, 1)
+int16 = DType("int16", 2, 1, 2)
+int32 = DType("int32", 4, 1, 3)
+int64 = DType("int64", 8, 1, 4)
+uint16 = DType("uint16", 2, 1, 2)
+uint32 = DType("uint32", 4, 1, 3)
+uint64 = DType("uint64", 8, 1, 4)
+float16 = DType("float16", 2, 2, 5)
+bfloat16 = DType("bfloat16", 2, 2, 5, in_numpy=False)
+float32 = DType("float32", 4, 2, 6)
+float64 = DType("float64", 8, 2, 7)
+complex32 = DType("complex32", 4, 3, 8, in_numpy=False)
+complex64 = DType("complex64", 8, 3, 9)
+complex128 = DType("complex128", 16, 3, 10)
 
 DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
-float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, 2, 4)
-float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, 2, 4)
-float8_e4m3fnuz = DType("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, 2, 4)
-float8_e5m2fnuz = DType("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, 2, 4)
-float8_e8m0fnu = DType("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, 2, 4)
+float8_e4m3fn = DType("float8_e4m3fn", 1, 2, 4, in_numpy=False)
+float8_e5m2 = DType("float8_e5m2", 1, 2, 4, in_numpy=False)
+float8_e4m3fnuz = DType("float8_e4m3fnuz", 1, 2, 4, in_numpy=False)
+float8_e5m2fnuz = DType("float8_e5m2fnuz", 1, 2, 4, in_numpy=False)
+float8_e8m0fnu = DType("float8_e8m0fnu", 1, 2, 4, in_numpy=False)
 FLOATS_OF_8_BITS = float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu
 STORED = frozenset(FLOATS_OF_8_BITS)  # for storage only: `Tensor.to` converts them
 # For files and other libraries.
@@ -107,7 +119,8 @@ def _named(name: str) -> DType:
     return NAMED[name]
 
 
-_FROM_NUMPY = {d.numpy: d for d in NAMED.values()}
+NOT_NUMPYS = frozenset((bfloat16, complex32, *FLOATS_OF_8_BITS))  # ml_dtypes' instead
+_FROM_NUMPY = {d.numpy: d for d in NAMED.values() if d not in NOT_NUMPYS}
 default_dtype = [float32]  # the dtype of Python floats
 
 
@@ -132,10 +145,28 @@ def set_default_dtype(dtype: DType) -> None:
 def from_numpy_dtype(dtype: DTypeLike) -> DType:
     """The genesis dtype of a NumPy dtype; raises TypeError if there is none."""
     try:
-        return _FROM_NUMPY[np.dtype(dtype)]
-    except (KeyError, TypeError):
+        found = _of_numpy(np.dtype(dtype))
+    except TypeError:
+        found = None
+    if found is None:
         names = ", ".join(NAMED)
-        raise DataError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}") from None
+        raise DataError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}")
+    return found
+
+
+def _of_numpy(dtype: np.dtype[Any]) -> DType | None:
+    found = _FROM_NUMPY.get(dtype)
+    if found is None and dtype.isbuiltin == 2:  # registered by a library, so ml_dtypes may be there already
+        named = NAMED.get(dtype.name)
+        found = named if named is not None and named.numpy == dtype else None
+    return found
+
+
+def float_limits(dtype: DType) -> np.finfo[Any]:
+    """The limits of a floating dtype, by NumPy or by ml_dtypes."""
+    library = import_module("ml_dtypes") if dtype in NOT_NUMPYS else np
+    limits: np.finfo[Any] = library.finfo(dtype.numpy)
+    return limits
 
 
 def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
@@ -158,7 +189,7 @@ def as_dtype(name: str, dtype: object) -> DType:
         return dtype
     known = NAMED.get(dtype) if isinstance(dtype, str) else None
     if isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic | int | float | complex)):
-        known = _FROM_NUMPY.get(np.dtype(dtype))
+        known = _of_numpy(np.dtype(dtype))
     if known is None:
         raise TypeError(f"{name}: wants a genesis dtype such as genesis.float32, got {type(dtype).__name__} {dtype!r:.40}")
     return known

@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import log as ln
 from math import pi
 
-import ml_dtypes
 import numpy as np
 
-from genesis.ir.dtypes import bool_, complex128, float64, refuse_complex_number
+from genesis.ir.dtypes import bool_, complex128, float64, float_limits, refuse_complex_number
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import complex_value, imag_value, log_add_exp, real_value
 from genesis.ops.elementwise import (
@@ -263,7 +262,7 @@ def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = No
 
 
 def _range(x: Value) -> tuple[float, float]:
-    info = ml_dtypes.finfo(x.dtype.numpy)
+    info = float_limits(x.dtype)
     return float(info.min), float(info.max)
 
 

@@ -11,7 +11,7 @@ from genesis.execution.realize import is_interrupted
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import routed_access_method
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import STORED, bfloat16, complex32
+from genesis.ir.dtypes import NOT_NUMPYS
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 else:
     move_to_file = deferred("genesis.tensor.process_sharing", "move_to_file")
 
-_NOT_NUMPYS = {bfloat16, complex32, *STORED}  # from ml_dtypes instead
 
 
 @routed_access_method
@@ -159,7 +158,7 @@ def __array_interface__(self: Tensor) -> Attributes:
     The entry `data` keeps the memory alive; users of the interface must keep it.
     """
     if (
-        self.requires_grad or not self.device.memory.is_host or self.dtype in _NOT_NUMPYS or self._element_map is not None
+        self.requires_grad or not self.device.memory.is_host or self.dtype in NOT_NUMPYS or self._element_map is not None
     ):
         want = "use detach(), clone(), to() or cpu()"
         raise AttributeError(f"__array_interface__: has no gradients, no dtypes that NumPy lacks and no GPUs; {want}")
@@ -182,8 +181,8 @@ def __cuda_array_interface__(self: Tensor) -> Attributes:
     """The tensor's GPU memory, for other libraries. Raises AttributeError on other devices."""
     if self.device.type != "cuda":
         raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")
-    if self.requires_grad or self.dtype in _NOT_NUMPYS or self._element_map is not None:
-        want = "DLPack does" if self.dtype in _NOT_NUMPYS else "detach() or clone() it"
+    if self.requires_grad or self.dtype in NOT_NUMPYS or self._element_map is not None:
+        want = "DLPack does" if self.dtype in NOT_NUMPYS else "detach() or clone() it"
         raise AttributeError(f"__cuda_array_interface__: has no gradients and no dtypes that NumPy lacks; {want}")
     memory, size = _seen_outside(self), self.dtype.itemsize
     memory.buffer.expose()
