@@ -11,6 +11,7 @@ tensor([2., 4., 6.])
 """
 
 import sys as _sys
+from functools import partial as _partial
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
@@ -32,9 +33,7 @@ from genesis.functions.comparison import (
 from genesis.functions.counting import bincount, histc, histogram, histogramdd, mode, repeat_interleave, unique_consecutive
 from genesis.functions.copies import empty_permuted, empty_strided, unravel_index
 from genesis.functions.creation import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
-from genesis.functions.finite_differences import gradient
 from genesis.functions.from_data import as_tensor, asarray, from_dlpack, from_numpy, scalar_tensor, tensor
-from genesis.functions.low_rank import lobpcg, pca_lowrank, svd_lowrank
 from genesis.functions.printing import get_printoptions, set_printoptions
 from genesis.functions.ranges import arange, eye, linspace, logspace, meshgrid, tril_indices, triu_indices
 from genesis.functions.public_names import defined_later as _defined_later
@@ -49,7 +48,6 @@ from genesis.functions.splitting import (
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind,
     vsplit,
 )
-from genesis.functions.variable import Variable
 from genesis.ir.dtypes import (
     DType, bfloat16, complex32, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
     float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64,
@@ -142,6 +140,9 @@ _LAZY = _LazyNames("genesis", {
     "genesis.execution.synchronization": "synchronize",
     "genesis.func": "vmap",
     "genesis.function": "AddFunction MatMulFunction MulFunction ReluFunction",
+    "genesis.functions.finite_differences": "gradient",
+    "genesis.functions.low_rank": "lobpcg pca_lowrank svd_lowrank",
+    "genesis.functions.variable": "Variable",
     "genesis.runtime.cuda.cublas": "get_float32_matmul_precision set_float32_matmul_precision",
     "genesis.nn.native": "native_batch_norm native_group_norm native_layer_norm",
     "genesis.serialization": "load save",
@@ -165,5 +166,6 @@ def __dir__() -> list[str]:
 
 _show_in(_sys.modules[__name__])
 _fold_tracebacks()
-_defined_later(lambda: _LAZY("native_layer_norm"))  # imports all of `nn`
+for _name in ("gradient", "lobpcg", "native_layer_norm"):  # the last imports all of `nn`
+    _defined_later(_partial(_LAZY, _name))
 _grow_old()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ else:
 PREFIX = "tensor("
 
 
-@dataclass(frozen=True)
-class PrintOptions:
+class PrintOptions(NamedTuple):
     """Print options: digits, the element count past which tensors are abridged, and the number of edge items then shown."""
 
     precision: int = 4
@@ -63,8 +61,8 @@ def set_printoptions(
         raise ArgumentError(f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {profile!r}")
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     options = _PROFILES[profile] if profile else _options[0]
-    options = replace(options, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-    _options[0] = replace(options, sci_mode=sci_mode)
+    options = options._replace(**{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    _options[0] = options._replace(sci_mode=sci_mode)
 
 
 class _Format:

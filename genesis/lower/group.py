@@ -8,7 +8,6 @@ after the reduced ones), `column` (once for each point of the reduced axes, in a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,20 +23,24 @@ WRITES = frozenset(("put", "scatter"))  # primitives that write into a copy of a
 Axis = tuple[int, bool]  # extent, reduced
 
 
-@dataclass(eq=False, slots=True)
 class Group:
     """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
 
-    number: float  # the order of groups; groups of single numbers have numbers between two others
-    kind: str
-    axes: tuple[Axis, ...]
-    members: list[int] = field(default_factory=list)
-    levels: dict[int, str] = field(default_factory=dict)
-    passes: dict[int, int] = field(default_factory=dict)  # reductions that precede a member: each takes a pass over the row
-    loads: set[int] = field(default_factory=set)  # the values that it loads
-    operations: int = 0
-    first_reader: float | None = None  # the lowest number of another group that reads this one
-    is_product: bool = False  # a matrix product as a sum of elementwise products, with nothing else at every point
+    __slots__ = (
+        "axes", "first_reader", "is_product", "kind", "levels", "loads", "members", "number", "operations", "passes",
+    )
+
+    def __init__(self, number: float, kind: str, axes: tuple[Axis, ...]) -> None:
+        self.number = number  # the order of groups; groups of single numbers have numbers between two others
+        self.kind = kind
+        self.axes = axes
+        self.members: list[int] = []
+        self.levels: dict[int, str] = {}
+        self.passes: dict[int, int] = {}  # reductions that precede a member: each takes a pass over the row
+        self.loads: set[int] = set()  # the values that it loads
+        self.operations = 0
+        self.first_reader: float | None = None  # the lowest number of another group that reads this one
+        self.is_product = False  # a matrix product as a sum of elementwise products, with nothing else at every point
 
     @property
     def totals(self) -> bool:

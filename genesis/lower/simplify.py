@@ -8,7 +8,6 @@ no elements, no matrix product that is only read transposed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
@@ -44,13 +43,13 @@ def resimplified(graph: Simplified) -> Simplified:
     return again._replace(origins=[graph.origins[i] for i in again.origins])
 
 
-@dataclass(slots=True)
 class _Kept:
     """The nodes of a graph under construction, without duplicates, and the origin of each."""
 
-    nodes: list[Node] = field(default_factory=list)
-    origins: list[int] = field(default_factory=list)
-    seen: dict[Key, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.origins: list[int] = []
+        self.seen: dict[Key, int] = {}
 
     def add(self, node: Node, origin: int) -> int:
         """The position of `node` or of an equal one (value numbering); inputs and collectives are equal to none."""

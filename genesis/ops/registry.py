@@ -8,7 +8,6 @@ graph. An elementwise row makes both at once; a composite is an Operation alone,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache, wraps
 from inspect import Signature, signature
 from typing import Any, Literal, Protocol, TypedDict, Unpack
@@ -32,7 +31,6 @@ class Arithmetic(Protocol):
     def __getattr__(self, name: str) -> Emitter: ...
 
 
-@dataclass(frozen=True, slots=True)
 class Primitive:
     """A node kind.
 
@@ -57,28 +55,28 @@ class Primitive:
         draws: whether it draws random numbers: its last inputs are the seed and the counter's start.
     """
 
-    name: str
-    kind: str
-    grad: Gradient | None = None
-    adjoint: Gradient | None = None
-    reference: Reference | None = None
-    into: Callable[..., None] | None = None
-    contiguous: bool = False
-    formula: Callable[..., Value] | None = None
-    native: bool = False
-    part_of: tuple[str, Callable[[Value], Value]] | None = None
-    emit: Emitter | None = None
-    cost: int = 1
-    exact: bool = False
-    vector: str | None = None
-    cuda: str | None = None
-    fault: Callable[[Node, int, int], Exception] | None = None
-    draws: bool = False
+    __slots__ = (
+        "adjoint", "contiguous", "cost", "cuda", "draws", "emit", "exact", "fault", "formula", "grad", "into", "kind", "name",
+        "native", "part_of", "reference", "vector",
+    )
+
+    def __init__(
+        self, name: str, kind: str, *, grad: Gradient | None = None, adjoint: Gradient | None = None,
+        reference: Reference | None = None, into: Callable[..., None] | None = None, contiguous: bool = False,
+        formula: Callable[..., Value] | None = None, native: bool = False,
+        part_of: tuple[str, Callable[[Value], Value]] | None = None, emit: Emitter | None = None, cost: int = 1,
+        exact: bool = False, vector: str | None = None, cuda: str | None = None,
+        fault: Callable[[Node, int, int], Exception] | None = None, draws: bool = False,
+    ) -> None:
+        self.name, self.kind = name, kind
+        self.grad, self.adjoint, self.reference, self.into = grad, adjoint, reference, into
+        self.contiguous, self.formula, self.native, self.part_of = contiguous, formula, native, part_of
+        self.emit, self.cost, self.exact, self.vector, self.cuda = emit, cost, exact, vector, cuda
+        self.fault, self.draws = fault, draws
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: operations are part of every trace key
 class Operation:
-    """A function of tensors.
+    """A function of tensors. Operations are compared by identity, and part of every trace key.
 
     Attributes:
         define: `define(*Values, ..)` checks, promotes and broadcasts, and adds primitives to the graph.
@@ -90,24 +88,23 @@ class Operation:
         method, in_place, operator, ..: its public names; see `Names`.
     """
 
-    name: str
-    define: AnyFunction
-    operands: frozenset[int]
-    reference: Reference | None = None
-    variadic: bool = False
-    static_scalars: bool = False
-    autocast: Policy | None = None
-    method: bool = True
-    in_place: bool = False
-    operator: str | None = None
-    aliases: tuple[str, ...] = ()
-    namespaces: tuple[str, ...] = ()
-    public: bool = True
-    is_view: bool = False
-    keywords: tuple[tuple[str, str], ...] = ()
-    takes_complex: bool = False
-    numbers_between: tuple[str, ...] = ()
-    elements: tuple[str, ...] = ()
+    __slots__ = (
+        "aliases", "autocast", "define", "elements", "in_place", "is_view", "keywords", "method", "name", "namespaces",
+        "numbers_between", "operands", "operator", "public", "reference", "static_scalars", "takes_complex", "variadic",
+    )
+
+    def __init__(
+        self, name: str, define: AnyFunction, operands: frozenset[int], reference: Reference | None = None, *,
+        variadic: bool = False, static_scalars: bool = False, autocast: Policy | None = None, is_view: bool = False,
+        method: bool = True, in_place: bool = False, operator: str | None = None, aliases: tuple[str, ...] = (),
+        namespaces: tuple[str, ...] = (), public: bool = True, keywords: tuple[tuple[str, str], ...] = (),
+        takes_complex: bool = False, numbers_between: tuple[str, ...] = (), elements: tuple[str, ...] = (),
+    ) -> None:
+        self.name, self.define, self.operands, self.reference = name, define, operands, reference
+        self.variadic, self.static_scalars, self.autocast, self.is_view = variadic, static_scalars, autocast, is_view
+        self.method, self.in_place, self.operator, self.public = method, in_place, operator, public
+        self.aliases, self.namespaces, self.keywords = aliases, namespaces, keywords
+        self.takes_complex, self.numbers_between, self.elements = takes_complex, numbers_between, elements
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -155,7 +152,7 @@ def composite(
             define.__doc__ = doc or (f"As `numpy.{ref.__name__}`." if isinstance(ref, np.ufunc) else None)
         positions = frozenset(range(operands) if isinstance(operands, int) else operands)
         OPERATIONS[name] = row = Operation(
-            name, define, positions, ref, variadic, static_scalars, autocast, is_view=is_view,
+            name, define, positions, ref, variadic=variadic, static_scalars=static_scalars, autocast=autocast, is_view=is_view,
             namespaces=(namespace,) if isinstance(namespace, str) else namespace, **fields)
         return row
 

@@ -69,20 +69,33 @@ def _class(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
     return type(name, (ReturnType,), {**members, **counts, **getters})
 
 
-RETURN_TYPES: dict[str, type[ReturnType]] = {
-    name + suffix: _class(name + suffix, tuple(fields.split()))
-    for fields, names in _OPERATIONS.items() for name in names.split()
+_FIELDS = {
+    name + suffix: tuple(fields.split()) for fields, names in _OPERATIONS.items() for name in names.split()
     for suffix in (("",) if name in _WITHOUT_OUT else ("", "_out"))
 }
-all_return_types = [RETURN_TYPES[name] for name in sorted(RETURN_TYPES)]
-globals().update(RETURN_TYPES)  # where pickle looks
+_made: dict[str, type[ReturnType]] = {}
+
+
+def return_type(name: str) -> type[ReturnType] | None:
+    """The class of an operation's result, made when it is first asked for; None if there is none."""
+    if name in _FIELDS and name not in _made:
+        _made.setdefault(name, _class(name, _FIELDS[name]))  # another thread may have been quicker
+    return _made.get(name)
+
+
+def __getattr__(name: str) -> Any:
+    """The class of a result, where pickle looks for it; or `all_return_types`, the list of them."""
+    found = [*map(return_type, sorted(_FIELDS))] if name == "all_return_types" else return_type(name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found
 
 
 def named(operation: str, result: _Named) -> _Named:
     """A named tuple as the class of `operation` or `linalg_operation`, if there is one; anything else unchanged."""
     if not hasattr(result, "_fields"):
         return result
-    kind = RETURN_TYPES.get(operation) or RETURN_TYPES.get(f"linalg_{operation}")
+    kind = return_type(operation) or return_type(f"linalg_{operation}")
     members: tuple[Any, ...] = tuple(result)  # type: ignore[arg-type]
     if kind is None or kind._fields != result._fields:  # as `lu`, beside `linalg.lu`
         return members  # type: ignore[return-value]
@@ -91,5 +104,5 @@ def named(operation: str, result: _Named) -> _Named:
 
 def written_to(result: tuple[Any, ...], targets: Iterable[Any]) -> tuple[Any, ...]:
     """The `targets` of `out=`, as a tuple of the class of `result`."""
-    name = f"{type(result).__name__}_out"
-    return RETURN_TYPES[name](*targets) if isinstance(result, ReturnType) and name in RETURN_TYPES else tuple(targets)
+    kind = return_type(f"{type(result).__name__}_out") if isinstance(result, ReturnType) else None
+    return tuple(targets) if kind is None else kind(*targets)
