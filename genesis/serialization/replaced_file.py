@@ -17,7 +17,8 @@ from typing import BinaryIO
 def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` at the context's end, unless an exception ends it.
 
-    Tensors mapped from the former file keep their values, and so do its hard links. Pipes and devices are written directly.
+    It has the former file's permissions, group and, where the system allows it, owner. Tensors mapped from the former file keep
+    their values, and so do its hard links. Pipes and devices are written directly.
     Raises PermissionError if the former file or its folder may not be written.
     """
     former = os.stat(path) if os.path.exists(path) else None
@@ -39,6 +40,9 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "wb") as file:
             yield file
         if former is not None:
+            for owner, group in ((-1, former.st_gid), (former.st_uid, -1)) if hasattr(os, "chown") else ():
+                with contextlib.suppress(OSError):  # only root gives files away
+                    os.chown(temporary, owner, group)
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except BaseException:

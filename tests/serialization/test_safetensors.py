@@ -1,6 +1,7 @@
 """Safetensors files, both ways with the safetensors package."""
 
 import json
+import os
 import pickle
 import random
 import struct
@@ -82,6 +83,19 @@ def test_mapped_tensors_are_saved_over_their_file(tmp_path, save, load):
     with pytest.raises((ValueError, AttributeError, pickle.PicklingError)):  # it leaves the former file
         save({"a": mapped["a"], "b": lambda: 0}, path)
     assert sorted(tmp_path.iterdir()) == [linked, path] and load(path)["a"].shape == (300, 100)
+
+
+def test_a_save_leaves_a_file_its_group_and_owner(tmp_path):
+    groups = [group for group in os.getgroups() if group != os.getegid()] if os.geteuid() else [1]
+    if not groups:
+        pytest.skip("this user has one group")
+    owner = os.geteuid() or 1
+    path = tmp_path / "x"
+    for save in (genesis.save, torch.save):
+        save({}, path)
+        os.chown(path, owner, groups[0])
+        save({}, path)
+        assert (path.stat().st_uid, path.stat().st_gid) == (owner, groups[0])
 
 
 class Tied(nn.Module):
