@@ -137,11 +137,11 @@ def digits_of(layout: Layout, axis_groups: AxisGroups) -> tuple[Digits, Digits]:
     return digits[-sum(axis_groups) : len(digits) - axis_groups[1]], digits[len(digits) - axis_groups[1] :]
 
 
-def run_of(digits: Digits) -> int:
-    """The length of the contiguous runs along an axis."""
+def run_of(digits: Digits, step: int = 1) -> int:
+    """The length of the runs along an axis whose elements are `step` apart; contiguous ones have step 1."""
     run = 1
     for extent, stride in reversed(digits):
-        if stride != run and extent != 1:
+        if stride != step * run and extent != 1:
             break
         run *= extent
     return run

@@ -135,7 +135,8 @@ class _Driver(WordKernel):
         with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
             with by_offsets:
                 terms = k_first, b.add(k_first, k)
-                self.by_offsets.pack(self, (source, *tables), run, is_transposed, (column, end), terms, target)
+                runs = run, self.words["b_step"]
+                self.by_offsets.pack(self, (source, *tables), runs, is_transposed, (column, end), terms, target)
             with in_steps, b.if_else(is_transposed) as (far, near):
                 with near:
                     self._pack_strips(source, distance, (column, end), along, target, size, k)
@@ -189,7 +190,9 @@ class _Driver(WordKernel):
         rows that use them."""
         b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
         right, packed_b, fresh, all_rows = strips
-        b_strip = strip_elements(tile, tile.columns, k, b)
+        # Strips that no further block of rows will read take one another's place, in a cache.
+        once = b.icmp_signed("<=", b.sub(all_rows[1], all_rows[0]), self.words["rows"])
+        b_strip = b.select(once, I64(0), strip_elements(tile, tile.columns, k, b))
         in_strips = b.icmp_signed("!=", self.words["b_strips"], I64(0))
         fresh = b.and_(fresh, b.not_(in_strips))
         strips_of_a = b.icmp_signed("!=", a_strip, b.mul(a_row, I64(tile.rows)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from genesis.codegen.cpu.product.interface import ONLY, WORDS, depth_of, heights, tile_of
+from genesis.codegen.cpu.product.interface import ONLY, STEPS, WORDS, depth_of, heights, tile_of
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
@@ -98,7 +98,7 @@ def block(
         *(_rows(tile, n * size if followers else 0), COLUMNS, depth, workspace, per_worker, packed_b),
         *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
-        strips,
+        strips, b.step,
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
@@ -147,11 +147,12 @@ def _evenly(extent: int, most: int, unit: int) -> int:
 
 class Stored(NamedTuple):
     """Whether a matrix is stored transposed, and the distance between its stored rows; or, if neighbours make up runs of a
-    length (see `offsets.py`), where its lines and its terms lie."""
+    length, `step` apart (see `offsets.py`), where its lines and its terms lie."""
 
     is_transposed: bool
     distance: int
     run: int = 0
+    step: int = 1
     lines: Digits = ()
     terms: Digits = ()
 
@@ -165,13 +166,13 @@ def _stored(x: Matrix, left: bool) -> Stored:
         return Stored(True, column if height > 1 or row == 1 else row)
     rows, columns = digits_of(x.layout, x.axis_groups)
     lines, terms = (rows, columns) if left else (columns, rows)
-    runs = run_of(lines), run_of(terms)
     if left:  # rows at equal distances are copied run by run, others gathered into strips
-        one = len(rows) == 1 and runs[1] >= LEAST_RUN
-        return Stored(not one, rows[-1][1], runs[1] if one else 1, lines, terms)
-    is_transposed = runs[1] > runs[0]
-    run = max(runs)
-    return Stored(is_transposed, 0, run if run >= LEAST_RUN else 1, lines, terms)
+        run = run_of(terms)
+        one = len(rows) == 1 and run >= LEAST_RUN
+        return Stored(not one, rows[-1][1], run if one else 1, 1, lines, terms)
+    runs = ((run_of(axis, step), axis is terms, step) for step in STEPS for axis in (lines, terms))
+    run, is_transposed, step = max(runs, key=lambda found: found[0])
+    return Stored(is_transposed, 0, run if run >= LEAST_RUN else 1, step, lines, terms)
 
 
 def _strips(x: Matrix, tile: RegisterTile) -> int:

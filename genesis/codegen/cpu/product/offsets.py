@@ -1,8 +1,9 @@
 """Packing by tables of offsets: operands whose lines or terms are no equal steps apart, as the windows of a convolution.
 
 Element k of line j is at `source[lines[j] + terms[k]]`. A line is a row of A or a column of B, as in `packing.py`. Along lines
-or along terms elements are neighbours in runs of equal length: these move as vectors. A run of 1 says that none are neighbours:
-elements move one by one. So windows are read where they lie, and the matrix of all windows exists one strip at a time.
+or along terms elements are neighbours, or every other one is, in runs of equal length: these move as vectors. A run of 1 says
+that there are none: elements move one by one. So windows are read where they lie, and the matrix of all windows exists one
+strip at a time.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.interface import STEPS
 from genesis.codegen.cpu.product.packing import firsts
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import I32, I64, POINTER, constants
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted, transposed
 
@@ -27,16 +29,24 @@ class Offsets:
     def __init__(self, module: ir.Module, tile: RegisterTile, copy: ir.Function) -> None:
         self.tile = tile
         self.copy = copy
-        self.runs = {vectors: emit_run(module, tile, vectors) for vectors in range(1, tile.vectors + 1)}
-        self.transposing = emit_transposing_runs(module, tile)
+        self.runs = {
+            vectors: [emit_run(module, tile, vectors, step) for step in STEPS] for vectors in range(1, tile.vectors + 1)}
+        self.transposing = [emit_transposing_runs(module, tile, step) for step in STEPS]
         self.gathering = {size: emit_gathering(module, tile, size) for size in {tile.rows, tile.columns}}
 
     def pack(
-        self, lanes: Lanes, operand: Operand, run: ir.Value, is_transposed: ir.Value, columns: Range, terms: Range,
-        target: ir.Value,
+        self, lanes: Lanes, operand: Operand, runs: tuple[ir.Value, ir.Value], is_transposed: ir.Value, columns: Range,
+        terms: Range, target: ir.Value,
     ) -> None:
-        """A strip of columns of B; runs go along terms if `is_transposed`, else along columns."""
-        b, (source, lines, offsets) = lanes.builder, operand
+        """A strip of columns of B; `runs`, of a length and a step, go along terms if `is_transposed`, else along columns."""
+        b, (source, lines, offsets), (run, step) = lanes.builder, operand, runs
+        is_apart = b.icmp_signed("==", step, I64(STEPS[1]))
+
+        def call(functions: Sequence[ir.Function], arguments: Sequence[ir.Value]) -> None:
+            chosen = b.select(is_apart, functions[1], functions[0])
+            chosen.type = ir.FunctionPointer(functions[0].function_type)
+            b.call(chosen, arguments)
+
         with b.if_else(b.icmp_signed("==", run, I64(1))) as (apart, near):
             with apart:
                 self.gather(lanes, operand, self.tile.columns, columns, terms, target)
@@ -44,7 +54,7 @@ class Offsets:
                 with along_terms:
                     here, count = b.gep(lines, [columns[0]], source_etype=I64), b.sub(columns[1], columns[0])
                     for first in firsts(self.tile, self.tile.columns):
-                        b.call(self.transposing, [source, here, count, I64(first), offsets, run, *terms, target])
+                        call(self.transposing, [source, here, count, I64(first), offsets, run, *terms, target])
                 with along_columns, _runs(b, columns, run) as (low, high):
                     start = lanes.element_pointer(source, _offset(b, lines, low), self.tile.dtype)
                     packed = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
@@ -52,7 +62,7 @@ class Offsets:
                     with b.if_else(b.icmp_signed(">", b.sub(high, low), I64(self.tile.lanes))) as sides:
                         for side, vectors in zip(sides, (self.tile.vectors, 1), strict=True):
                             with side:
-                                b.call(self.runs[vectors], arguments)
+                                call(self.runs[vectors], arguments)
 
     def gather(self, lanes: Lanes, operand: Operand, size: int, lines: Range, terms: Range, target: ir.Value) -> None:
         """A strip of `size` lines, element by element."""
@@ -92,12 +102,25 @@ def _function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> tu
     return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def emit_run(module: ir.Module, tile: RegisterTile, vectors: int) -> ir.Function:
+def _vector(lanes: Lanes, dtype: str, pointer: ir.Value, step: int, count: ir.Value | None = None) -> ir.Value:
+    """A vector of elements `step` apart, the first `count` of them; nothing beyond these is read."""
+    if step == 1:
+        return lanes.load(pointer, dtype, None if count is None else lanes.first_lanes(count))
+    width, b = lanes.width, lanes.builder
+    extent = None if count is None else b.sub(b.shl(count, I64(1)), I64(1))
+    low, high = (
+        lanes.load(lanes.element_pointer(pointer, I64(first), dtype), dtype,
+                   None if extent is None else lanes.first_lanes(b.sub(extent, I64(first))))
+        for first in (0, width - 1))
+    return b.shuffle_vector(low, high, constants(I32, [*range(0, width, 2), *range(width + 1, 2 * width, 2)]))
+
+
+def emit_run(module: ir.Module, tile: RegisterTile, vectors: int, step: int) -> ir.Function:
     """`void (source, lines, terms, first, last, target)`: a run of `lines` lines, no more than in so many vectors, of a strip.
 
     What the strip holds of other lines stays, for vectors are stored whole.
     """
-    function, builder = _function(module, f"pack_run_{vectors}", [POINTER, I64, POINTER, I64, I64, POINTER])
+    function, builder = _function(module, f"pack_run_{vectors}_{step}", [POINTER, I64, POINTER, I64, I64, POINTER])
     source, lines, terms, first, last, target = function.args
     lanes = Lanes(builder, tile.lanes)
     count = builder.sub(lines, I64((vectors - 1) * tile.lanes))
@@ -109,23 +132,23 @@ def emit_run(module: ir.Module, tile: RegisterTile, vectors: int) -> ir.Function
                 start = lanes.element_pointer(source, _offset(builder, terms, term), tile.dtype)
                 row = builder.mul(builder.sub(term, first), I64(tile.columns))
                 for n in range(vectors):
-                    at_source, at_target = (lanes.element_pointer(x, I64(n * tile.lanes), tile.dtype) for x in (
-                        start, lanes.element_pointer(target, row, tile.dtype)))
-                    if masked and n == vectors - 1:  # masked stores are slow before AVX-512
-                        value = lanes.load(at_source, tile.dtype, mask)
-                        lanes.store(lanes.select(mask, value, lanes.load(at_target, tile.dtype)), at_target, tile.dtype)
-                    else:
-                        lanes.store(lanes.load(at_source, tile.dtype), at_target, tile.dtype)
+                    at_source = lanes.element_pointer(start, I64(n * step * tile.lanes), tile.dtype)
+                    at_target = lanes.element_pointer(target, builder.add(row, I64(n * tile.lanes)), tile.dtype)
+                    is_edge = masked and n == vectors - 1
+                    value = _vector(lanes, tile.dtype, at_source, step, count if is_edge else None)
+                    if is_edge:  # masked stores are slow before AVX-512
+                        value = lanes.select(mask, value, lanes.load(at_target, tile.dtype))
+                    lanes.store(value, at_target, tile.dtype)
     builder.ret_void()
     return function
 
 
-def emit_transposing_runs(module: ir.Module, tile: RegisterTile) -> ir.Function:
+def emit_transposing_runs(module: ir.Module, tile: RegisterTile, step: int) -> ir.Function:
     """`void (source, lines, count, first, terms, run, low, high, target)`: one vector of lines, from `first` on, of a strip
     whose `count` lines are at the offsets `lines`; the terms [low, high) make up runs.
     """
     parameters = [POINTER, POINTER, I64, I64, POINTER, I64, I64, I64, POINTER]
-    function, builder = _function(module, "pack_transposed_runs", parameters)
+    function, builder = _function(module, f"pack_transposed_runs_{step}", parameters)
     source, lines, count, first, terms, run, low, high, target = function.args
     lanes = Lanes(builder, tile.lanes)
     line_offsets = _line_offsets(builder, lines, count, [builder.add(first, I64(n)) for n in range(tile.lanes)])
@@ -136,10 +159,11 @@ def emit_transposing_runs(module: ir.Module, tile: RegisterTile) -> ir.Function:
         following = _offset(builder, terms, builder.select(builder.icmp_signed("<", end, last), end, last))
         next_run = builder.sub(following, _offset(builder, terms, start))
         with counted(builder, I64(0), builder.sub(end, start), tile.lanes) as at:
-            mask = lanes.first_lanes(builder.sub(builder.sub(end, start), at))
-            vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
+            left, distance = builder.sub(builder.sub(end, start), at), builder.mul(at, I64(step))
+            vectors = [
+                _vector(lanes, tile.dtype, lanes.element_pointer(start, distance, tile.dtype), step, left) for start in starts]
             for start_of_line in starts:  # the next run lies elsewhere, which no processor foresees
-                there = lanes.element_pointer(start_of_line, builder.add(at, next_run), tile.dtype)
+                there = lanes.element_pointer(start_of_line, builder.add(distance, next_run), tile.dtype)
                 lanes.prefetch(there)
             row = builder.add(builder.sub(start, low), at)
             for n, vector in enumerate(transposed(builder, vectors)):  # those beyond the run are overwritten by the next one's
