@@ -72,7 +72,7 @@ def lower(
     graph = drop_bases(join_concats(lower_concat(graph)))
     graph = rematerialize(graph)
     if not target.strided:
-        graph = share_packing(convolve(graph), target.strip)
+        graph = share_packing(convolve(graph, target.sums), target.strip)
     graph = sum_batches(graph)
     _check(graph)
     graph = legalize(graph, len(saved) + len(awaited), target.strided)

@@ -19,17 +19,21 @@ from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
 LEAST_WINDOWS, LEAST_SUMMED = 12, 24  # adjacent windows, for a product and for a sum over its batch
-# Measured on two Zen 3 cores, 3x3 windows of 32x32, in place and packed: 8 rows 98 and 70 GFlop/s, 16 143 and 116, 64 78 and
-# 166; with a sum over the batch 32 rows 156 and 120, 64 124 and 153.
-MOST_ROWS, MOST_SUMMED = 16, 32
+# The most rows, in thirds of the registers that hold sums. Measured, in place and packed, 3x3 windows of 32x32, one thread of a
+# Cascade Lake, us: with 24 registers 12 rows 199 and 316, 16 of 16x16 67 and 65; with 12 registers 12 rows 634 and 295, 16 744
+# and 636. With a sum over the batch 32 rows 796 and 809, 1213 and 834.
+ROWS, SUMMED = 2, 4
 
 
-def convolve(graph: Simplified) -> Simplified:
-    """The graph with matrix products of windows as sums of products, and a sum over a batch of them as one sum."""
+def convolve(graph: Simplified, sums: int) -> Simplified:
+    """The graph with matrix products of windows as sums of products, and a sum over a batch of them as one sum.
+
+    Of few rows, for the `sums` registers that hold a product's sums.
+    """
     windows = {index: least for index, node in enumerate(graph.nodes) if (least := _windows_in_a_row(graph.nodes, node))}
     totals = _totals(graph, {*windows})
     summed = set(totals.values())
-    found = {index for index, count in windows.items() if _reads_in_place(graph.nodes[index], count, index in summed)}
+    found = {index for index, count in windows.items() if _reads_in_place(graph.nodes[index], count, index in summed, sums)}
     if not found:
         return graph
     totals = {index: product for index, product in totals.items() if product in found}
@@ -46,9 +50,9 @@ def convolve(graph: Simplified) -> Simplified:
     return result.finished()
 
 
-def _reads_in_place(node: Node, windows: int, summed: bool) -> bool:
-    least, most = (LEAST_SUMMED, MOST_SUMMED) if summed else (LEAST_WINDOWS, MOST_ROWS)
-    return (windows >= least or node.shape[-2] == 1) and node.shape[-2] <= most  # one row never is a matrix product
+def _reads_in_place(node: Node, windows: int, summed: bool, sums: int) -> bool:
+    least, most = (LEAST_SUMMED, SUMMED) if summed else (LEAST_WINDOWS, ROWS)
+    return (windows >= least or node.shape[-2] == 1) and 3 * node.shape[-2] <= most * sums  # one row never is a matrix product
 
 
 def _windows_in_a_row(nodes: Sequence[Node], node: Node) -> int:
