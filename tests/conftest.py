@@ -48,6 +48,15 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item.get_closest_marker("device") is not None]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """What has passed is told without the words that would select it: one process has to read all that the others tell."""
+    report = yield
+    if report.passed:
+        report.keywords = {}
+    return report
+
+
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()
