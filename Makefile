@@ -14,7 +14,8 @@ train: .venv/train
 
 # Folders that test kernels have the machine code of users; for all others LLVM optimizes nothing, in two fifths of its time.
 KERNELS := $(addprefix tests/,codegen fuzz library lower)
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+# No processes that compile beside a test's own: all processors are busy with tests.
+PYTEST := GENESIS_COMPILE_WORKERS=0 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 # Both at once: mypy works on one processor.
 test:

@@ -70,7 +70,9 @@ def _workers_for(modules: int) -> list[CompileWorker]:
         return []
     try:
         worth = max(modules // MODULES_PER_NEW_WORKER, modules > FEW and not _started[0])
-        wanted = min(worth, available_processors() // SHARING[0] - 1, MOST_WORKERS)
+        chosen = os.environ.get("GENESIS_COMPILE_WORKERS", "")
+        most = int(chosen) if chosen.isdecimal() else MOST_WORKERS
+        wanted = min(worth, available_processors() // SHARING[0] - 1, most)
         while len(_workers) < wanted:
             _workers.append(CompileWorker())
             _started[0] += 1

@@ -38,6 +38,7 @@ def results(batch: list[tuple[str, str]], objects: list[bytes]) -> list[int]:
 def eager_workers(monkeypatch):
     """A worker process even for a small batch, on any machine."""
     monkeypatch.setattr(machine_code, "MODULES_PER_NEW_WORKER", 2)
+    monkeypatch.delenv("GENESIS_COMPILE_WORKERS", raising=False)
     monkeypatch.setattr(machine_code, "available_processors", lambda: 3)
     yield
     while machine_code._workers:
@@ -110,6 +111,12 @@ def test_dead_workers_are_made_up_for(eager_workers):
     batch = modules(8, "after")
     assert results(batch, compile_modules(batch)) == list(range(100, 108))
     assert not any(worker._process.poll() for worker in machine_code._workers)
+
+
+def test_the_environment_bounds_the_number_of_workers(eager_workers, monkeypatch):
+    monkeypatch.setenv("GENESIS_COMPILE_WORKERS", "0")
+    batch = modules(8, "bounded")
+    assert results(batch, compile_modules(batch)) == list(range(100, 108)) and not machine_code._workers
 
 
 def test_workers_that_cannot_start_are_done_without(eager_workers, monkeypatch):
