@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 _METHODS = {"get", "isdisjoint", "keys", "values"}
 _FUNCTIONS = {"all", "any", "differs", "is_not", "len", "map", "same"}
@@ -16,19 +16,19 @@ def dict_that_decides(condition: ast.expr, constants: Mapping[str, object]) -> s
 
     These are compared by identity, or are numbers or strings, so they cannot change without a change of the dict.
     """
-    found = {*_looked_into(condition)}
+    parts = [*ast.walk(condition)]
+    found = {*_looked_into(parts)}
     if len(found) != 1 or type(constants.get(*found)) is not dict:
         return None
     [name] = found
-    parts = [*ast.walk(condition)]
     bound = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     known = all([part.id in constants or part.id in bound | _FUNCTIONS for part in parts if isinstance(part, ast.Name)])
     return name if known and all(map(_compares, parts)) else None
 
 
-def _looked_into(condition: ast.expr) -> Iterator[str]:
-    """The names whose contents a condition reads; "" for a value without a name."""
-    for node in ast.walk(condition):
+def _looked_into(parts: Sequence[ast.AST]) -> Iterator[str]:
+    """The names whose contents a condition of these parts reads; "" for a value without a name."""
+    for node in parts:
         if isinstance(node, ast.Attribute | ast.Subscript):
             if not (isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)):
                 yield node.value.id if isinstance(node.value, ast.Name) else ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
+from genesis.capture.guards.check_function import check_function
 from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuards, unlike
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
@@ -27,13 +29,14 @@ class EntryCheck(NamedTuple):
     """The check of an entry.
 
     Attributes:
-        function: of (args, kwargs); it returns (arrays of `given`, leaves), or the number of the guard that failed.
+        make: compiles the function of (args, kwargs) that returns (arrays of `given`, leaves), or the number of the guard that
+            failed. A recorded call that cannot be replayed needs none.
         parts: its lines, including those for Python's state, in order, and the constants of each part.
         inputs: expressions for the arrays.
         leaves: the number of leaves `a0`, `a1`, ..
     """
 
-    function: AnyFunction
+    make: Callable[[], AnyFunction]
     parts: Sequence[tuple[Sequence[str], Mapping[str, object]]]
     inputs: list[str]
     leaves: int
@@ -92,10 +95,11 @@ class _Check:
             "failing": self.guards.failing,
         }
         guarded = "if (v := failing()) is not None: return v"
-        function = self.guards.function("def check(args, kwargs):", [*self.arguments.lines, guarded], self.lines, helpers)
         constants = self.guards.constants
-        parts = [(self.arguments.lines, constants), (self.guards.state_lines, constants), (lines, {**constants, **helpers})]
-        return EntryCheck(function, parts, inputs, len(self.arguments.leaves))
+        names = {**constants, **helpers}
+        make = partial(check_function, "def check(args, kwargs):", [*self.arguments.lines, guarded], self.lines, names)
+        parts = [(self.arguments.lines, constants), (self.guards.state_lines, constants), (lines, names)]
+        return EntryCheck(make, parts, inputs, len(self.arguments.leaves))
 
     def _leaves(self) -> None:
         """Guard the numbers among the arguments, and which of their tensors are views."""

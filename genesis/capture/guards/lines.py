@@ -18,6 +18,7 @@ class Lines:
         self.labels: list[str] = []
         self.constants: dict[str, object] = {**COMPARISONS}
         self._refuse = refuse
+        self._is_full = False
         self._name_of: dict[int, str] = {}
 
     def constant(self, value: object) -> str:
@@ -30,15 +31,14 @@ class Lines:
 
     def fail_if(self, condition: str, label: str) -> None:
         """Add a guard called `label`, which fails if `condition` holds."""
-        if len(self.labels) == LIMIT:
-            self._refuse(f"more than {LIMIT} values are read")
         if len(self.labels) < LIMIT:
             self.lines.append(f"if {condition}: return {len(self.labels)}")
             self.labels.append(label)
+        elif not self._is_full:
+            self._is_full = True
+            self._refuse(f"more than {LIMIT} values are read")
 
-    def function(
-        self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, object] | None = None
-    ) -> AnyFunction:
+    def function(self, head: str, lines: Sequence[str], last: Sequence[str]) -> AnyFunction:
         """The function: `lines`, which return the number of the guard that fails, then `last`, which may fail in its own
         way."""
-        return check_function(head, lines, last, {**self.constants, **(constants or {})})
+        return check_function(head, lines, last, {**self.constants})

@@ -152,7 +152,9 @@ class NativeCheck:
         """The register of an expression's value, computed by Python."""
         named = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         known = sorted(named & self.names.keys())
-        function = eval(f"lambda {', '.join(known)}: {ast.unparse(expression)}", {**self._constants})
+        whole: Any = ast.parse(f"lambda {', '.join(known)}: None", mode="eval")
+        whole.body.body = expression
+        function = eval(compile(whole, "<guard>", "eval"), {**self._constants})
         return self.code.call(function, *[self.names[name] for name in known])
 
     def _tensor_guards(self, expression: ast.expr) -> TensorGuards | None:

@@ -9,7 +9,7 @@ nothing, backward can continue from results.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import cached_property, partial
 from operator import add, attrgetter
 from typing import Any
 
@@ -87,7 +87,6 @@ class Entry:
         self._single = self._single_replay()
         # The check is generated last: the look-ups so far decide which tensors it compares, and how closely.
         self._check = check_of(recorder, arguments, given)
-        self.check: AnyFunction = self._check.function
         self.native: NativeReplay | None = None
         self.refusal: str | None = None  # why instructions did not replay it at the last attempt
         self.is_settled = False  # `native` is decided
@@ -95,6 +94,10 @@ class Entry:
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in sources]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
                        if ("leaf", j) not in recorder.fixed]
+
+    @cached_property
+    def check(self) -> AnyFunction:
+        return self._check.make()
 
     def _single_replay(self) -> SingleProgramReplay | None:
         """The fast replay, if the call is a single suitable program that takes no longer than an interrupt may wait."""
