@@ -25,8 +25,8 @@ CONTEXTS = ("__enter__", "__exit__")  # where modes change
 
 
 class Moments:
-    """Counts the moments of a call at which an interrupt could come, `within` functions of these names, if any are given;
-    and interrupts at the chosen one, or has a `handler` called there.
+    """Counts the moments of a call at which an interrupt could come, `within` functions of these names, if any are given,
+    up to the chosen one; and interrupts there, or has a `handler` called.
     """
 
     def __init__(self, chosen: int = -1, within: Collection[str] = (), handler: Callable[[], None] | None = None) -> None:
@@ -73,6 +73,7 @@ class Moments:
         if self.count == self._chosen:
             self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
             if self._handler is not None:
+                sys.settrace(None)  # which is slow; no later moment matters
                 return self._handler()
             self._called.clear()
             raise KeyboardInterrupt

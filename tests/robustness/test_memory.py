@@ -73,7 +73,7 @@ OPTIMIZERS = {
 USES = {"unread": id, "read": lambda loss: loss.item(), "summed": Running().add}
 
 
-@pytest.mark.parametrize(("optimizer", "use"), [("sgd", "read"), *(("adam", use) for use in USES)])
+@pytest.mark.parametrize(("optimizer", "use"), [("sgd", "read"), ("adam", "unread"), ("adam", "summed")])
 def test_training_is_flat(optimizer, use):
     process, buffers = growth(training(OPTIMIZERS[optimizer], USES[use]))
     assert process < MEBIBYTE and buffers < 1024

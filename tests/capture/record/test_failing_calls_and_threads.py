@@ -119,12 +119,12 @@ def test_threads_may_call_at_once():
 def test_a_call_that_fills_a_cache_splits_no_graph_and_the_next_is_replayed():
     runs = []
 
-    @functools.lru_cache(1024)
+    @functools.lru_cache(128)
     def shape_of(rows, columns):
         runs.append(rows)
         return [rows, columns], {"kept": (columns, rows)}
 
-    for rows in range(1500):  # more than it keeps: each call is one list, one dict and no key that is compared
+    for rows in range(200):  # more than it keeps: each call is one list, one dict and no key that is compared
         shape_of(rows, 2)
     del runs[:]
     folded = genesis.compile(lambda x: x.reshape(shape_of(4, 3)[0]) * 2, fullgraph=True)

@@ -34,9 +34,12 @@ def compiled_step(width):
     return step, model, optimizer
 
 
+def tensors(model, optimizer):
+    return [t for p in model.parameters() for t in (p, *(v for v in optimizer.state[p].values() if not isinstance(v, int)))]
+
+
 def values(model, optimizer):
-    tensors = [t for p in model.parameters() for t in (p, *(v for v in optimizer.state[p].values() if not isinstance(v, int)))]
-    return [t.detach().numpy().copy() for t in tensors]
+    return [t.detach().numpy().copy() for t in tensors(model, optimizer)]
 
 
 @pytest.mark.parametrize("as_a_trace", [False, True], ids=["at once", "as a trace"])
@@ -44,13 +47,22 @@ def values(model, optimizer):
 def test_an_interrupted_replay_is_a_step_or_none(width, as_a_trace, monkeypatch):
     monkeypatch.setattr(entry, "PATIENCE", -1 if as_a_trace else 10**12)  # what takes long is a trace
     step, model, optimizer = compiled_step(width)
-    before = values(model, optimizer)
+    before, random = values(model, optimizer), genesis.get_rng_state()
+
+    def restore():
+        for tensor, value in zip(tensors(model, optimizer), before, strict=True):
+            tensor.detach().copy_(genesis.tensor(value))
+        for p in model.parameters():
+            optimizer.state[p]["step"] = 3
+        genesis.set_rng_state(random)
+        genesis.synchronize()  # nothing is pending that an interrupt would take back
+
     step()
     after = values(model, optimizer)
     moments = moments_of(step)
     assert moments > 30
     for moment in range(1, moments + 1, 31 if width > 4 else 19 if as_a_trace else 7):
-        step, model, optimizer = compiled_step(width)
+        restore()
         where = interrupt(step, moment)
         found = values(model, optimizer)
         taken = [np.array_equal(a, b) for a, b in zip(found, after, strict=True)]
@@ -59,6 +71,7 @@ def test_an_interrupted_replay_is_a_step_or_none(width, as_a_trace, monkeypatch)
         counts = {optimizer.state[p]["step"] for p in model.parameters()}
         assert counts == {4 if all(taken) else 3}, f"interrupted at {where}"
         assert np.isfinite(step().item())
+    assert len(step.entries) == 1
 
 
 def test_an_interrupted_recording_leaves_no_mode_behind():
