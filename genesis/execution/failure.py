@@ -23,12 +23,13 @@ def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     where = trace.location_of(failed)
     named = not where or isinstance(found, CollectiveError)  # its message has the lines of all ranks
     trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {where})"))
-    trace.lost = lost = {failed} | trace.lost
+    lost = {failed, *trace.lost}
     if isinstance(found, CollectiveError):  # later collectives must not begin: other processes may be anywhere
         lost.update(index for index in collectives_of(trace) if index > failed)
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):
             lost.add(index)
+    trace.lost = frozenset(lost)
     take_back_writes(trace, range(failed, len(trace.nodes)))
     trace.run = None
     return error
@@ -45,7 +46,7 @@ def take_back_writes(trace: Trace, positions: range) -> None:
         now = found[tensor][0] if tensor in found else tensor._array
         if (now if isinstance(now, int) else now.index if now.trace is trace else -1) in positions:
             found[tensor] = before, changes
-    versions = {array: version for array, version in zip(trace.inputs, trace.versions.values(), strict=False)}
+    versions = {array: trace.versions.get(index) for index, array in trace.input_at.items()}
     held: dict[Any, tuple[Array, int]] = {}
     for tensor, (before, changes) in found.items():
         if not isinstance(before, int):
@@ -107,6 +108,6 @@ def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:
     at = f" (at {where})" if where else ""
     said = f"{problem}{at}; launches before it may have written over tensors, so what was recorded with them is lost"
     trace.failure = error = UnfinishedError(said, problem.launch)
-    trace.lost = set(range(len(trace.nodes)))
+    trace.lost = frozenset(range(len(trace.nodes)))
     trace.run = None
     return error

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from genesis.execution.failure import lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
 from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave
 from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
-from genesis.execution.reference_mode import Interpretation, interpreted, without_values
-from genesis.execution.result_pool import Run
+from genesis.execution.reference_mode import interpreted, without_values
+from genesis.execution.result_pool import Computation, ResultPool, Run
 from genesis.execution.reused_inputs import reused_inputs
 from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import PRIMITIVES
-from genesis.runtime.completion import Completion, UnfinishedError
+from genesis.runtime.completion import Completion, Fault, UnfinishedError
 from genesis.runtime.counters import counts
 from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import CPU, META
@@ -42,8 +42,16 @@ _pointer = attrgetter("memory.pointer")
 _NONE: dict[int, Array] = {}
 
 
-def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> None:
-    """Compute every live pending value of `trace`, by `run` if the caller has prepared it.
+class Task(NamedTuple):
+    """What a flush runs: a plan, the pool of its results, and the handles that they become."""
+
+    plan: Plan
+    pool: ResultPool
+    handles: Sequence[Array]
+
+
+def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> None:
+    """Compute every live pending value of `trace`, by `task` if the caller knows it.
 
     Raises IndexError for an index out of range and LinAlgError for a matrix without the inverse or factors asked for, naming
     the user's line. Values that depend on it are lost, tensors written to after it keep their previous values, and all other
@@ -71,11 +79,11 @@ def flush(trace: Trace, run: Run | None = None, is_in_turn: bool = False) -> Non
             opened = None
         else:
             opened.closed = BUSY
-        if was_running and run is None:  # an interrupting replay runs its function instead
+        if was_running and task is None:  # an interrupting replay runs its function instead
             trace.is_interrupting = True
         trace.closed, critical.running = BUSY, True
         try:
-            failure = _compute(trace, run)
+            failure = _compute(trace, task)
             for hook in FLUSH_HOOKS:  # before the trace drops its nodes
                 try:
                     hook(trace, trace.run.plan)
@@ -126,7 +134,7 @@ def has_pending_collectives() -> bool:
     return any([collectives_of(trace) for trace in (*thread_state.left, *thread_state.traces.values()) if not trace.done])
 
 
-def _compute(trace: Trace, run: Run | None) -> BaseException | None:
+def _compute(trace: Trace, task: Task | None) -> BaseException | None:
     """Run the plan for the live values; returns the error if some were lost. On a failure before inputs are overwritten, no
     state has changed; after that, the run waits until somebody needs its values.
     """
@@ -141,13 +149,10 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
                     continue
                 trace.run = None
             source = from_results(trace) if trace.ran else trace
-            trace.run = begun = run or _begin(trace, source)
-            run = None
-            failed = _execute(begun, trace, source)
+            failed = _execute(trace, source, *(task or _task(trace, source)))
             if failed is None:
-                begun.completion.set()
                 break
-            failure = failed
+            failure, task = failed, None
     except BaseException as raised:
         if has_overwritten(trace.run):
             try:
@@ -161,81 +166,86 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
     return failure
 
 
-def _begin(trace: Trace, source: Trace) -> Run:
-    """A run of the plan that computes the live values from the inputs of `source`."""
+def _task(trace: Trace, source: Trace) -> tuple[Computation | None, ResultPool | None, Sequence[Array]]:
+    """The task that computes the live values from the inputs of `source`; without a plan, their values."""
     handles = held_arrays(trace)
     if handles and not trace.eager:
         plan = find_plan(source, handles)
-        return plan.pool.begin(plan, handles, trace.device)
-    run = Run(trace.device)
-    if handles:
-        values = (without_values if trace.device is META else interpreted)(source, handles)
-        run.plan, run.handles, run.memories = values, handles, values.memories
-    return run
+        return plan, plan.pool, handles
+    if not handles:
+        return None, None, handles
+    return (without_values if trace.device is META else interpreted)(source, handles), None, handles
 
 
-def _execute(run: Run, trace: Trace, source: Trace) -> Exception | None:
+def _execute(
+    trace: Trace, source: Trace, plan: Any, pool: ResultPool | None, handles: Sequence[Array]
+) -> Exception | None:
     """Run the plan on the inputs and scalars of `source`. Returns the error if values of `trace` were lost.
 
     Inputs are overwritten only in the last segment, if at all. Until that one has completed, everything can be rerun, except
     collectives: see `ran_collectives.py`.
     """
-    plan = run.plan
-    if not isinstance(plan, Plan):
-        return lose(trace, *plan.failure) if isinstance(plan, Interpretation) and plan.failure else None
-    trace.entered.clear()
-    if not plan.keeps:
-        source.input_at.clear()
-    elif not source.backward.custom_calls:  # these may read values that no gradient rule reads
-        for index in source.input_at.keys() - plan.saved_inputs:
-            del source.input_at[index]  # backward does not read it: its memory may be reused
-    assert run.pool is not None
-    reused = reused_inputs(run.pool, source) if run.pool.donors else _NONE
-    slots = _slots(run, plan, source, reused)
+    if pool is None:
+        run = Run(trace.device)
+        if plan is not None:
+            run.plan, run.handles, run.memories = plan, handles, plan.memories
+            if plan.failure:
+                return lose(trace, *plan.failure)
+        run.completion.set()
+        trace.run = run
+        return None
+    reused = reused_inputs(plan, pool, source, trace.entered) if pool.donors else _NONE
+    run = pool.take(trace.device, reused)
+    run.completion.clear()
+    run.pool, run.plan, run.handles = pool, plan, handles
+    trace.run = run
+    arena = 0
+    if plan.arena_bytes:
+        # Shared scratch memory may belong to an interrupted program, and memory used by MPI must not move.
+        run.arena = (Buffer if trace.is_interrupting or plan.collectives else scratch.buffer)(plan.arena_bytes, trace.device)
+        arena = run.arena.ptr
+    if plan.views:
+        run.place_views(plan.views, plan.first, source.inputs)
+    slots = [*map(_pointer, map(source.input_at.__getitem__, plan.reads)), *run.addresses, arena, *source.scalars]
     if reused or plan.collectives:
         run.overwriting = slots, [*reused]
-    if not plan.collectives:
-        return _run_segments(run, plan, trace, slots, bool(reused))
-    counts["collective_bytes"] += plan.collective_bytes
     try:
-        return _run_segments(run, plan, trace, slots, bool(reused))
+        for segment in plan.segments:
+            if segment.host is not None:
+                began = timeline.start()
+                try:
+                    call_host(plan, segment.host, slots, trace.device)
+                    timeline.note("host", began)
+                except (np.linalg.LinAlgError, ArgumentError) as error:
+                    return _lost_at(run, trace, segment.host.node, error)
+            if segment.program is not None:
+                is_last = segment is plan.segments[-1]
+                try:
+                    fault = segment.program.run(slots, run.completion if is_last else Completion())
+                except UnfinishedError as problem:
+                    if not (is_last and reused):
+                        raise RuntimeError(str(problem)) from problem  # everything can be rerun
+                    return lose_all(trace, plan, problem)
+                if fault is not None:
+                    return _lost_at(run, trace, fault.site, _refusal(run, plan, fault, trace))
     except BaseException:
-        if not has_overwritten(run):
+        if plan.collectives and not has_overwritten(run):
             give_up(run)
         raise
     finally:
-        trace.device.memory.await_under_way()  # if the plan's own waits were not reached
-
-
-def _run_segments(
-    run: Run, plan: Plan, trace: Trace, slots: Sequence[int | float], overwrites: bool
-) -> Exception | None:
-    """Programs and host calls, in order."""
-    for segment in plan.segments:
-        if segment.host is not None:
-            began = timeline.start()
-            try:
-                call_host(plan, segment.host, slots, trace.device)
-                timeline.note("host", began)
-            except (np.linalg.LinAlgError, ArgumentError) as error:
-                return _lost_at(run, trace, segment.host.node, error)
-        if segment.program is not None:
-            is_last = segment is plan.segments[-1]
-            try:
-                fault = segment.program.run(slots, run.completion if is_last else Completion())
-            except UnfinishedError as problem:
-                if not (is_last and overwrites):
-                    raise RuntimeError(str(problem)) from problem  # everything can be rerun
-                return lose_all(trace, plan, problem)
-            if fault is not None:
-                lowered = plan.lowered
-                if PRIMITIVES[lowered.nodes[fault.site].op].kind == "collective":
-                    line = trace.line_of(lowered.origins[fault.site])
-                    return _lost_at(run, trace, fault.site, collective_failure(run, fault, line))
-                node = lowered.nodes[fault.site]
-                refusal = cast(Callable[..., Exception], PRIMITIVES[node.op].fault)
-                return _lost_at(run, trace, fault.site, refusal(node, fault.value, fault.extent))
+        if plan.collectives:
+            counts["collective_bytes"] += plan.collective_bytes
+            trace.device.memory.await_under_way()  # if the plan's own waits were not reached
+    run.completion.set()
     return None
+
+
+def _refusal(run: Run, plan: Plan, fault: Fault, trace: Trace) -> Exception:
+    """The error for what a kernel or a collective reports."""
+    node = plan.lowered.nodes[fault.site]
+    if PRIMITIVES[node.op].kind == "collective":
+        return collective_failure(run, fault, trace.line_of(plan.lowered.origins[fault.site]))
+    return cast(Callable[..., Exception], PRIMITIVES[node.op].fault)(node, fault.value, fault.extent)
 
 
 def _lost_at(run: Run, trace: Trace, node: int, error: Exception) -> Exception:
@@ -245,21 +255,6 @@ def _lost_at(run: Run, trace: Trace, node: int, error: Exception) -> Exception:
     return lose(trace, run.plan.lowered.origins[node], error)
 
 
-def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> list[int | float]:
-    """Allocate memory for a run; returns its slots: the addresses and scalars for the programs."""
-    assert run.pool is not None
-    inputs, arena = trace.inputs, 0
-    if plan.arena_bytes:
-        # Shared scratch memory may belong to an interrupted program, and memory used by MPI must not move.
-        take = Buffer if trace.is_interrupting or plan.collectives else scratch.buffer
-        run.arena = take(plan.arena_bytes, trace.device)
-        arena = run.arena.ptr
-    run.pool.provide(run, reused)
-    if plan.views:
-        run.place_views(plan.views, plan.first, inputs)
-    return [*map(_pointer, map(inputs.__getitem__, plan.inputs)), *run.addresses, arena, *trace.scalars]
-
-
 def _finish(trace: Trace, run: Run) -> None:
     """Give the handles their memory, save the values that backward may read, and drop the rest.
 
@@ -267,34 +262,36 @@ def _finish(trace: Trace, run: Run) -> None:
     """
     plan, keeps = run.plan, False
     if plan is not None:
-        keeps = plan.keeps
-        by_position = dict(zip(plan.values, run.memories, strict=True))
+        memories, number_of, keeps = run.memories, plan.number_of, plan.keeps
         for array in run.handles:
-            array.memory = memory = by_position[array.index]
+            array.memory = memory = memories[number_of[array.index]]
             if not array.node.differentiable:
                 array.trace = None
                 if keeps:
                     memory.buffer.origin = trace.reference, array.index
         if keeps:
-            saved = trace.backward_state().saved
-            saved.update(trace.input_at)
-            saved.update(trace.ran)
-            for index in plan.saved:
-                saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
-                trace.versions[index] = by_position[index].buffer.version
-            for array in run.handles:
-                kept = array.node.differentiable or array.index in plan.read_collectives
-                if kept and array.index not in trace.input_at:
-                    saved[array.index] = Array(None, -1, array.node, array.memory)
-    trace.end()
-    counts["flushes"] += 1
-    if not keeps:
-        trace.free_graph()
-        if trace.variables and any([leaf._base is not None for leaf in trace.variables.values()]):
-            trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
+            _save(trace, run, plan)
+    trace.end(keeps)
     leave_trace(trace)
-    trace.clear_recording()
+    counts["flushes"] += 1
+    if trace.variables and not keeps and any([leaf._base is not None for leaf in trace.variables.values()]):
+        trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
     if run.pool is not None:
         run.pool.give_back(run)
-        run.plan, run.handles, run.arena, run.overwriting = None, (), None, None
-        run.pool = None
+
+
+def _save(trace: Trace, run: Run, plan: Computation) -> None:
+    """Save the values that backward may read; no others stay alive for it."""
+    if isinstance(plan, Plan) and not trace.backward.custom_calls:  # these may read values that no gradient rule reads
+        for index in trace.input_at.keys() - plan.saved_inputs:
+            del trace.input_at[index]
+    memories, number_of, saved = run.memories, plan.number_of, trace.backward_state().saved
+    saved.update(trace.input_at)
+    saved.update(trace.ran)
+    for index in plan.saved:
+        saved[index] = Array(None, -1, trace.nodes[index], memories[number_of[index]])
+        trace.versions[index] = memories[number_of[index]].buffer.version
+    for array in run.handles:
+        kept = array.node.differentiable or array.index in plan.read_collectives
+        if kept and array.index not in trace.input_at:
+            saved[array.index] = Array(None, -1, array.node, array.memory)

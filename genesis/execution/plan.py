@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from genesis.execution.host_call import BoundCall
 from genesis.execution.result_pool import SMALL, Output, ResultBuffer, ResultPool
@@ -45,8 +45,8 @@ class Plan:
     """A lowered trace, ready to run: its inputs, its outputs and its program."""
 
     __slots__ = (
-        "arena_bytes", "collective_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "outputs",
-        "pool", "read_collectives", "saved", "saved_inputs", "segments", "sizes", "values", "views",
+        "arena_bytes", "collective_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "number_of",
+        "outputs", "pool", "read_collectives", "reads", "saved", "saved_inputs", "segments", "sizes", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None) -> None:
@@ -69,8 +69,10 @@ class Plan:
         self.collective_bytes = sum([lowered.nodes[i].nbytes for node in self.collectives for i in node.inputs])
         self.read_collectives = expensive.intersection(collectives_of(trace)) if GROUPS else ()  # read by backward; not rerun
         self.values = (*outputs, *saved)
+        self.number_of = {index: k for k, index in enumerate(self.values)}
         self.host_calls: dict[int, BoundCall] = {}
-        self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
+        self.reads = [lowered.origins[i] for i in lowered.inputs]  # positions of inputs
+        self.inputs = [number[i] for i in self.reads]  # their numbers among the trace's inputs
         self.outputs = [self._output(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
         values = {where.position: value for value, where in locations.items() if where.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
@@ -137,33 +139,32 @@ def plan_for(trace: Trace) -> Plan:
 
 def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     """The plan that computes `handles` at the end of the trace: the one that ran there before, or a new one."""
-    outputs = tuple(dict.fromkeys(map(_index, handles)))
-    threads = get_num_threads()
-    key = _key(trace, outputs, threads)
-    plan: Plan | None = plan_cache.get(trace.step.plans, key)
+    key = _key(trace, tuple(dict.fromkeys(map(_index, handles))))
+    plan: Plan | None = trace.step.plans.get(key)
     if plan is None:
         if trace.is_interrupting:  # handlers that interrupt handlers lowering the same trace would never end
-            return uninterrupted(_new_plan, trace, outputs, threads, key)
+            return uninterrupted(_new_plan, trace, key)
         with collector_paused():
-            plan = _new_plan(trace, outputs, threads, key)
-    else:
-        counts["plan_hits"] += 1
+            return _new_plan(trace, key)
+    if plan is not plan_cache.latest:
+        plan_cache.note(trace.step.plans, key, plan)
+    counts["plan_hits"] += 1
     return plan
 
 
 def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = None) -> Plan:
     """A new plan at the end of the trace, from an already lowered graph if given: `find_plan` will find it."""
-    threads = get_num_threads()
-    return _new_plan(trace, outputs, threads, _key(trace, outputs, threads), lowered)
+    return _new_plan(trace, _key(trace, outputs), lowered)
 
 
-def _key(trace: Trace, outputs: tuple[int, ...], threads: int) -> Key:
+def _key(trace: Trace, outputs: tuple[int, ...]) -> Key:
     # Devices that share memory share plans.
-    return outputs, threads, planned_threads(), trace.device.memory, trace.released, frozenset(trace.lost)
+    return outputs, get_num_threads(), planned_threads(), trace.device.memory, trace.released, trace.lost
 
 
-def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key, lowered: Lowered | None = None) -> Plan:
+def _new_plan(trace: Trace, key: Key, lowered: Lowered | None = None) -> Plan:
     began = timeline.start()
+    outputs, threads, *_ = cast(tuple[Any, ...], key)
     plan = Plan(trace, outputs, threads, lowered)
     timeline.note("plan", began)
     plan_cache.put(trace.step.plans, key, plan, len(plan.lowered.nodes))

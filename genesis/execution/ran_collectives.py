@@ -50,8 +50,7 @@ def from_results(trace: Trace) -> Trace:
     if not trace.ran:
         return trace
     nodes = [trace.ran[index].node if index in trace.ran else node for index, node in enumerate(trace.nodes)]
-    given = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
-    inputs = dict(sorted({**dict(zip(given, trace.inputs, strict=True)), **trace.ran}.items()))
+    inputs = dict(sorted({**trace.input_at, **trace.ran}.items()))
     strides = tuple([(index, array.node.attrs["strides"]) for index, array in sorted(trace.ran.items())])
     twin = trace.twin(("ran", strides), nodes, inputs)
     twin.backward, twin.released = trace.backward, trace.released

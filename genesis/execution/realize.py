@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 from genesis.execution.failure import LOSSES
 from genesis.execution.flush import flush
@@ -21,8 +22,7 @@ def realize(array: Array) -> Memory:
     """
     memory = array.memory
     if memory is None:
-        trace = array.trace
-        assert trace is not None
+        trace: Any = array.trace
         if trace.closed is BUSY:  # in this thread, or in another one, for which we wait
             with LOCK:
                 if is_interrupted(array):
@@ -71,7 +71,7 @@ def _read_while_busy(trace: Trace, array: Array) -> Memory:
     if has_overwritten(run):
         go_on(run, trace)  # its inputs are gone, so finish the run: the interrupted code will find it done
     if run is not None and run.completion and run.plan is not None:
-        found = dict(zip(run.plan.values, run.memories, strict=True))
+        found = {at: run.memories[number] for at, number in run.plan.number_of.items()}
     else:
         if trace.read_while_busy is None or index not in trace.read_while_busy:
             # Values that a checkpoint reads come first: the other live handles vary from time to time, and so would the plan.
@@ -89,8 +89,8 @@ def _computed_by_twin(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory
     """The values at some positions, by a twin of the trace up to the last of them: the rest may be incomplete."""
     wanted = sorted({array.index for array in arrays} - trace.lost)
     nodes = trace.nodes[: max(wanted, default=-1) + 1]
-    inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
-    twin = trace.twin(("prefix", len(nodes)), nodes, dict(zip(inputs, trace.inputs, strict=False)))
+    inputs = {index: array for index, array in trace.input_at.items() if index < len(nodes)}
+    twin = trace.twin(("prefix", len(nodes)), nodes, inputs)
     twin.is_interrupting = True
     if GROUPS and collectives_of(twin):
         raise RuntimeError("what other processes compute too cannot be read by a signal handler that came in between")

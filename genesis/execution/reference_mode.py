@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +17,12 @@ from genesis.tracing.trace import Array, Trace
 class Interpretation(NamedTuple):
     """Values computed without a plan, with the attributes that the end of a flush reads from a plan.
 
-    If an index was out of range, `failure` is (the node's position, the message), and there are no values.
+    `number_of` has the number of each value by its position. If an index was out of range, `failure` is (the node's position,
+    the message), and there are no values.
     """
 
     keeps: bool
-    values: Sequence[int]  # their positions
+    number_of: Mapping[int, int]
     memories: list[Memory]
     saved: Sequence[int] = ()
     read_collectives: Collection[int] = ()
@@ -35,10 +36,10 @@ def interpreted(trace: Trace, handles: Sequence[Array]) -> Interpretation:
     try:
         values = evaluate_all(trace.nodes, wanted, given, trace.scalars)
     except RefusedError as refused:
-        return Interpretation(keeps, (), [], failure=(refused.position, refused.error))
+        return Interpretation(keeps, {}, [], failure=(refused.position, refused.error))
     saved = [index for index in values if index not in outputs and index not in given] if keeps else []
     collectives = {index for index, node in enumerate(trace.nodes) if PRIMITIVES[node.op].kind == "collective"}
-    return Interpretation(keeps, [*outputs, *saved], [
+    return Interpretation(keeps, _numbered([*outputs, *saved]), [
         *[_stored(values[index], trace, index) for index in outputs],
         *[_shared(trace, index) or _stored(values[index], trace, index) for index in saved],
     ], saved, collectives)
@@ -55,7 +56,12 @@ def without_values(trace: Trace, handles: Sequence[Array]) -> Interpretation:
     saved = sorted(reached - outputs.keys() - trace.input_at.keys())
     values = [*outputs, *saved]
     return Interpretation(
-        keeps, values, [Memory.unwritten(trace.nodes[index].shape, trace.nodes[index].dtype, META) for index in values], saved)
+        keeps, _numbered(values),
+        [Memory.unwritten(trace.nodes[index].shape, trace.nodes[index].dtype, META) for index in values], saved)
+
+
+def _numbered(values: Sequence[int]) -> dict[int, int]:
+    return {index: k for k, index in enumerate(values)}
 
 
 def _wanted(trace: Trace, handles: Sequence[Array]) -> tuple[bool, dict[int, None], list[int]]:

@@ -65,7 +65,7 @@ class Computation(Protocol):
     def saved(self) -> Sequence[int]: ...
 
     @property
-    def values(self) -> Sequence[int]: ...
+    def number_of(self) -> Mapping[int, int]: ...
 
     @property
     def read_collectives(self) -> Collection[int]: ...
@@ -106,11 +106,6 @@ class Run:
         self.overwriting: tuple[list[int | float], list[int]] | None = None
         self.kept: list[Array | Memory | Buffer] = []
         self.unowned: list[int] | None = None
-
-    @property
-    def is_unowned(self) -> bool:
-        """Whether nobody owns what the run keeps."""
-        return self.unowned == [*map(reference_count, self.kept)]
 
     def place_views(self, views: Iterable[tuple[int, Output]], owners: Sequence[int], inputs: Sequence[Array]) -> None:
         """Set the memory of values inside inputs, or inside others' buffers, whose first values are `owners`."""
@@ -172,15 +167,19 @@ class ResultPool:
         kept_bytes = max(largest, self.kept_bytes) if keeps_all else self.kept_bytes
         return ResultPool(self._buffers, self._values, self.donations, kept_bytes, handles)
 
-    def take(self, device: Device) -> Run:
-        """A run: the last one if nobody owns its results, else the oldest that is idle, or a new one."""
-        if self.idle and self.idle[-1].is_unowned:
-            run = self.idle.pop()
-            if run.device is device:
-                return run
-        elif len(self.idle) >= _RUNS and (run := self.idle.pop(0)).device is device:
-            return run
-        return self.new_run(device)
+    def take(self, device: Device, reused: Mapping[int, Array]) -> Run:
+        """A run with memory, see `provide`: the last one if nobody owns what it keeps, else the oldest that is idle, or a new
+        one.
+        """
+        idle = self.idle
+        if idle and idle[-1].unowned == [*map(reference_count, idle[-1].kept)]:
+            run = idle.pop()
+        else:
+            run = idle.pop(0) if len(idle) >= _RUNS else self.new_run(device)
+        if run.device is not device:
+            run = self.new_run(device)
+        self.provide(run, reused)
+        return run
 
     def new_run(self, device: Device) -> Run:
         """A run that nobody else takes."""
@@ -196,23 +195,15 @@ class ResultPool:
         """Whether there are results that do not stay with a run."""
         return bool(self._large)
 
-    def begin(self, plan: Computation, handles: Sequence[Array], device: Device) -> Run:
-        """A run for a flush, which computes `handles` by `plan`."""
-        run = self.take(device)
-        run.completion.clear()
-        run.pool, run.plan, run.handles = self, plan, handles
-        return run
-
     def provide(self, run: Run, reused: Mapping[int, Array]) -> None:
         """Set the memory of all buffers; `reused`: buffer number -> the memory that it is written over."""
-        kept = run.kept
-        counts = [*map(reference_count, kept)]
+        counts = [*map(reference_count, run.kept)]
         if counts != run.unowned:
             self._replace(run, counts, reused)
         elif self._large:
             self._make(run, self._large, reused)
         if not self._handles:  # what once saw this memory does no more, and no backward asks for it
-            for buffer in kept[len(self._small) :]:
+            for buffer in run.kept[len(self._small) :]:
                 buffer.origin = buffer._owner = None  # type: ignore[union-attr]
 
     def _replace(self, run: Run, counts: Sequence[int], reused: Mapping[int, Array]) -> None:
@@ -253,6 +244,8 @@ class ResultPool:
 
     def give_back(self, run: Run) -> None:
         """Keep a run whose program has completed, with its small results only."""
+        run.pool, run.plan, run.handles = None, None, ()
+        run.arena = run.overwriting = None
         if self._passing:
             self.drop_passing(run)
         self.idle.append(run)

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import compress, repeat
 from operator import itemgetter
+from typing import Any
 
+from genesis.execution.plan import Plan
 from genesis.execution.result_pool import ResultPool, reusable
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
@@ -14,8 +16,11 @@ from genesis.tracing.trace import Array, Trace
 _second = itemgetter(1)
 
 
-def reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
+def reused_inputs(plan: Plan, pool: ResultPool, trace: Trace, entered: dict[Any, Any]) -> Mapping[int, Array]:
     """Number of an output's buffer -> the input that it is written over, which dies with this flush."""
+    entered.clear()
+    # What backward will read has one owner more.
+    saved = trace.inputs if plan.keeps and trace.backward.custom_calls else [trace.input_at[i] for i in plan.saved_inputs]
     recorder = thread_state.recorder
     written = map(id, map(_second, trace.written))
     others = dict.fromkeys(written, 2) if recorder is None else {
@@ -25,6 +30,7 @@ def reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
     arrays = [*map(trace.inputs.__getitem__, pool.donors)]
     owners = [*map(others.get, map(id, arrays), repeat(1))]  # inputs, written tensors, the recording
     reused = dict(compress(zip(pool.donated, arrays, strict=True), reusable(arrays, owners, pool.sizes)))
+    saved.clear()
     for number, array in reused.items():
         buffer = array.memory.buffer  # type: ignore[union-attr]
         if recorder is not None:

@@ -136,7 +136,7 @@ def holders(buffers: Sequence[object]) -> list[tuple[int, str]]:
         inside: Sequence[object] = ()
         if isinstance(holder, list | dict) and holder is not arrays:  # the data of a pending trace, or what its backward reads
             if any([isinstance(trace, BackwardState) or (isinstance(trace, Trace) and (
-                    holder is trace.input_at or not trace.closed)) for trace in gc.get_referrers(holder)]):
+                    trace.done or not trace.closed)) for trace in gc.get_referrers(holder)]):
                 inside = [*(holder.values() if isinstance(holder, dict) else holder)]
         elif hasattr(holder, "_array"):
             inside = [holder._array]

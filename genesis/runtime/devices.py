@@ -110,6 +110,9 @@ class _NoMemory:
     def await_under_way(self) -> None:
         """Nothing."""
 
+    def synchronize(self) -> None:
+        """Nothing."""
+
 
 class GpuDriver(NamedTuple):
     """The interface to GPUs: their number, the reason if there is none, and the memory of each."""

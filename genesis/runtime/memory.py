@@ -230,7 +230,8 @@ class Buffer:
 
     def expose(self) -> None:
         """Count this memory as shared from now on, as others may see it for an unknown time."""
-        self._owner = self._owner or True
+        if self._owner is None:
+            self._owner = True
 
     def former(self) -> Buffer:
         """Another handle to this memory, with its present version, change and origin."""

@@ -21,15 +21,13 @@ class PlanCache:
         self._size_limit = size_limit
         self._size = 0
         self._entries: OrderedDict[tuple[int, Key], tuple[Plans, int]] = OrderedDict()
-        self._latest: Any = None  # the plan that was used last
+        self.latest: Any = None  # the plan that was used last
 
-    def get(self, plans: Plans, key: Key) -> Any:
-        plan = plans.get(key)
-        if plan is not None and plan is not self._latest:
-            with _removed:  # by a signal handler right now
-                self._entries.move_to_end((id(plans), key))
-            self._latest = plan
-        return plan
+    def note(self, plans: Plans, key: Key, plan: Any) -> None:
+        """Note that a plan is used; the latest one need not be noted again."""
+        with _removed:  # by a signal handler right now
+            self._entries.move_to_end((id(plans), key))
+        self.latest = plan
 
     def put(self, plans: Plans, key: Key, plan: Any, size: int) -> None:
         """Keep a new plan of `size` nodes in `plans`.
@@ -43,7 +41,7 @@ class PlanCache:
         _, before = self._entries.pop((id(plans), key), (plans, 0))  # one that a signal handler has put there in the meantime
         self._entries[id(plans), key] = plans, size
         self._size += size - before
-        plans[key] = self._latest = plan
+        plans[key] = self.latest = plan
         while self._size > self._size_limit and len(self._entries) > 1:
             (_, oldest), (where, freed) = self._entries.popitem(last=False)
             self._size -= freed

@@ -20,11 +20,13 @@ class Variant:
         self.nodes = nodes
         self.numbers = numbers
         self.values = sorted({*values})
+        self._inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
         self._step = TrieNode((), None)  # owns its plans
 
     def _trace(self, inputs: list[Array]) -> Trace:
         trace = Trace(CPU)
-        trace.step, trace.nodes, trace.inputs, trace.scalars = self._step, self.nodes, inputs, self.numbers
+        trace.step, trace.nodes, trace.scalars = self._step, self.nodes, self.numbers
+        trace.input_at = dict(zip(self._inputs, inputs, strict=False))
         return trace
 
     def run(self, inputs: list[Array]) -> dict[int, Array]:

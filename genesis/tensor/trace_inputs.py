@@ -13,19 +13,19 @@ _SNAPSHOT_BYTES = 1 << 20
 
 def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
     """The position in `trace` of `array`, the value of `tensor` now or before."""
-    if array.trace is not trace:
-        if array.memory is None:
-            array = readable(array)
-        buffer = array.memory.buffer  # type: ignore[union-attr]
-        if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
-            thread_state.multi_device = trace.closed = True
-        if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
-            _snapshot(trace, array)
-    state = thread_state.__dict__
-    is_leaf = tensor._requires_grad and not array.node.differentiable and state["grad_enabled"]
-    index = trace.enter_array(array, tensor if is_leaf else None)
-    if state["recorder"] is not None and array.trace is not trace:
-        state["recorder"].input_entered(trace, tensor, array)
+    leaf = tensor if tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled else None
+    if array.trace is trace:
+        return trace.enter_array(array, leaf)
+    if array.memory is None:
+        array = readable(array)
+    buffer = array.memory.buffer  # type: ignore[union-attr]
+    if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
+        thread_state.multi_device = trace.closed = True
+    if (buffer._owner is not None or buffer._flat is not None) and buffer.shared:
+        _snapshot(trace, array)
+    index = trace.enter_array(array, leaf)
+    if thread_state.recorder is not None:
+        thread_state.recorder.input_entered(trace, tensor, array)
     return index
 
 

@@ -42,9 +42,8 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ())
             assert trace is not None
             results.append(_entered(Array(trace, index, trace.nodes[index], memory), device))
         for trace in own.values():  # only leaves, whose values no gradient reads
-            trace.end()
-            for container in (trace.inputs, trace.input_at, trace.entered):
-                container.clear()
+            trace.end(keeps=True)
+            trace.input_at.clear()
     return results
 
 

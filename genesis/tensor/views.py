@@ -155,9 +155,11 @@ def share_data(tensor: Tensor, data: Tensor) -> None:
 def memory_of(tensor: Tensor) -> Memory:
     """The memory of the tensor's elements in its storage, computed now if pending. Roots are contiguous."""
     value_looked_at()
-    array_of(tensor)  # refreshes a view whose root was written to
-    root = tensor if tensor._base is None else tensor._base
-    memory = realize(root._array)
+    root = tensor
+    if tensor._base is not None:
+        array_of(tensor)  # refreshes a view whose root was written to
+        root = tensor._base
+    memory = root._array.memory or realize(root._array)
     if not memory.buffer.shared:
         # Views made while the root was pending have values of their own: from now on they must see writes from outside.
         root._changes += EXPOSED

@@ -37,8 +37,7 @@ class _ThreadState(threading.local):
 
 
 thread_state = _ThreadState()
-_begun: list[weakref.ref[Trace]] = []  # the last traces of all threads, those that have not been flushed among them
-_FEW = 16
+_begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed
 
 
 class recording:
@@ -104,9 +103,7 @@ def open_trace(device: Device = CPU) -> Trace:
         if device is META and state["recorder"] is not None:
             state["recorder"].refuse("tensors have no values")
         trace = state["traces"][device.name] = Trace(device, state["eager"] or device is META, state["weight"])
-        if len(_begun) >= _FEW:
-            _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
-        _begun.append(trace.reference)
+        _begun.add(weakref.ref(trace, _begun.discard))
     if device is not CPU:
         state["multi_device"] = True
     if trace.closed:  # by a signal handler
@@ -123,8 +120,7 @@ def leave(trace: Trace) -> None:
         state["trace"] = None
     if state["left"]:
         state["left"] = tuple([other for other in state["left"] if other is not trace])
-    if _begun and _begun[-1] is trace.reference:
-        _begun.pop()
+    _begun.discard(trace.reference)
 
 
 def recorded(device: Device, record: Callable[[Trace], T]) -> T:
@@ -145,9 +141,8 @@ def set_default_dtype(dtype: DType) -> None:
     """
     dtypes.set_default_dtype(dtype)
     with LOCK:
-        for begun in _begun:
-            if (trace := begun()) is not None:
-                trace.closed = True  # the paths of other traces lead to other nodes
+        for trace in _unflushed_anywhere():
+            trace.closed = True  # the paths of other traces lead to other nodes
 
 
 def unflushed() -> list[Trace]:
@@ -162,6 +157,13 @@ def unflushed() -> list[Trace]:
 
 def readers_of(buffer: Buffer) -> list[Trace]:
     """The traces, of any thread, that will still read from `buffer`."""
+    if not _begun:
+        return []
     with LOCK:
-        begun = [trace for reference in _begun if (trace := reference()) is not None]
-        return [trace for trace in begun if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]
+        return [trace for trace in _unflushed_anywhere()
+                if any([array.memory.buffer is buffer for array in trace.input_at.values()])]  # type: ignore[union-attr]
+
+
+def _unflushed_anywhere() -> list[Trace]:
+    """The traces of all threads that have not been flushed; the caller holds LOCK."""
+    return [trace for reference in [*_begun] if (trace := reference()) is not None]

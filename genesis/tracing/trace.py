@@ -14,7 +14,6 @@ import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from types import CodeType, MappingProxyType
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import Scope, ScopeNames, innermost
 from genesis.tracing.source_line import line_name, resolve_line, user_line
-from genesis.tracing.trie import Key, TrieNode, trie_root, variable_of
+from genesis.tracing.trie import Key, TrieNode, new_root, roots, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
 ENTERED = frozenset({"input", "scalar", "variable"})  # nodes entered before the call that reads them
@@ -96,32 +95,32 @@ class Trace:
     """A path in the trie and the data of its placeholders: one thread's calls on one device."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "arrays", "changed", "closed", "device", "eager", "entered", "input_at", "inputs", "lines",
-        "nodes", "reference", "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
+        "__dict__", "__weakref__", "arrays", "backward", "changed", "closed", "device", "done", "eager", "entered", "input_at",
+        "lines", "nodes", "number", "reference", "run", "scalars", "step", "variables", "versions", "weight", "written",
     )
 
     # Defaults for attributes that most traces never set.
     is_interrupting = False  # belongs to an interrupting signal handler or finalizer
-    backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
     backward_done = False  # the next forward begins another trace
     backwards = 0  # that have run into it: the second flushes it
     failure: BaseException | None = None
-    lost: AbstractSet[int] = _NO_POSITIONS  # positions lost by the failure
+    lost: frozenset[int] = _NO_POSITIONS  # positions lost by the failure
+    released: frozenset[int] = _NO_POSITIONS  # positions whose graph an earlier backward freed
     ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure
-    number: float = math.inf  # traces are numbered as they end: other traces read a value only after that
     read_while_busy: dict[int, Any] | None = None  # position -> memory, of values that interrupting code has read
-    done = False  # flushed: every live handle has memory
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
         self.closed: int = False  # True or BUSY: it takes no more calls
+        self.done = False  # flushed: every live handle has memory
+        self.number = math.inf  # traces are numbered as they end: other traces read a value only after that
+        self.backward = NOTHING  # for reading; `backward_state()` for writing
         self.run: Any = None  # the flush under way, if one was interrupted
         self.device = device
         self.eager = eager  # compute its nodes by their references
         self.reference = weakref.ref(self)
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
-        self.inputs: list[Array] = []
-        self.input_at: dict[int, Array] = {}  # position -> the array of that input
+        self.input_at: dict[int, Array] = {}  # position -> the array of that input, in order
         self.versions: dict[int, int] = {}  # position -> version of the memory that backward will read it from
         self.entered: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> positions of its input and its variable
         self.scalars: list[float] = []
@@ -131,9 +130,8 @@ class Trace:
         # (tensor, its array, and changes before): restored if the flush fails; of what was pending here, a weak reference and
         # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
-        self.released: frozenset[int] = _NO_POSITIONS  # positions whose graph an earlier backward freed
         self.weight = weight
-        self.step = trie_root(get_default_dtype())
+        self.step = roots.get(get_default_dtype()) or new_root(get_default_dtype())
 
     def backward_state(self) -> BackwardState:
         """`backward`, for writing."""
@@ -142,27 +140,30 @@ class Trace:
             state = self.backward = BackwardState(state.graph_freed)
         return state
 
-    def end(self) -> None:
-        """Mark the trace as flushed."""
+    @property
+    def inputs(self) -> list[Array]:
+        """The arrays of its inputs, in order."""
+        return [*self.input_at.values()]
+
+    def end(self, keeps: bool) -> None:
+        """Mark the trace as flushed, and drop what only an open trace needs. Unless it `keeps` values for backward, that is
+        impossible; `grad_fn` still shows custom calls.
+        """
         self.number = next(_numbers)
         self.closed = self.done = True
-
-    def free_graph(self) -> None:
-        """After the end: nothing was saved, so backward is impossible. `grad_fn` still shows custom calls."""
-        backward, self.backward, self.input_at = self.backward, FREED, {}
-        if backward is not NOTHING and (customs := backward.custom_calls):
-            for custom in customs.values():
-                custom.end()
-            self.backward_state().custom_calls = customs
-
-    def clear_recording(self) -> None:
-        """After the end: drop what only an open trace needs."""
-        self.arrays, self.inputs, self.entered, self.written = [], [], {}, []
-        self.run = None
+        self.arrays, self.entered, self.written, self.run = [], {}, [], None
+        backward = self.backward
+        if not keeps:
+            self.backward, self.input_at = FREED, {}
+        if backward is not NOTHING:
+            if backward.copies:
+                backward.copies = {}
+            if not keeps and (customs := backward.custom_calls):
+                for custom in customs.values():
+                    custom.end()
+                self.backward_state().custom_calls = customs
         if self.ran or self.read_while_busy:
             self.ran, self.read_while_busy = {}, None
-        if self.backward.copies:
-            self.backward.copies = {}
 
     def without_data(self) -> Trace:
         """A copy with only the calls, for reports, without references to values, tensors and modules."""
@@ -176,7 +177,7 @@ class Trace:
     def twin(self, key: Key, nodes: list[Node], inputs: dict[int, Array]) -> Trace:
         """A trace with `nodes` instead of the first ones here; its plans are found under `key`."""
         twin = Trace(self.device, self.eager)
-        twin.nodes, twin.input_at, twin.inputs = nodes, inputs, [*inputs.values()]
+        twin.nodes, twin.input_at = nodes, inputs
         twin.step = self.step.children.setdefault(key, TrieNode((), None))
         twin.scalars = self.scalars[: sum(node.op == "scalar" for node in nodes)]
         twin.lines = [line for line in self.lines if line[0] < len(nodes)]
@@ -215,15 +216,13 @@ class Trace:
         index: Any = array.index if array.trace is self else self.entered.get(array)
         if index is None:
             memory, node, nodes = array.memory, array.node, self.nodes
-            assert memory is not None
             index = len(nodes)
-            key = ("input", node.shape, node.dtype, memory.strides, node.differentiable, leaf is not None)
+            key = node.shape, node.dtype, memory.strides, node.differentiable, leaf is not None  # type: ignore[union-attr]
             self.step = step = self.step.children.get(key) or self.step.grow_input(key, nodes)
             nodes += step.nodes
             self.weight += step.weight
-            self.inputs += (array,)
-            self.versions[index] = memory.buffer.version
             self.input_at[index] = array
+            self.versions[index] = memory.buffer.version  # type: ignore[union-attr]
             self.entered[array] = index
             if leaf is not None:
                 self.variables[index + 1] = leaf

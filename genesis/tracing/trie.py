@@ -44,13 +44,13 @@ class TrieNode:
             del nodes[start:]
         self.children[key] = step
         _known[0] += 1
+        if _known[0] > STEP_LIMIT:
+            fresh_roots()
         return step
 
     def grow_input(self, key: Key, nodes: list[Node]) -> TrieNode:
-        """A new step ("input", shape, dtype, strides, whether differentiable, whether a leaf's), which weighs what the input
-        holds.
-        """
-        _, shape, dtype, strides, differentiable, is_leaf = key
+        """A new step (shape, dtype, strides, whether differentiable, whether a leaf's), which weighs what the input holds."""
+        shape, dtype, strides, differentiable, is_leaf = key
 
         def build(graph: Graph) -> Value:
             source = graph.add("input", (), shape, dtype, {"strides": strides}, differentiable)
@@ -67,22 +67,18 @@ def variable_of(graph: Graph, source: int) -> Value:
     return graph.add("variable", (source,), node.shape, node.dtype, differentiable=True)
 
 
-_roots: dict[DType, TrieNode] = {}  # default dtype -> the root of its paths
+roots: dict[DType, TrieNode] = {}  # default dtype -> the root of its paths
 _known = [0]  # the number of steps below them
 
 
-def trie_root(dtype: DType) -> TrieNode:
-    """The root for a default dtype. If there are too many steps, all roots are replaced."""
-    if _known[0] > STEP_LIMIT:
-        fresh_roots()
-    if dtype not in _roots:
-        _roots[dtype] = TrieNode((), None)
-    return _roots[dtype]
+def new_root(dtype: DType) -> TrieNode:
+    """The root for a default dtype that has none yet."""
+    return roots.setdefault(dtype, TrieNode((), None))
 
 
 def fresh_roots() -> None:
-    """Drop all paths: traces start from new roots (kernels stay cached)."""
-    _roots.clear()
+    """Drop all paths, as where there are too many steps: traces start from new roots (kernels stay cached)."""
+    roots.clear()
     _known[0] = 0
 
 

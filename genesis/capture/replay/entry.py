@@ -220,19 +220,22 @@ class Entry:
             if position == self._pure:
                 self._clear(leaves)
             inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
-            if position == last and inputs is not arrays:
-                arrays.clear()  # only the trace may own inputs that die: the pool takes over arrays without another owner
             trace, handles, roots = _recreated(step, inputs, step.scalars(taken, leaves), leaves)
+            # Only the trace may own inputs that die: the pool takes over arrays without another owner.
+            if inputs is not arrays:
+                inputs.clear()
+            if position == last >= self._pure:
+                arrays.clear()
             for array in handles:
                 values[position, array.index] = array
             if position < self._pure:
-                flush(trace, step.program.begin(handles))
+                flush(trace, step.program.task(handles))
                 self._require(position, arrays, values)
                 continue
             graded = self._gradients(values, leaves, made) if position == last else []
             _commit(step, roots, handles, graded, commit)
             try:
-                flush(trace, step.program.begin(handles))
+                flush(trace, step.program.task(handles))
             except BaseException:
                 new = frozenset(values.values())
                 begun = position > self._pure or trace.done or trace.run is not None

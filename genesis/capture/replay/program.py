@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from genesis.execution.flush import Task
 from genesis.execution.plan import Plan
-from genesis.execution.result_pool import Run
 from genesis.execution.verified_program import VERIFY, verify_inputs
 from genesis.runtime.counters import count
 from genesis.tracing.trace import Array, Change, Trace, calls_alone
@@ -56,9 +56,7 @@ class ReplayProgram:
     def _freed_trace(self) -> Trace:
         """The trace of results that backward has walked already."""
         trace, _ = self.put_down([], [])
-        trace.end()
-        trace.free_graph()
-        trace.arrays.clear()
+        trace.end(keeps=False)
         return trace
 
     def without_data(self) -> Trace:
@@ -70,12 +68,11 @@ class ReplayProgram:
         if VERIFY[0]:
             verify_inputs([self.nodes[index] for index in self.positions], inputs)
         trace = Trace(self.device)
-        trace.step, trace.nodes, trace.lines, trace.scalars, trace.inputs = (
-            self._step, self.nodes, self.lines, numbers, inputs)
+        trace.step, trace.nodes, trace.lines, trace.scalars = self._step, self.nodes, self.lines, numbers
+        trace.input_at = dict(zip(self.positions, inputs, strict=False))
         trace.released = self._released
         # Values that backward may read are kept with the versions that they must still have.
         if self.plan.keeps:
-            trace.input_at = dict(zip(self.positions, inputs, strict=True))
             trace.versions = {i: a.memory.buffer.version for i, a in trace.input_at.items()}  # type: ignore[union-attr]
             trace.changed = {
                 index: change._replace(trace=trace.reference) if change and change.trace is self._reference else change
@@ -86,7 +83,7 @@ class ReplayProgram:
         trace.arrays += handles
         return trace, handles
 
-    def begin(self, handles: Sequence[Array]) -> Run:
-        """The run for the flush of a recreated trace, whose plan is known."""
+    def task(self, handles: Sequence[Array]) -> Task:
+        """The task of the flush of a recreated trace."""
         count("plan_hits")
-        return self.pool.begin(self.plan, handles, self.device)
+        return Task(self.plan, self.pool, handles)

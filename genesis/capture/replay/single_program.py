@@ -209,8 +209,7 @@ class SingleProgramReplay(HostProgram, Commit):
         pool, tensors = self.pool, None
         if self.changes:
             tensors = self._fixed or self._tensors(leaves)
-        run = pool.take(self._device)
-        pool.provide(run, self._find_reused(
+        run = pool.take(self._device, self._find_reused(
             [*map(arrays.__getitem__, self._donors)], tensors.replaced) if self._reused and tensors else _NONE)
         results = run.arrays
         temporary = scratch.buffer(self.arena_bytes) if self.arena_bytes else _NO_BYTES

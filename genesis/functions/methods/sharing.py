@@ -108,11 +108,11 @@ def data_ptr(self: Tensor) -> int:
     >>> x[1:].data_ptr() - x.data_ptr()
     4
     """
-    if self.device is META:
-        return 0
     memory = _seen_outside(self)
+    if memory.buffer.device is META:
+        return 0
     memory.buffer.expose()
-    return memory.buffer.ptr + memory.layout.offset * self.dtype.itemsize
+    return memory.pointer
 
 
 @method
