@@ -148,3 +148,14 @@ def test_parameters_begin_anew(make):
 def test_slopes_in_place():
     x = genesis.tensor([1.0, -2.0])
     assert genesis.nn.functional.rrelu_(x, 0.25, 0.75) is x and x.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize(("name", "shape", "settings"), [
+    ("max_pool1d", (2, 3, 17), {"kernel_size": 3, "stride": 2, "padding": 1, "dilation": 2}),
+    ("max_pool2d", (2, 3, 9, 11), {"kernel_size": (3, 2), "stride": (2, 1), "padding": 1}),
+    ("max_pool3d", (2, 2, 6, 7, 8), {"kernel_size": (2, 3, 2), "stride": 2, "padding": (0, 1, 1)}),
+])
+def test_places_of_the_greatest_elements_of_windows_are_torchs(name, shape, settings):
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    have, want = (getattr(m.nn.functional, name)(m.tensor(x), return_indices=True, **settings)[1] for m in (genesis, torch))
+    np.testing.assert_array_equal(have.numpy(), want.numpy())
