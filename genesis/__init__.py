@@ -17,10 +17,8 @@ from typing import Any as _Any
 
 from genesis.runtime.references import collector_paused as _collector_paused
 from genesis.runtime.references import grow_old as _grow_old
-from genesis.runtime.references import only_libraries_have_run as _only_libraries_have_run
 
 with _collector_paused():  # imported objects are long-lived
-    _comes_first = _only_libraries_have_run()
     from genesis.tensor.handle import Tensor
     # isort: split
     from genesis import autograd, linalg, ops, pytree, random, sparse, special
@@ -170,4 +168,4 @@ _show_in(_sys.modules[__name__])
 _fold_tracebacks()
 for _name in ("gradient", "lobpcg", "native_layer_norm"):  # the last imports all of `nn`
     _defined_later(_partial(_LAZY, _name))
-_grow_old(for_good=_comes_first)
+_grow_old()

@@ -15,7 +15,6 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _marked: dict[int, CodeType] = {}  # id -> the code (kept alive): by identity, because code objects may be equal
-_modules: dict[str, Collection[str]] = {}  # whose functions are not marked yet: few processes record a call
 
 
 class Described:
@@ -26,10 +25,6 @@ class Described:
 
 def replayable_module(module: str, but: Collection[str] = ()) -> None:
     """Mark all functions and methods of a module, except those in `but`."""
-    _modules[module] = but
-
-
-def _mark_module(module: str, but: Collection[str]) -> None:
     for name, member in vars(sys.modules[module]).items():
         owner = member.fget if isinstance(member, property) else member
         if name not in but and getattr(owner, "__module__", None) == module:
@@ -72,7 +67,4 @@ def _mark(code: CodeType) -> None:
 
 def is_replayable(code: CodeType) -> bool:
     """Whether the function of this code is marked."""
-    for module, but in [*_modules.items()]:
-        _mark_module(module, but)
-        _modules.pop(module, None)
     return id(code) in _marked

@@ -70,7 +70,6 @@ class OptimizerHooks:
         return hooked
 
 
-@replayable
 class Hooked:
     """Registers the hooks of an `Optimizer`."""
 
@@ -108,6 +107,7 @@ class Hooked:
             self.step = self.hooks.around(self, type(self).step)  # type: ignore[method-assign]
         return self.hooks.add(kind, hook, prepend)
 
+    @replayable
     def __getstate__(self) -> dict[str, Any]:
         """Copies have no hooks."""
         return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}

@@ -7,17 +7,14 @@ variables (Python 3.14 borrows them), and what counting itself adds is measured 
 from __future__ import annotations
 
 import gc
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
 from sys import getrefcount
-from types import FrameType, ModuleType
 from typing import TypeVar
 
 T = TypeVar("T")
-_HERE = os.path.dirname(os.path.dirname(__file__))
+
 
 reference_count = getrefcount  # only for `map` over a list: then it is IN_LIST, and one for every other owner
 
@@ -68,29 +65,12 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-def only_libraries_have_run() -> bool:
-    """Whether the program has done nothing yet but import installed libraries, so that no object is its own."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name != "<module>" and not frame.f_code.co_filename.startswith("<frozen "):  # of an import
-            return False
-        frame = frame.f_back
-    for name, value in vars(sys.modules["__main__"]).items():
-        if not name.startswith("__") and not isinstance(value, ModuleType):
-            return False
-    files = [getattr(module, "__file__", None) for name, module in sys.modules.items() if name != "__main__"]
-    places = sys.prefix, sys.base_prefix, _HERE
-    return all(file is None or file.startswith(places) for file in files)
+def grow_old() -> None:
+    """Move all objects into the oldest generation without a scan.
 
-
-def grow_old(for_good: bool = False) -> None:
-    """Move all objects into the oldest generation without a scan; `for_good`, no collection ever scans them.
-
-    For the end of an import, whose objects live on: otherwise the first calls wait while the collector scans them. `for_good`
-    if no garbage can be among them: then also the four collections of an ending interpreter pass them over.
+    For the end of an import, whose objects live on: otherwise the first calls wait while the collector scans them.
     """
-    # Measured: 72 to 58 ms of a GPT's first step, outside its programs; for good, a quarter of a process that only imports.
+    # Measured: 72 to 58 ms of a GPT's first step, outside its programs.
     if not gc.get_freeze_count():  # what others have frozen stays so
         gc.freeze()
-        if not for_good:
-            gc.unfreeze()
+        gc.unfreeze()

@@ -146,9 +146,11 @@ class Watch:
         self._guards.globals_of(code, frame.f_globals)
         if code.co_name not in _IN_PLACE and not self._guards.knows(code) and (code.co_freevars or code not in self._made):
             # A frame does not know its function, whose cells and defaults are guarded: the garbage collector finds it.
-            for function in gc.get_referrers(code):
-                if isinstance(function, FunctionType):
-                    self._guards.enter(function, function.__name__)
+            functions = [found for found in gc.get_referrers(code) if isinstance(found, FunctionType)]
+            for function in functions:
+                self._guards.enter(function, function.__name__)
+            if not functions and (code.co_freevars or code.co_argcount or code.co_kwonlyargcount):
+                self._refuse(f"the closure and the defaults of {code.co_name} are not found, as after gc.freeze()")
 
     def _private(self, names: set[str], origin: str) -> None:
         """Note private attributes of tensors, which guards do not compare."""

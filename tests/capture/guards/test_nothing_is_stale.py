@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import gc
 import math
 import random
 import time
@@ -128,6 +129,39 @@ def make_scaler(by):
         by = value
 
     return scaler, set_by
+
+
+def test_a_closure_that_the_collector_does_not_find_is_no_constant():
+    def maker():
+        k = 1.0
+
+        def scaled(x):
+            return x * k
+
+        def rescale(value):
+            nonlocal k
+            k = value
+
+        return scaled, rescale
+
+    scaled, rescale = maker()
+    mapped = genesis.func.vmap(scaled)  # which holds the function where no guard looks
+    gc.freeze()
+    try:
+        agree(lambda x: mapped(x), lambda: rescale(5.0), X)
+    finally:
+        gc.unfreeze()
+
+
+def test_what_is_printed_in_a_call_follows_the_settings():
+    compiled = genesis.compile(lambda x: (x + 1, repr(x)))
+    third = X / 3
+    try:
+        for precision in (4, 4, 4, 4, 2, 2):
+            genesis.set_printoptions(precision=precision)
+            assert compiled(third)[1] == repr(third)
+    finally:
+        genesis.set_printoptions(profile="default")
 
 
 def test_a_closure_that_a_container_leads_to_is_seen():

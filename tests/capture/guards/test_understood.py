@@ -43,7 +43,11 @@ UNMARKED = {
         "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook", "register_parameter",
         "register_state_dict_post_hook", "register_state_dict_pre_hook", "state_dict",
     },
-    "optim.Optimizer": {"add_param_group", "load_state_dict", "state_dict"},
+    "optim.Optimizer": {
+        "_hooked", "add_param_group", "load_state_dict", "state_dict",
+        "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook", "register_state_dict_post_hook",
+        "register_state_dict_pre_hook", "register_step_post_hook", "register_step_pre_hook",
+    },
 }
 
 

@@ -33,16 +33,16 @@ OLDER, NEWER = (8, 0), (9, 0)
 @contextmanager
 def planned():
     """Collects the programs that are run inside, which NumPy computes."""
-    programs, begin = [], execute._begin
+    programs, task = [], execute._task
 
-    def collected(trace, *source):
+    def collected(trace, source):
         if handles := execute.held_arrays(trace):
             programs.append(lowered(trace, handles))
         trace.eager = True
-        return begin(trace, *source)
+        return task(trace, source)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(execute, "_begin", collected)
+        patched.setattr(execute, "_task", collected)
         yield programs
         execute.flush_all()
 
