@@ -15,6 +15,8 @@ from functools import partial as _partial
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
+from genesis.runtime import loaded_source as _comes_before_all_others  # it notes the time
+# isort: split
 from genesis.runtime.references import collector_paused as _collector_paused
 from genesis.runtime.references import grow_old as _grow_old
 

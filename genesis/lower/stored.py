@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import marshal
-import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,9 +25,9 @@ from genesis.runtime.content_store import ContentStore
 from genesis.runtime.counters import count, counts
 from genesis.runtime.deferred import deferred
 from genesis.runtime.digest import digest
+from genesis.runtime.loaded_source import PACKAGE, digest_of
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.speeds import speeds
-from genesis.runtime.toolchain import digest_of
 
 if TYPE_CHECKING:
     from genesis.lower.tables import read_tables, write_tables
@@ -42,10 +40,22 @@ MOST_PLANS = 100  # of a process, after which it stores none: later ones may be 
 SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 per node
 
 _BY_VALUE = 2  # the last version of marshal without references, whose bytes depend on equality alone
-_PACKAGE = Path(__file__).parents[1]
-_LOADED = time.time()  # when the passes were
 _ROWS = dict(PRIMITIVES)  # the built-in ones, which the digest covers
-_cache = ContentStore(lambda: cache_directory("lowered"), SIZE_LIMIT)
+
+
+@functools.cache
+def makers() -> list[Path]:
+    """The files of everything that lowers."""
+    return [path for floor in ("ir", "ops", "lower") for path in PACKAGE.glob(f"{floor}/**/*.py")]
+
+
+@functools.cache
+def passes() -> str:
+    """A digest of the source of everything that lowers."""
+    return digest_of(makers())
+
+
+_cache = ContentStore(lambda: cache_directory("lowered"), SIZE_LIMIT, makers)
 
 
 def read_or_lower(
@@ -65,14 +75,6 @@ def read_or_lower(
         with contextlib.suppress(TypeError, ValueError):  # not serializable: lowered each time
             _cache.keep(name, write_tables(lowered))
     return lowered
-
-
-@functools.cache
-def passes() -> str:
-    """A digest of the source of everything that lowers, as it was loaded: a file that was edited since is another's."""
-    files = [path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")]
-    is_edited = max(map(os.path.getmtime, files)) > _LOADED
-    return os.urandom(32).hex() if is_edited else digest_of(files)
 
 
 def _read(content: bytes | None, target: Target) -> Lowered | None:

@@ -8,4 +8,5 @@ It imports nothing else of the package. From the kernel to the run:
     instructions    guards and program runs without the Python interpreter (instructions_ir)
     memory          buffers from a caching pool
     rng, counters   seeds and draws; counts of compiles, loads, runs
+    loaded_source   whether the package's files are what was loaded, and a digest of them: the names of what is on disk
 """

@@ -11,15 +11,16 @@ import contextlib
 import functools
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from genesis.runtime import compile_claims
 from genesis.runtime.compile_claims import CompileClaims
 from genesis.runtime.digest import digest
+from genesis.runtime.loaded_source import are_as_loaded
 from genesis.runtime.logs import tell
 from genesis.runtime.private_directory import PrivateDirectory
-from genesis.runtime.toolchain import toolchain
+from genesis.runtime.toolchain import emitters, toolchain
 
 SIZE_LIMIT = 512 << 20  # bytes on disk
 SWEEP_INTERVAL = 3600.0  # seconds between two looks at the size
@@ -36,12 +37,16 @@ _HEADER = struct.Struct("<16s32sQQ")  # magic, digest of the rest, length of the
 class ContentStore:
     """A directory that processes share.
 
-    `find_directory` is called when the first content is asked for; if it returns None, nothing is stored.
+    `find_directory` is called when the first content is asked for; if it returns None, nothing is stored. Nor is anything
+    once one of the files `makers()` was edited, by whose modules the content is made: they may be older or newer than the edit.
     """
 
-    def __init__(self, find_directory: Callable[[], Path | None], size_limit: int = SIZE_LIMIT) -> None:
+    def __init__(
+        self, find_directory: Callable[[], Path | None], size_limit: int = SIZE_LIMIT,
+        makers: Callable[[], Sequence[Path]] = emitters,
+    ) -> None:
         self._directory = functools.cache(lambda: _opened(find_directory()))
-        self._size_limit = size_limit
+        self._size_limit, self._makers = size_limit, makers
         self._making: set[str] = set()  # the names in progress in `making`
 
     def kept(self, source: str, make: Callable[[], bytes]) -> bytes:
@@ -111,7 +116,7 @@ class ContentStore:
 
     def write(self, source: str, content: bytes) -> None:
         """Store content, whole or not at all."""
-        if (directory := self._directory()) is None:
+        if (directory := self._directory()) is None or not are_as_loaded(self._makers()):
             return
         text = source.encode()
         body = text + content

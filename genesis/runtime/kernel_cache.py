@@ -16,7 +16,6 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.logs import CompilingLine, tell
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.timeline import timeline
-from genesis.runtime.toolchain import are_emitters_as_digested
 from genesis.runtime.uninterrupted import uninterrupted
 
 
@@ -145,8 +144,7 @@ class KernelCache(ContentStore):
             return False
 
         def finish(index: int, object_code: bytes) -> None:
-            if are_emitters_as_digested():
-                self.write(kernels[index].source, object_code)
+            self.write(kernels[index].source, object_code)
             claims.let_go(name_of(kernels[index].source))
             line.step()
 
@@ -164,6 +162,7 @@ class KernelCache(ContentStore):
             tell("compile", "compiled %d kernel%s in %.2f s: %s", len(compiled), "s" * (len(compiled) != 1), took, names)
             self.sweep()
         return others
+
 
 kernel_cache = KernelCache(lambda: cache_directory("kernels"))
 get_or_compile = kernel_cache.get_or_compile

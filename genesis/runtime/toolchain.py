@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import llvmlite
 
 from genesis.runtime import machine_code
-from genesis.runtime.digest import digest
+from genesis.runtime.loaded_source import PACKAGE, digest_of
 
 # Environment variables that change what Numba's code generator makes of the same text.
 _NUMBA_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
@@ -27,35 +25,11 @@ def toolchain() -> bytes:
     else:
         numba_version = Path(numba.origin).with_name("_version.py").read_text(errors="replace")
     settings = [os.environ.get(f"NUMBA_{name}", "") for name in _NUMBA_SETTINGS]
-    return "\n".join([*machine_code.target(), llvmlite.__version__, numba_version, *settings, _EMITTERS, ""]).encode()
-
-
-def digest_of(files: Iterable[Path]) -> str:
-    """A digest of files' contents, such as the package's own code."""
-    whole = digest()
-    for path in sorted(map(str, files)):
-        with open(path, "rb", buffering=0) as file:
-            whole.update(file.read())
-    return whole.hexdigest()
-
-
-_PACKAGE = Path(__file__).parents[1]
-_EMITTING = [
-    *_PACKAGE.glob("codegen/cpu/**/*.py"), *_PACKAGE.glob("runtime/*_ir.py"), _PACKAGE / "runtime" / "numba_compiler.py",
-]
-_EMITTERS = digest_of(_EMITTING)  # a new emitter must not meet an old one's kernels
-
-
-def are_emitters_as_digested() -> bool:
-    """Whether no emitter was edited before the last of them was imported, mostly when a kernel is to be compiled."""
-    return _are_as_digested(sum(map(sys.modules.__contains__, _emitting_modules())))
+    made_by = digest_of(emitters())  # a new emitter must not meet an old one's kernels
+    return "\n".join([*machine_code.target(), llvmlite.__version__, numba_version, *settings, made_by, ""]).encode()
 
 
 @functools.cache
-def _emitting_modules() -> list[str]:
-    return [".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts) for path in _EMITTING]
-
-
-@functools.cache
-def _are_as_digested(imported: int) -> bool:
-    return digest_of(_EMITTING) == _EMITTERS
+def emitters() -> list[Path]:
+    """The files of what turns kernels into LLVM IR, and that into object code."""
+    return [*PACKAGE.glob("codegen/cpu/**/*.py"), *PACKAGE.glob("runtime/*_ir.py"), PACKAGE / "runtime" / "numba_compiler.py"]

@@ -19,16 +19,18 @@ from genesis.codegen.backend import backend_of
 from genesis.functions.from_data import from_numpy
 from genesis.ir.dtypes import NAMED
 from genesis.lower import Lowered
-from genesis.lower.stored import passes
+from genesis.lower.stored import makers, passes
 from genesis.lower.tables import read_nodes, read_tables, write_nodes, write_tables
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.determinism import planned_threads
 from genesis.runtime.devices import CPU
 from genesis.runtime.kernel_cache import kernel_cache
+from genesis.runtime.loaded_source import are_as_loaded
 from genesis.runtime.machine_code import target
 from genesis.runtime.native import run_source
 from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.team import worker_source
+from genesis.runtime.toolchain import emitters
 from genesis.serialization.safetensors import SafetensorError, safe_open, save_file
 from genesis.shipping.dynamic import Dim, Formula, Sizes
 from genesis.shipping.graph_of_call import CallGraph, Input
@@ -46,8 +48,11 @@ def write_program(
     with kernel_cache.noting() as kernels:
         lowered = variant.plan().lowered
     objects = dict(kernel_cache.object_code(kernel) for kernel in (*kernels, run_source(), worker_source()))
+    made_for = _surroundings()
+    if not are_as_loaded([*makers(), *emitters()]):  # nobody knows by which text it was made
+        objects, made_for = {}, []
     saved = {"format": _FORMAT, "graph": _graph_as_json(graph), "sizes": _sizes_as_json(sizes),
-            "lowered": write_tables(lowered).decode(), "made for": _surroundings(), "digest": _digest(objects)}
+            "lowered": write_tables(lowered).decode(), "made for": made_for, "digest": _digest(objects)}
     tensors = {_STATE + name: tensor.detach().clone() for name, tensor in state.items()}
     tensors |= {_CODE + name: from_numpy(np.frombuffer(code, np.uint8).copy()) for name, code in objects.items()}
     save_file(tensors, file, {"program": json.dumps(saved)})

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from genesis.runtime import content_store, system, toolchain
+from genesis.runtime import content_store, loaded_source, system, toolchain
 from genesis.runtime import kernel_cache as module
 from genesis.runtime.compile_claims import CompileClaims
 from genesis.runtime.counters import stats
@@ -172,13 +172,30 @@ def test_another_toolchain_does_not_find_the_kernel(stored, monkeypatch):
 
 def test_kernels_of_emitters_that_were_edited_after_the_import_are_not_stored(tmp_path, monkeypatch):
     source = constant(6)
-    toolchain._are_as_digested.cache_clear()
     with monkeypatch.context() as edited:
-        edited.setattr(toolchain, "_EMITTERS", "what they were")
+        edited.setattr(loaded_source, "_BEGAN", 0)
+        assert not loaded_source.are_as_loaded(toolchain.emitters())
         assert fetch(tmp_path, source) == (6, *COMPILED)
-    toolchain._are_as_digested.cache_clear()
     assert kernel_files(tmp_path) == []
     assert [fetch(tmp_path, source) for _ in range(2)] == [(6, *COMPILED), (6, *LOADED)]
+
+
+def test_files_are_as_loaded_if_their_content_and_status_changed_before(tmp_path, monkeypatch):
+    file, seconds = tmp_path / "module.py", 10**9
+    file.write_text("")
+
+    def is_as_loaded(written, began):
+        os.utime(file, ns=(written, written))
+        monkeypatch.setattr(loaded_source, "_BEGAN", file.stat().st_ctime_ns + began)
+        as_loaded = loaded_source.are_as_loaded([file])
+        assert (loaded_source.digest_of([file]) == loaded_source.digest_of([file])) is as_loaded
+        return as_loaded
+
+    assert is_as_loaded(0, 3 * seconds) and not is_as_loaded(0, 0) and not is_as_loaded(0, seconds // 100)
+    assert not is_as_loaded(10**10 * seconds, 3 * seconds)  # a clock in the future
+    assert is_as_loaded(0, 3 * seconds) and not loaded_source.are_as_loaded([file, tmp_path / "gone.py"])
+    monkeypatch.setattr(loaded_source, "PACKAGE", tmp_path)  # as if another folder had been moved to its place
+    assert not loaded_source.are_as_loaded([file])
 
 
 def test_a_directory_that_vanished_is_a_miss(tmp_path):

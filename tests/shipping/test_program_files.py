@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.runtime import loaded_source
+from genesis.serialization import safetensors
 from tests.shipping import programs
 
 _READER = """
@@ -65,6 +67,15 @@ def test_a_file_read_here_holds_graph_state_and_sizes(shipped):
     assert str(program) == str(genesis.load_program(shipped / "program"))
     assert {*program.state_dict} == {"0.weight", "0.bias", "2.weight", "2.bias"}
     assert program.sizes.dims[0].__name__ == "batch"
+
+
+def test_a_file_that_is_written_after_genesis_was_edited_holds_no_machine_code(shipped, tmp_path, monkeypatch):
+    monkeypatch.setattr(loaded_source, "_BEGAN", 0)
+    genesis.load_program(shipped / "program").save(tmp_path / "program")
+    x = genesis.from_numpy(np.load(shipped / "a.npy"))
+    assert np.array_equal(genesis.load_program(tmp_path / "program")(x).numpy(), np.load(shipped / "a_wanted.npy"))
+    with safetensors.safe_open(tmp_path / "program") as opened:
+        assert {*opened.keys()} == {f"state.{name}" for name in genesis.load_program(shipped / "program").state_dict}
 
 
 def test_a_damaged_file_is_refused(shipped, tmp_path):

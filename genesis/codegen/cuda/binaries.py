@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -13,14 +12,23 @@ from types import ModuleType
 
 from genesis.codegen.cuda.signature import Function, Machine
 from genesis.codegen.cuda.target import SIMULATED
-from genesis.runtime.content_store import ContentStore
+from genesis.runtime.content_store import SIZE_LIMIT, ContentStore
 from genesis.runtime.counters import count
 from genesis.runtime.installation import install_command
+from genesis.runtime.loaded_source import digest_of
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.uninterrupted import uninterrupted
 
 COMPILERS = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12")
-_cache = ContentStore(lambda: cache_directory("cuda"))
+
+
+@functools.cache
+def _makers() -> list[Path]:
+    folder = Path(__file__).parent
+    return [*folder.glob("device/*.py"), folder / "toolchain.py"]
+
+
+_cache = ContentStore(lambda: cache_directory("cuda"), SIZE_LIMIT, _makers)
 
 
 @functools.cache
@@ -72,11 +80,7 @@ def cubin(function: Function, capability: tuple[int, int]) -> bytes:
 @functools.cache
 def _versions() -> str:
     """The other inputs of the machine code: the compilers' versions, and the text of the device functions."""
-    folder = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted([*folder.glob("device/*.py"), folder / "toolchain.py"]):
-        digest.update(path.read_bytes())
-    found = [digest.hexdigest()]
+    found = [digest_of(_makers())]
     for package in COMPILERS:
         try:
             found.append(importlib.metadata.version(package))
