@@ -8,11 +8,11 @@ from genesis.ir.dtypes import int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.complex_values import log_add_exp
-from genesis.ops.elementwise import exp, log, where
+from genesis.ops.elementwise import exp, log1p, where
 from genesis.ops.indexing import scatter_value
 from genesis.ops.joining import cat
 from genesis.ops.ordering import recurrence
-from genesis.ops.registry import Operation, composite, expand, primitive, rounded_once
+from genesis.ops.registry import Operation, Reference, composite, expand, primitive, rounded_once
 from genesis.ops.results import Sorted
 from genesis.ops.source import iota
 from genesis.ops.views import flip_value, reshape_value, slice_value
@@ -35,9 +35,19 @@ def _extremes_grad(g: Value, y: Value, x: Value) -> Value:
     return scatter_value(zeros, _positions(y, x), g, y.node.attrs["dim"], "add")
 
 
+def _extremes_reference(extreme: np.ufunc) -> Reference:
+    def reference(node: Node, x: np.ndarray) -> np.ndarray:
+        """The elements at `_positions`: of zeros with different signs, NumPy accumulates either."""
+        dim = node.attrs["dim"]
+        index = np.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - dim - 1))
+        reached = (x == extreme.accumulate(x, dim)) | (x != x)
+        return np.take_along_axis(x, np.maximum.accumulate(np.where(reached, index, 0), dim), dim)
+
+    return reference
+
+
 for _name, _extreme in ("running_max", np.maximum), ("running_min", np.minimum):
-    primitive(_name, "host", grad=_extremes_grad,
-              reference=lambda node, x, extreme=_extreme: extreme.accumulate(x, node.attrs["dim"]))
+    primitive(_name, "host", grad=_extremes_grad, reference=_extremes_reference(_extreme))
 
 
 def _running(name: str, what: str, found: str) -> Operation:
@@ -67,20 +77,23 @@ def _sums(x: Value, dim: int) -> Value:
 def _sums_grad(g: Value, y: Value, x: Value) -> Value:
     """sum over j >= i of g_j exp(x_i - y_j): a sum from the end; each step multiplies by exp(y_i - y_{i+1}) <= 1."""
     dim = y.node.attrs["dim"]
-    following = _neighbours(y, dim, 1)
+    following = _following(y, dim)
     kept = where(y == following, 1, exp(y - following))
     total = flip_value(recurrence(flip_value(kept, dim), flip_value(g, dim), dim), dim)
     return total * where(x == y, 1, exp(x - y))
 
 
-def _neighbours(x: Value, dim: int, step: int) -> Value:
-    """Each element's successor along `dim`, or predecessor for a `step` of -1; the one at the end is kept."""
+def _following(x: Value, dim: int) -> Value:
+    """Each element's successor along `dim`; the last is kept."""
     extent = x.shape[dim]
-    if not extent:
-        return x
-    inner = slice_value(x, dim, max(0, step), extent + min(0, step))
-    end = slice_value(x, dim, extent - 1, extent) if step > 0 else slice_value(x, dim, 0, 1)
-    return cat.define([inner, end] if step > 0 else [end, inner], dim)
+    return cat.define([slice_value(x, dim, 1, extent), slice_value(x, dim, extent - 1, extent)], dim) if extent else x
+
+
+def _before(x: Value, dim: int) -> Value:
+    """Each element's predecessor along `dim`; the first's is -inf."""
+    extent = x.shape[dim]
+    first = expand(x.graph.constant(float("-inf"), x.dtype), (*x.shape[:dim], 1, *x.shape[dim + 1:]))
+    return cat.define([first, slice_value(x, dim, 0, extent - 1)], dim) if extent else x
 
 
 def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:
@@ -94,12 +107,15 @@ def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:
 
 
 def _sums_formula(node: Node, x: Value) -> Value:
-    """Sums relative to the greatest number so far, by which the next step rescales them: all exponents are <= 0."""
+    """Sums relative to the greatest number so far, by which the next step rescales them: all exponents are <= 0.
+
+    The greatest number's own term, 1, is left out, as `log1p` is exact near 0; a new greatest number adds the former's.
+    """
     dim = node.attrs["dim"]
     greatest = _extremes("running_max", x, dim)
-    before = _neighbours(greatest, dim, -1)
-    rescaled, term = (where(y == greatest, 1, exp(y - greatest)) for y in (before, x))
-    return greatest + log(recurrence(rescaled, term, dim))
+    before = _before(greatest, dim)
+    rescaled = where(before == greatest, 1, exp(before - greatest))
+    return greatest + log1p(recurrence(rescaled, where(x == greatest, rescaled, exp(x - greatest)), dim))
 
 
 primitive("logcumsumexp", "host", grad=_sums_grad, reference=_sums_reference, formula=_sums_formula)

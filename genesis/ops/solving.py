@@ -7,6 +7,7 @@ dtype.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from itertools import accumulate
 from math import factorial
@@ -151,7 +152,7 @@ def _pinv_grad(g: Value, p: Value, a: Value, *bounds: Value) -> tuple[Value | No
 def _pinv_reference(node: Node, a: np.ndarray, atol: np.ndarray, rtol: np.ndarray) -> np.ndarray:
     u, s, vh = np.linalg.svd(a, full_matrices=False, hermitian=node.attrs["hermitian"])
     bound = np.maximum(atol[..., None], rtol[..., None] * s.max(-1, keepdims=True, initial=0))
-    inverse = np.divide(1, s, out=np.zeros_like(s), where=s > bound)
+    inverse = np.divide(1, s, out=np.zeros_like(s), where=~(s <= bound))  # NaN counts
     return np.matmul(vh.conj().swapaxes(-1, -2) * inverse[..., None, :], u.conj().swapaxes(-1, -2))
 
 
@@ -168,7 +169,7 @@ def _pinv_formula(node: Node, a: Value, atol: Value, rtol: Value) -> Value:
         signed, v = s, swapped(vh)
     most = amax(s, (s.ndim - 1,), True)
     atol, rtol = (reshape_value(x, (*lead, 1)) for x in (atol, rtol))
-    counts = (s > atol) & (s > rtol * most)
+    counts = ~((s <= atol) | (s <= rtol * most))  # NaN counts
     inverse = where(counts, 1 / where(counts, signed, 1), 0)
     return matmul(v * reshape_value(inverse, (*lead, 1, k)), swapped(u))
 
@@ -292,7 +293,28 @@ def logdet(input: Value) -> Value:
 
 
 # ---- the exponential ----
+@np.errstate(all="ignore")
 def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
+    """Taylor's polynomial where the norm asks for few halvings, of float32 more in float64; elsewhere SciPy's exponential.
+
+    A norm may be far greater than those of powers suggest: then halving by it loses digits (A. Al-Mohy, N. Higham, 2009).
+    """
+    near, far = (2, 2**16) if np.finfo(a.dtype).bits == 32 else (8, 8)  # norms below which Taylor's are exact, and in float64
+    size, wide, y = _norm(a), np.result_type(a, np.float64), np.empty_like(a)
+    for chosen, dtype, function in (
+        (size < near, a.dtype, _squared_taylor), ((size >= near) & (size < far), wide, _squared_taylor),
+        (~(size < far), wide, _expm),
+    ):
+        if chosen.any():
+            y[chosen] = function(a[chosen].astype(dtype))
+    return y
+
+
+def _expm(a: np.ndarray) -> np.ndarray:
+    return importlib.import_module("scipy.linalg").expm(a)  # type: ignore[no-any-return]
+
+
+def _squared_taylor(a: np.ndarray) -> np.ndarray:
     """Taylor's polynomial of each matrix, halved until its norm is below 1, and squared as often (Higham, 2008, 10.3).
 
     Terms beyond degree 12 then add less than 1e-9, beyond 20 less than 1e-19. It is a polynomial in A^4 whose coefficients are
@@ -317,15 +339,15 @@ def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
 def _exponential_grad(g: Value, y: Value, a: Value) -> Value:
     """The upper right block of the exponential of [[A.T, g], [0, A.T]] (N. Higham, "Functions of Matrices", 2008, 3.6).
 
-    It is linear in g, which is scaled to 1: a larger g would cause more squarings and lose digits.
+    It is linear in g, whose norm is scaled to 1/8 or less: a larger g would cause more squarings and lose digits.
     """
     n, axis = a.shape[-1], a.ndim - 2
     t = swapped(a)
     size = stop_gradient(amax(abs(g), (axis, axis + 1), True)) if n else g
     size = where(size == 0, 1, size)
     none = expand(g.graph.constant(0, g.dtype), g.shape)
-    whole = _node("matrix_exp", cat([cat([t, g / size], axis + 1), cat([none, t], axis + 1)], axis))
-    return slice_value(slice_value(whole, axis, 0, n), axis + 1, n, None) * size
+    whole = _node("matrix_exp", cat([cat([t, g / size / (8 * n)], axis + 1), cat([none, t], axis + 1)], axis))
+    return slice_value(slice_value(whole, axis, 0, n), axis + 1, n, None) * (8 * n) * size
 
 
 primitive("matrix_exp", "host", grad=_exponential_grad, reference=_exponential)

@@ -1,6 +1,7 @@
 """Running sums, taken by a kernel: along each axis one element after the other, the other axes side by side."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import genesis
 from genesis.execution.flush import flush
 from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
+from genesis.ops.registry import PRIMITIVES
 from genesis.tensor.dispatch import array_of
 from genesis.tracing.state import current_trace
 from tests.tolerances import assert_close
@@ -111,6 +113,28 @@ def test_extremes_and_sums_after_infinities_and_nan_are_torchs():
             np.testing.assert_array_equal(have[1].numpy(), want[1].numpy())
             have, want = have[0], want[0]
         assert_close(have, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_running_extremes_have_the_signs_of_the_zeros_at_their_indices(dtype):
+    for name, axis in itertools.product(("cummax", "cummin"), (0, 1)):
+        have, want = (
+            getattr(library.tensor([[-0.0, 0.0, -0.0], [0.0, -0.0, 1.0]], dtype=getattr(library, dtype)), name)(axis).values
+            for library in (genesis, torch))
+        np.testing.assert_array_equal(have.signbit().numpy(), want.signbit().numpy())
+
+
+def test_the_references_of_running_extremes_have_the_last_zeros_sign():
+    node = SimpleNamespace(attrs={"dim": 0})
+    for name in ("running_max", "running_min"):
+        have = PRIMITIVES[name].reference(node, np.array([-0.0, 0.0, -0.0] * 20))
+        np.testing.assert_array_equal(np.signbit(have), [True, False, True] * 20)
+
+
+@pytest.mark.parametrize("x", [[0, -20, -20], [-20, 0, -30], [-20, -20, 0, 0], [-np.inf, -np.inf, 0, -20], [np.nan, 0, -20]])
+def test_sums_of_exponentials_near_0_keep_their_digits(x):
+    have, want = (library.tensor(x, dtype=library.float32).logcumsumexp(0).numpy() for library in (genesis, torch))
+    np.testing.assert_allclose(have, want, rtol=1e-6)
 
 
 def test_rows_that_are_scanned_go_through_tiles():

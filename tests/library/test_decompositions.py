@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 import torch
 
 import genesis
@@ -89,6 +90,50 @@ def test_results_are_torchs(name):
             for lib in (genesis, torch)
         )
         assert_close(ours, theirs, name, scale=100)
+
+
+EXPONENTS = [
+    [[1, 1e6], [0, -1]], [[-1e5, 0], [0, 1]], [[1, 1e3], [-1e-3, -2]], [[1, 1e12], [0, -1]], [[0.1, 0.2], [-0.3, 0]],
+    [[3, -1], [2, 0.5]], [[-20, 30], [1, -40]],
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_exponentials_of_a_batch_have_scipys_digits_whatever_their_norms(dtype):
+    a, allowed = np.array(EXPONENTS, dtype), max(4 * np.finfo(dtype).eps, 2e-14)
+    for given, have in [(a, genesis.linalg.matrix_exp(genesis.tensor(a)).numpy()),
+                        *[(x[None], genesis.linalg.matrix_exp(genesis.tensor(x)).numpy()[None]) for x in a[::4]]]:
+        want = scipy.linalg.expm(given.astype(np.result_type(given, np.float64)))
+        assert have.dtype == a.dtype
+        assert (np.abs(have - want).max((1, 2)) <= allowed * np.abs(want).max((1, 2))).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_of_exponentials_have_scipys_digits(dtype):
+    a = np.concatenate([RANDOM.normal(size=(6, 2, 2)), EXPONENTS[4:], EXPONENTS[2:3]]).astype(dtype)
+    x, g = leaf(a), RANDOM.normal(size=a.shape).astype(dtype)
+    (genesis.linalg.matrix_exp(x) * genesis.tensor(g)).sum().backward()
+    want = np.array([scipy.linalg.expm_frechet(m.T.astype(float), d.astype(float))[1] for m, d in zip(a, g, strict=True)])
+    allowed = max(8 * np.finfo(dtype).eps, 1e-11) * np.abs(want).max((1, 2))
+    assert (np.abs(x.grad.numpy() - want).max((1, 2)) <= allowed).all()
+
+
+def test_exponentials_of_what_is_not_finite_or_overflows_are_nan_alone():
+    a = np.array([[[np.inf, 1], [1, 0]], [[0, 0], [0, 0]], [[np.nan, 1], [1, 0]], [[-3e38] * 2] * 2], np.float32)
+    have = genesis.linalg.matrix_exp(genesis.tensor(a)).numpy()
+    np.testing.assert_array_equal(have[1], np.eye(2))
+    assert np.isnan(have[[0, 2, 3]]).all()
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_pseudo_inverses_of_infinities_are_nan_or_an_error(hermitian, dtype):
+    a = np.array([[np.inf, 1], [1, 1]], dtype)
+    try:
+        have = genesis.linalg.pinv(genesis.tensor(a), hermitian=hermitian).numpy()
+    except genesis.linalg.LinAlgError:
+        return
+    assert np.isnan(have).any()
 
 
 def test_least_squares_are_numpys():

@@ -43,8 +43,8 @@ class Accumulator:
         self.width = lanes.width  # of the slots; values may have fewer lanes, the first ones
         self.slot = self._slot(self.type)
         self.positions = self._slot(I64) if name.startswith("arg") else None
-        # `max` and `min` of floats keep two numbers: the extreme of the non-NaN values, and the largest magnitude as an
-        # integer, which exceeds infinity's if there was a NaN. These are two short dependency chains, where an extreme that
+        # `max` and `min` of floats keep two numbers: the extreme, if there was no NaN, and the largest magnitude as an
+        # integer, which exceeds infinity's if there was one. These are two short dependency chains, where an extreme that
         # propagates NaNs is a chain of six operations.
         # Measured: row maxima of 2048 x 2048 0.20 to 0.12 ms.
         self.bits = ir.IntType({FLOAT: 32, DOUBLE: 64}[self.type]) if name in ("max", "min") and dtype in FLOATING else None
@@ -95,8 +95,8 @@ class Accumulator:
         return lanes.select(nan, lanes.constant(self.dtype, float("nan")), number)
 
     def _further(self, x: ir.Value, current: ir.Value) -> ir.Value:
-        """The greater (or lesser) of two numbers; `current` if `x` is NaN."""
-        return self.lanes.select(self.lanes.compare(">" if self.name == "max" else "<", x, current, self.dtype), x, current)
+        """The greater (or lesser) of two numbers; `x` of equal ones, so that zeros of a scan have the last one's sign."""
+        return self.lanes.select(self.lanes.compare(">" if self.name == "max" else "<", current, x, self.dtype), current, x)
 
     def _larger(self, x: ir.Value, current: ir.Value) -> ir.Value:
         return self.lanes.builder.select(self.lanes.builder.icmp_unsigned(">", x, current), x, current)
