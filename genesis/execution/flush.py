@@ -282,7 +282,8 @@ def _finish(trace: Trace, run: Run) -> None:
 
 def _save(trace: Trace, run: Run, plan: Computation) -> None:
     """Save the values that backward may read; no others stay alive for it."""
-    if isinstance(plan, Plan) and not trace.backward.custom_calls:  # these may read values that no gradient rule reads
+    # Custom calls may read values that no gradient rule reads; after a failure the plan knows collectives only as inputs.
+    if isinstance(plan, Plan) and not (trace.backward.custom_calls or trace.ran):
         for index in trace.input_at.keys() - plan.saved_inputs:
             del trace.input_at[index]
     memories, number_of, saved = run.memories, plan.number_of, trace.backward_state().saved

@@ -113,7 +113,7 @@ def _shapes_noted(model: Module, modules: Sequence[Module]) -> Iterator[dict[int
     def note(module: Module, given: Tree, result: Tree) -> None:
         shapes[id(module)] = tuple([leaf.shape for leaf in leaves_of(result) if isinstance(leaf, Tensor)])
 
-    had_hooks = [module._hooks is not None for module in modules]
+    had_hooks = ["_hooks" in vars(module) for module in modules]
     handles = [module.register_forward_hook(note) for module in modules]
     training = [module.training for module in modules]
     try:
@@ -125,7 +125,7 @@ def _shapes_noted(model: Module, modules: Sequence[Module]) -> Iterator[dict[int
         for module, mode, has_hooks in zip(modules, training, had_hooks, strict=True):
             module.training = mode
             if not has_hooks:
-                module._hooks = None  # calls use the fast path again
+                del module._hooks  # the class's are those of all modules
 
 
 def _multiplications(model: Module, inputs: Sequence[Tree], options: dict[str, Tree]) -> dict[str, int] | None:

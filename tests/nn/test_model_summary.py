@@ -4,6 +4,7 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.nn.hooks import register_module_forward_hook
 
 
 class Net(nn.Module):
@@ -31,12 +32,15 @@ def test_shapes_parameters_and_multiplications_are_those_of_the_call():
 
 
 def test_nothing_is_computed_and_the_model_is_as_before():
-    net = Net()
+    net, seen = Net(), []
     mean, flushes = net.norm.running_mean.tolist(), genesis.debug.stats()["flushes"]
     net.head.eval()
     text = repr(nn.summary(net, input_size=(2, 3, 8, 8), depth=1))
     assert genesis.debug.stats()["flushes"] == flushes
-    assert net.training and not net.head.training and net.conv._hooks is None and net.norm.running_mean.tolist() == mean
+    assert net.training and not net.head.training and "_hooks" not in vars(net.conv) and net.norm.running_mean.tolist() == mean
+    with register_module_forward_hook(lambda module, inputs, output: seen.append(module)):
+        net(genesis.ones(2, 3, 8, 8))
+    assert net.conv in seen
     assert "head (Sequential)" in text and "Linear" not in text.replace("unused (Linear)", "") and "2,686 parameters" in text
 
 
