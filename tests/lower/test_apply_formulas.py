@@ -32,9 +32,14 @@ becomes
 %14 = exp(%13) : float32[3]
 %15 = where(%12, %11, %14) : float32[3]
 %16 = recurrence(%11, %15, dim=0) : float32[3]
-%17 = log1p(%16) : float32[3]
-%18 = add(%1, %17) : float32[3]
-return %18
+%17 = add(%16, %10) : float32[3]
+%18 = log(%17) : float32[3]
+%19 = sub(%17, %10) : float32[3]
+%20 = sub(%16, %19) : float32[3]
+%21 = div(%20, %17) : float32[3]
+%22 = add(%18, %21) : float32[3]
+%23 = add(%1, %22) : float32[3]
+return %23
 """)
 
 
