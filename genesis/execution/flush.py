@@ -149,7 +149,7 @@ def _compute(trace: Trace, task: Task | None) -> BaseException | None:
                     continue
                 trace.run = None
             source = from_results(trace) if trace.ran else trace
-            failed = _execute(trace, source, *(task or _task(trace, source)))
+            failed = _run(trace, source) if task is None else _execute(trace, source, *task)
             if failed is None:
                 break
             failure, task = failed, None
@@ -166,34 +166,31 @@ def _compute(trace: Trace, task: Task | None) -> BaseException | None:
     return failure
 
 
-def _task(trace: Trace, source: Trace) -> tuple[Computation | None, ResultPool | None, Sequence[Array]]:
-    """The task that computes the live values from the inputs of `source`; without a plan, their values."""
+def _run(trace: Trace, source: Trace) -> Exception | None:
+    """Compute the live values from the inputs of `source` by their plan, or by their references. Returns the error if values
+    were lost.
+    """
     handles = held_arrays(trace)
     if handles and not trace.eager:
         plan = find_plan(source, handles)
-        return plan, plan.pool, handles
-    if not handles:
-        return None, None, handles
-    return (without_values if trace.device is META else interpreted)(source, handles), None, handles
+        return _execute(trace, source, plan, plan.pool, handles)
+    run = Run(trace.device)
+    if handles:
+        run.plan = values = (without_values if trace.device is META else interpreted)(source, handles)
+        if values.failure:
+            return lose(trace, *values.failure)
+        run.handles, run.memories = handles, values.memories
+    run.completion.set()
+    trace.run = run
+    return None
 
 
-def _execute(
-    trace: Trace, source: Trace, plan: Any, pool: ResultPool | None, handles: Sequence[Array]
-) -> Exception | None:
+def _execute(trace: Trace, source: Trace, plan: Plan, pool: ResultPool, handles: Sequence[Array]) -> Exception | None:
     """Run the plan on the inputs and scalars of `source`. Returns the error if values of `trace` were lost.
 
     Inputs are overwritten only in the last segment, if at all. Until that one has completed, everything can be rerun, except
     collectives: see `ran_collectives.py`.
     """
-    if pool is None:
-        run = Run(trace.device)
-        if plan is not None:
-            run.plan, run.handles, run.memories = plan, handles, plan.memories
-            if plan.failure:
-                return lose(trace, *plan.failure)
-        run.completion.set()
-        trace.run = run
-        return None
     reused = reused_inputs(plan, pool, source, trace.entered) if pool.donors else _NONE
     run = pool.take(trace.device, reused)
     run.completion.clear()

@@ -116,7 +116,10 @@ class ContentStore:
 
     def write(self, source: str, content: bytes) -> None:
         """Store content, whole or not at all."""
-        if (directory := self._directory()) is None or not are_as_loaded(self._makers()):
+        if (directory := self._directory()) is None:
+            return
+        if not are_as_loaded(self._makers()):
+            tell("cache", "%s is kept in memory alone: genesis' files were changed after the start", name_of(source))
             return
         text = source.encode()
         body = text + content

@@ -142,7 +142,7 @@ EDIT = """
     path = os.path.join(os.path.dirname(genesis.__file__), "ops", "running.py")
     if os.path.islink(path):  # as in a copy; the first process edits it, as a copy does that keeps the time
         with open(path) as file:
-            text, status = file.read().replace("return greatest + log(", "return 1 + greatest + log("), os.stat(path)
+            text, status = file.read().replace("return greatest + (", "return 1 + greatest + ("), os.stat(path)
         os.remove(path)
         with open(path, "w") as file:
             file.write(text)

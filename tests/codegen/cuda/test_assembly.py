@@ -33,16 +33,16 @@ OLDER, NEWER = (8, 0), (9, 0)
 @contextmanager
 def planned():
     """Collects the programs that are run inside, which NumPy computes."""
-    programs, task = [], execute._task
+    programs, run = [], execute._run
 
     def collected(trace, source):
         if handles := execute.held_arrays(trace):
             programs.append(lowered(trace, handles))
         trace.eager = True
-        return task(trace, source)
+        return run(trace, source)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(execute, "_task", collected)
+        patched.setattr(execute, "_run", collected)
         yield programs
         execute.flush_all()
 
