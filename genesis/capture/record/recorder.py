@@ -342,20 +342,18 @@ class Recorder:
             return
         if trace.device is META:  # there is no program; the recording is refused already
             return
-        number, nodes = len(self.programs), trace.nodes
-        handles = trace.run.handles
+        number, handles = len(self.programs), trace.run.handles
         for array in handles:
             self.outputs[id(array)] = number, array.index
             if array.node.differentiable:
                 self.sources.values[trace, array.index] = number, array.index
             self._handles.append(array)
-        positions = [index for index, node in enumerate(nodes) if node.op == "input"]
         if plan.keeps:
             self._check_backward(trace)
         self.programs.append(Program(
-            ReplayProgram(trace, plan, list(dict.fromkeys([array.index for array in handles])), positions),
+            ReplayProgram(trace, plan, list(dict.fromkeys([array.index for array in handles])), [*trace.input_at]),
             resolve_line(*user_line()),
-            [self._input_source_of(trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
+            [self._input_source_of(trace, position, array) for position, array in trace.input_at.items()],
             list(trace.scalars),
             [(k, self._scalar_sources[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._scalar_sources],
             [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],

@@ -33,7 +33,7 @@ class HostProgram:
         self.program = cast(NativeProgram, plan.segments[0].program)
         self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs
         self.arena_bytes, self.outputs = plan.arena_bytes, plan.outputs
-        self.value_at = {index: k for k, index in enumerate(program.outputs)}
+        self.value_at = plan.number_of
         self.verify = getattr(self.program, "verify_filled", None)
 
     def reused(self) -> Mapping[int, Array]:

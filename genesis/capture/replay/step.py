@@ -38,7 +38,6 @@ def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int])
     program: Program = recorder.programs[position]
     later = {root for following in recorder.programs[position + 1 :] for root, _ in following.writes}
     program.replay.seal()
-    outputs = {index: k for k, index in enumerate(program.replay.outputs)}
     writes = []
     for root, index in program.writes:
         state, source = recorder.states[root], recorder.source_of(root)
@@ -49,7 +48,8 @@ def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int])
         recorder.wholes.add(source)
         final, change = root not in later, state.array.memory.buffer.change
         writes.append(Write(
-            source, outputs[index], root._changes - state.version if final else 0, state.notes if final else 0,
+            source, program.replay.plan.number_of[index],
+            root._changes - state.version if final else 0, state.notes if final else 0,
             change if change is None else change.again(),
         ))
     plain = len(recorder.programs) == 1 and [*given] == program.inputs
