@@ -1,7 +1,6 @@
 """DataParallel computes what its module computes on one device: outputs, gradients, state."""
 
 import collections
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,8 +8,7 @@ import torch
 import genesis
 from genesis import nn
 from genesis.nn.parallel import gather, replicate, scatter
-from genesis.runtime.memory import memory_stats
-from tests.collector import without_collector
+from tests.growth import growth
 from tests.tolerances import assert_close
 
 DEVICES = ["cpu", "cpu:1", "cpu:2"]
@@ -254,18 +252,9 @@ def test_steps_keep_memory_flat_without_the_collector():
     optimizer = genesis.optim.Adam(model.parameters())
     inputs = batch(8)
 
-    def resident():
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
     def step():
         optimizer.zero_grad()
         model(inputs).square().mean().backward()
         optimizer.step()
 
-    with without_collector():
-        for _ in range(60):
-            step()
-        before = resident(), memory_stats().held
-        for _ in range(200):
-            step()
-        assert resident() - before[0] < 1 << 20 and memory_stats().held <= before[1]
+    assert growth(step, warm=60, steps=800).is_flat()

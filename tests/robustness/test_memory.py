@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,7 @@ from genesis.runtime.plan_cache import PlanCache
 from genesis.tracing.state import current_trace
 from genesis.utils.checkpoint import checkpoint
 from tests.collector import without_collector
-
-MEBIBYTE = 1 << 20
+from tests.growth import growth
 
 
 @pytest.fixture(autouse=True)
@@ -25,20 +23,6 @@ def no_collector() -> Iterator[None]:
     """Reference counts alone must free everything."""
     with without_collector():
         yield
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-def growth(step: Callable[[], object], warm: int = 200, steps: int = 2000) -> tuple[int, int]:
-    """By how many bytes the process, and what buffers hold, grow over `steps` steps."""
-    for _ in range(warm):
-        step()
-    before = resident(), memory_stats().held
-    for _ in range(steps):
-        step()
-    return resident() - before[0], memory_stats().held - before[1]
 
 
 def training(make_optimizer, use: Callable[[genesis.Tensor], object]) -> Callable[[], object]:
@@ -75,27 +59,24 @@ USES = {"unread": id, "read": lambda loss: loss.item(), "summed": Running().add}
 
 @pytest.mark.parametrize(("optimizer", "use"), [("sgd", "read"), ("adam", "unread"), ("adam", "summed")])
 def test_training_is_flat(optimizer, use):
-    process, buffers = growth(training(OPTIMIZERS[optimizer], USES[use]))
-    assert process < MEBIBYTE and buffers < 1024
+    assert growth(training(OPTIMIZERS[optimizer], USES[use])).is_flat()
 
 
 def test_a_list_of_losses_holds_losses_alone():
     losses: list[genesis.Tensor] = []
-    _, buffers = growth(training(OPTIMIZERS["adam"], losses.append), steps=500)
-    assert buffers <= 64 * 500
+    found = growth(training(OPTIMIZERS["adam"], losses.append), steps=500)
+    assert found.buffers <= 64 * found.steps
 
 
 def test_gradients_that_accumulate_are_flat():
     parameter = genesis.ones(1000, requires_grad=True)
-    process, buffers = growth(lambda: (parameter * parameter).sum().backward())
-    assert process < MEBIBYTE and buffers < 1024
+    assert growth(lambda: (parameter * parameter).sum().backward()).is_flat()
 
 
 def test_reading_results_without_no_grad_is_flat():
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
     inputs = genesis.randn(32, 16)
-    process, buffers = growth(lambda: model(inputs).argmax(1).tolist())
-    assert process < MEBIBYTE and buffers < 1024
+    assert growth(lambda: model(inputs).argmax(1).tolist()).is_flat()
 
 
 def test_a_loop_that_is_never_read_is_bounded():
@@ -105,8 +86,7 @@ def test_a_loop_that_is_never_read_is_bounded():
         nonlocal total
         total = total * 0.9 + 1.5
 
-    process, buffers = growth(step, warm=25_000, steps=25_000)
-    assert process < MEBIBYTE and abs(buffers) < 8192
+    assert growth(step, warm=25_000, steps=25_000).is_flat()
 
 
 def test_new_batch_sizes_compile_nothing_after_the_first():
