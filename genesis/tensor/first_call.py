@@ -36,7 +36,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     def build(graph: Graph) -> Any:
         values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
         chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
-        if not any(hasattr(v, "graph") for v in values):
+        if not any([isinstance(v, Value) for v in values]):
             values = [graph.constant(v, dtype_of_scalar(v), weak=True)
                       if i in operands and isinstance(v, int | float | complex) else v
                       for i, v in enumerate(values)]
@@ -72,6 +72,8 @@ def _with_named_dtype(
     operation: Operation, arguments: CallArguments, attributes: Attributes | None
 ) -> tuple[CallArguments, Attributes | None]:
     """The arguments with a named dtype as a DType."""
+    if "dtype" not in signature_of(operation).parameters:
+        return arguments, attributes
     asked = {**dict(zip(signature_of(operation).parameters, arguments, strict=False)), **(attributes or {})}.get("dtype")
     if asked is None:
         return arguments, attributes
@@ -90,11 +92,11 @@ def _refuse_others(operation: Operation, arguments: CallArguments) -> None:
         for tensor in tensors:
             refuse_stored(operation.name, tensor.dtype)
     if not operation.takes_complex and (
-        any(tensor.dtype.is_complex for tensor in tensors) or any(isinstance(a, complex) for a in arguments)
+        any([tensor.dtype.is_complex for tensor in tensors]) or any([isinstance(a, complex) for a in arguments])
     ):
         raise UnsupportedTypeError(
             f"{operation.name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
-    if any(isinstance(argument, Value) for argument in arguments):
+    if any([isinstance(argument, Value) for argument in arguments]):
         raise ArgumentTypeError(f"{operation.name}: takes tensors, got a Value of a graph; in the definition of an operation "
                                 f'want the row, genesis.ops.OPERATIONS["{operation.name}"]')
 
@@ -121,9 +123,10 @@ def _without_operands(result: Any, values: list[Any]) -> Any:
 
 def reads_numbers(operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> bool:
     """Whether a tensor is among the arguments where the operation takes a number."""
-    numbers = numbers_of(operation)
+    if not (numbers := numbers_of(operation)):
+        return False
     positional = zip(signature_of(operation).parameters, arguments, strict=False)
-    return any(name in numbers and holds_tensor(argument) for name, argument in [*positional, *(attributes or {}).items()])
+    return any([name in numbers and holds_tensor(argument) for name, argument in [*positional, *(attributes or {}).items()]])
 
 
 def with_numbers_read(
