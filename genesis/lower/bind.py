@@ -19,6 +19,7 @@ from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAtt
 # The stride up to which a wide load, deinterleaved by shuffles, beats a gather. Pooling with windows of 2 x 2 takes 0.6 ms a
 # layer instead of 2.3 with gathers.
 MOST_STRIDE = 4
+MOST_UNROLLED = 256  # instructions of a kernel at all points of its short axes
 LEAST_TILE = 8  # elements along each side
 SCANNED_ROWS = 16  # rows that are scanned side by side rather than one by one, each by any worker
 LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
@@ -144,7 +145,21 @@ def _vectorized(
         # 18,432 edges of two columns took 150 us of a pad, and 40 to 50 as scalars.
         return _Vectors(None, {lane})  # scalar: a masked vector takes longer than so few elements
     every_other = unroll and lane is not None and not in_order and any(strides[lane] == 2 for _, strides in accesses)
-    return _Vectors(lane, {axis for of, axis in short if of == lane}, every_other or any(of == lane for of, _ in stepping))
+    unrolled = _with_neighbours(axes, lane, {axis for of, axis in short if of == lane}, len(instructions))
+    return _Vectors(lane, unrolled, every_other or any(of == lane for of, _ in stepping))
+
+
+def _with_neighbours(axes: Sequence[Axis], lane: int | None, unrolled: set[int], instructions: int) -> set[int]:
+    """The unrolled axes, if there are any, and short ones right outside of them and of the lanes, up to so much code."""
+    # A loop around short rows takes as long as they do. Windows of 2 x 2 in images of 32 x 32 on one thread: places of maxima
+    # 240 to 195 us, their gradient 480 to 330.
+    further = set(unrolled)
+    for axis in reversed([a for a in range(min(unrolled, default=0)) if a != lane]):
+        points = numel(axes[a][0] for a in (axis, *further))
+        if axes[axis][0] > MOST_STRIDE or points * instructions > MOST_UNROLLED:
+            break
+        further.add(axis)
+    return further
 
 
 def _weighted(

@@ -13,7 +13,7 @@ import onnx.version_converter
 from onnx import helper, numpy_helper
 
 from genesis.ir.annotations import AnyFunction, Options
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Node
 from genesis.onnx.dynamic_axes import DynamicAxes, dynamic_of
 from genesis.onnx.dynamic_sizes import DynamicSizes
@@ -262,7 +262,8 @@ class _Model:
         axes = node.attrs["axes"]
         if len(axes) != 1:
             raise ExportError(f"onnx.export: {node.op} over several axes{self._at(index)} has no form in ONNX")
-        return self._add("ArgMax" if node.op == "argmax" else "ArgMin", x, axis=axes[0], keepdims=0)
+        at = self._add("ArgMax" if node.op == "argmax" else "ArgMin", x, axis=axes[0], keepdims=0)
+        return self._add("Cast", [at], to=self._type(node.dtype, index)) if node.dtype is not int64 else at
 
     def _constant_value(self, value: Any, node: Node, index: int) -> str:
         kind = self._type(node.dtype, index)

@@ -9,7 +9,7 @@ from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.elementwise import maximum, minimum, pow, relu, sign, where
-from genesis.ops.reduction import argmax, mean, sum
+from genesis.ops.reduction import argmax, first_greatest, mean, sum
 from genesis.ops.registry import Operation, cast, composite, expand, widened
 from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value
@@ -74,13 +74,6 @@ class _Settings:
 
 
 # ---- max ----
-def _first_greatest(rows: Value) -> tuple[Value, Value]:
-    """The greatest element along the last axis and its first index, which gets the gradient."""
-    at = argmax(rows, -1, True)
-    chosen = iota(rows.graph, rows.shape[-1]) == at
-    return sum(where(chosen, rows, 0), -1, dtype=rows.dtype), reshape_value(at, at.shape[:-1])
-
-
 def _max_pool(axes: int) -> Operation:
     def define(
         input: Value, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1,
@@ -89,9 +82,9 @@ def _max_pool(axes: int) -> Operation:
         settings = _Settings(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode)
         x = input if input.dtype.is_floating_point else cast(input, int64)  # so that padding can be less than any element
         found = settings.windows(x, _least(x))
-        values, at = _first_greatest(reshape_value(found, (*found.shape[:-axes], numel(settings.sizes))))
-        values = cast(values, input.dtype)
-        return (values, _flat_indices(at, settings)) if return_indices else values
+        rows = reshape_value(found, (*found.shape[:-axes], numel(settings.sizes)))
+        values = cast(first_greatest(rows), input.dtype)
+        return (values, _flat_indices(argmax(rows, -1), settings)) if return_indices else values
 
     name = f"max_pool{axes}d"
     define.__doc__ = f"""The greatest element of each window over the last {axes} axes; NaN wins.
@@ -243,7 +236,8 @@ def _adaptive_avg_pool(axes: int) -> Operation:
 
 def _adaptive_max_pool(axes: int) -> Operation:
     def greatest(rows: Value, mask: Value | None) -> tuple[Value, Value]:
-        return _first_greatest(rows if mask is None else where(mask, rows, _least(rows)))
+        rows = rows if mask is None else where(mask, rows, _least(rows))
+        return first_greatest(rows), argmax(rows, -1)
 
     def define(input: Value, output_size: PerAxis | None, return_indices: bool = False) -> Value | tuple[Value, Value]:
         y, position = input, None

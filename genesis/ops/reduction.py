@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, bool_, int64, uint8
+from genesis.ir.dtypes import DType, bool_, int8, int64, uint8
 from genesis.ir.errors import EmptyError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
@@ -16,6 +16,7 @@ from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import Gradient, Operation, Reference, cast, composite, expand, primitive, widened
 from genesis.ops.results import Extremum
+from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, view_node
 
 Axes = int | Sequence[int] | None
@@ -60,10 +61,23 @@ def _prod_grad(g: Value, y: Value, x: Value) -> Value:
 
 
 def _extremum_grad(g: Value, y: Value, x: Value) -> Value:
-    """The gradient is shared equally among the elements that attain the extremum."""
+    """The gradient is shared equally among the elements that attain the extremum, or is the first one's."""
+    if "first" in y.node.attrs:
+        narrow = int8 if x.shape[-1] <= 128 else int64
+        at = reduce_value("argmax", x, y.node.attrs["axes"], True, narrow)
+        return where(iota(x.graph, x.shape[-1], narrow) == at, _spread_like(g, y, x), 0)
     at = x == _spread_like(y, y, x)
     count = reduce_value("sum", cast(at, g.dtype), y.node.attrs["axes"])
     return where(at, _spread_like(g / count, y, x), 0)
+
+
+def first_greatest(rows: Value) -> Value:
+    """The greatest element along the last axis, whose first position gets the gradient; NaN wins.
+
+    The position is computed by backward alone: kept for it, it would be twice as many bytes as the elements.
+    """
+    attrs = {"axes": (rows.ndim - 1,), "first": True}
+    return rows.graph.add("max", (rows,), rows.shape[:-1], rows.dtype, attrs)
 
 
 _row("sum", np.sum, grad=lambda g, y, x: _spread_like(g, y, x))
@@ -74,7 +88,7 @@ _row("any", np.any)
 _row("all", np.all)
 
 
-primitive("argmax", "reduce", reference=lambda node, x: np.argmax(x, axis=node.attrs["axes"][0]))
+primitive("argmax", "reduce", reference=lambda node, x: np.argmax(x, axis=node.attrs["axes"][0]).astype(node.dtype.numpy))
 primitive("argmin", "reduce", reference=lambda node, x: np.argmin(x, axis=node.attrs["axes"][0]))
 
 

@@ -110,6 +110,24 @@ def test_ties_send_their_gradient_to_the_first():
     assert x.grad[0].tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]]
 
 
+@pytest.mark.parametrize(("size", "settings"), [
+    ((2, 3, 12, 34), {"kernel_size": 2}), ((2, 2, 6, 16), {"kernel_size": (2, 3)}),
+    ((1, 2, 9, 37), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((1, 2, 30, 33), {"kernel_size": (16, 11), "stride": 7})], ids=str)
+def test_ties_within_windows_send_their_gradient_where_torch_does(size, settings):
+    """In windows of up to 176 elements, whose positions 8 bits do not hold, behind a ReLU with its own ties."""
+    random = np.random.default_rng(0)
+    values = random.integers(-3, 3, size).astype(np.float32)
+
+    def pulled(library):
+        x = library.tensor(values, requires_grad=True)
+        y = library.nn.functional.max_pool2d(library.relu(x - 1), **settings)
+        (y * library.arange(y.numel(), dtype=library.float32).reshape(y.shape)).sum().backward()
+        return x.grad
+
+    assert_close(pulled(genesis), pulled(torch), scale=10)
+
+
 def test_infinities_and_nans_pool_as_torchs():
     values = np.array([[np.nan, 1, 2, 3], [-np.inf, -np.inf, np.inf, 0]])
     calls = {"max_pool1d": (2,), "avg_pool1d": (2,), "adaptive_avg_pool1d": (3,), "adaptive_max_pool1d": (3,)}

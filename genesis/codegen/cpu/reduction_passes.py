@@ -147,7 +147,7 @@ def accumulator_of(nest: Nest, n: int) -> Accumulator:
     varying = nest.kernel.lane is not None and not of_rows
     name = i.attr("mode") if i.name == "scan" else i.name
     name = "sum" if name == "recurrence" else name
-    return Accumulator(nest.lanes, name, source.dtype.name, varying)
+    return Accumulator(nest.lanes, name, source.dtype.name, varying, i.dtype.name)
 
 
 def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:

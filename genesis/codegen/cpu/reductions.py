@@ -32,9 +32,10 @@ def identity(name: str, dtype: str) -> float:
 
 
 class Accumulator:
-    """A running reduction on the stack, of vectors or (not `varying`) of scalars; `arg` reductions keep positions too."""
+    """A running reduction on the stack, of vectors or (not `varying`) of scalars; `arg` reductions keep positions too, as
+    integers of dtype `at`."""
 
-    def __init__(self, lanes: Lanes, name: str, dtype: str, varying: bool) -> None:
+    def __init__(self, lanes: Lanes, name: str, dtype: str, varying: bool, at: str = "int64") -> None:
         self.lanes = lanes
         self.name = name
         self.dtype = dtype
@@ -42,7 +43,8 @@ class Accumulator:
         self.varying = varying
         self.width = lanes.width  # of the slots; values may have fewer lanes, the first ones
         self.slot = self._slot(self.type)
-        self.positions = self._slot(I64) if name.startswith("arg") else None
+        self.at = at
+        self.positions = self._slot(REGISTER_TYPE[at]) if name.startswith("arg") else None
         # `max` and `min` of floats keep two numbers: the extreme, if there was no NaN, and the largest magnitude as an
         # integer, which exceeds infinity's if there was one. These are two short dependency chains, where an extreme that
         # propagates NaNs is a chain of six operations.
@@ -52,7 +54,7 @@ class Accumulator:
         b.store(self._shaped(lanes.constant(dtype, identity(name, dtype))), self.slot)
         if self.positions is not None:
             # Position 0 stands for the identity; any element replaces it.
-            b.store(self._shaped(I64(0)), self.positions)
+            b.store(self._shaped(REGISTER_TYPE[at](0)), self.positions)
         if self.bits:
             self.magnitude = self._slot(self.bits)
             b.store(self._shaped(self.bits(0)), self.magnitude)
@@ -120,7 +122,8 @@ class Accumulator:
         before = self._current(self.positions)
         better = self._better(current, x)  # false in masked lanes, which hold the identity
         self._keep(lanes.select(better, x, current), self.slot)
-        self._keep(lanes.select(better, self._shaped(position), before), self.positions)
+        position = self._shaped(lanes.convert(position, "int64", self.at))
+        self._keep(lanes.select(better, position, before), self.positions)
 
     def replace(self, x: ir.Value) -> None:
         """Continue from `x`; only for sums, in which masked lanes do not count."""
@@ -181,8 +184,8 @@ class Accumulator:
         attains = lanes.compare("==", current, best, self.dtype)
         if self.dtype in FLOATING:  # NaN is the best, but compares equal to nothing
             attains = lanes.logical_or(attains, lanes.is_nan(current))
-        nowhere = I64((1 << 63) - 1)
-        return lanes.horizontal_reduce(lambda x, y: lanes.minimum(x, y, "int64"), lanes.select(attains, positions, nowhere))
+        nowhere = REGISTER_TYPE[self.at](_INTEGER_RANGE[self.at][1])
+        return lanes.horizontal_reduce(lambda x, y: lanes.minimum(x, y, self.at), lanes.select(attains, positions, nowhere))
 
 
 # ---- column sums in a kernel that passes over rows: per share of the rows ----
