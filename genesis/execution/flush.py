@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -38,7 +37,6 @@ else:  # for runs that fail
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
-_pointer = attrgetter("memory.pointer")
 _NONE: dict[int, Array] = {}
 
 
@@ -203,7 +201,13 @@ def _execute(trace: Trace, source: Trace, plan: Plan, pool: ResultPool, handles:
         arena = run.arena.ptr
     if plan.views:
         run.place_views(plan.views, plan.first, source.inputs)
-    slots = [*map(_pointer, map(source.input_at.__getitem__, plan.reads)), *run.addresses, arena, *source.scalars]
+    slots: list[int | float] = []
+    inputs = source.input_at
+    for index in plan.reads:
+        slots.append(inputs[index].memory.pointer)  # type: ignore[union-attr]
+    slots += run.addresses
+    slots.append(arena)
+    slots += source.scalars
     if reused or plan.collectives:
         run.overwriting = slots, [*reused]
     try:

@@ -139,7 +139,7 @@ def plan_for(trace: Trace) -> Plan:
 
 def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     """The plan that computes `handles` at the end of the trace: the one that ran there before, or a new one."""
-    key = _key(trace, tuple(dict.fromkeys(map(_index, handles))))
+    key = _key(trace, (*map(_index, handles),))
     plan: Plan | None = trace.step.plans.get(key)
     if plan is None:
         if trace.is_interrupting:  # handlers that interrupt handlers lowering the same trace would never end
@@ -165,7 +165,7 @@ def _key(trace: Trace, outputs: tuple[int, ...]) -> Key:
 def _new_plan(trace: Trace, key: Key, lowered: Lowered | None = None) -> Plan:
     began = timeline.start()
     outputs, threads, *_ = cast(tuple[Any, ...], key)
-    plan = Plan(trace, outputs, threads, lowered)
+    plan = Plan(trace, tuple(dict.fromkeys(outputs)), threads, lowered)
     timeline.note("plan", began)
     plan_cache.put(trace.step.plans, key, plan, len(plan.lowered.nodes))
     return plan

@@ -172,13 +172,15 @@ class ResultPool:
         one.
         """
         idle = self.idle
-        if idle and idle[-1].unowned == [*map(reference_count, idle[-1].kept)]:
-            run = idle.pop()
-        else:
+        run = idle.pop() if idle else self.new_run(device)
+        counts = [*map(reference_count, run.kept)]  # a signal handler no longer finds it, and so takes none of it
+        if counts != run.unowned and run.kept:
+            idle.append(run)
             run = idle.pop(0) if len(idle) >= _RUNS else self.new_run(device)
+            counts = [*map(reference_count, run.kept)]
         if run.device is not device:
-            run = self.new_run(device)
-        self.provide(run, reused)
+            run, counts = self.new_run(device), []
+        self.provide(run, counts, reused)
         return run
 
     def new_run(self, device: Device) -> Run:
@@ -195,9 +197,9 @@ class ResultPool:
         """Whether there are results that do not stay with a run."""
         return bool(self._large)
 
-    def provide(self, run: Run, reused: Mapping[int, Array]) -> None:
-        """Set the memory of all buffers; `reused`: buffer number -> the memory that it is written over."""
-        counts = [*map(reference_count, run.kept)]
+    def provide(self, run: Run, counts: Sequence[int], reused: Mapping[int, Array]) -> None:
+        """Set the memory of all buffers, given the reference counts of what the run has kept; `reused`: buffer number -> the
+        memory that it is written over."""
         if counts != run.unowned:
             self._replace(run, counts, reused)
         elif self._large:

@@ -1,7 +1,7 @@
 """Reference counts: whether an object has owners unknown to the caller; and pausing the garbage collector.
 
-Objects are counted in a list, by C code that iterates over it. So counts do not depend on how an interpreter passes local
-variables (Python 3.14 borrows them), and what counting itself adds is measured once, at import.
+What counting itself adds depends on how an interpreter passes local variables (Python 3.14 borrows them), and is measured once,
+at import.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import compress
 from sys import getrefcount
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-reference_count = getrefcount  # only for `map` over a list: then it is IN_LIST, and one for every other owner
+reference_count = getrefcount  # by `map` over a list it is IN_LIST, and one for every other owner
 
 (IN_LIST,) = map(reference_count, [object()])
 
@@ -31,14 +30,7 @@ def is_sole_owner(objects: Sequence[object], owners: int = 0) -> bool:
     return [*map(reference_count, objects)] == [IN_LIST + owners] * len(objects)
 
 
-def _count_among(objects: Sequence[object]) -> int:
-    """The highest count that `owned_elsewhere` meets while it goes through these."""
-    counts: list[int] = []
-    any(compress(objects, map(counts.append, map(reference_count, objects))))
-    return max(counts)
-
-
-_is_owned = _count_among([object(), object()]).__lt__
+_alone = 0  # the highest count that `owned_elsewhere` meets of an object that the list alone owns
 
 
 def owned_elsewhere(objects: Sequence[T]) -> list[T]:
@@ -48,7 +40,15 @@ def owned_elsewhere(objects: Sequence[T]) -> list[T]:
     >>> owned_elsewhere([thing, "".join(["c", "d"])])
     ['ab']
     """
-    return [*compress(objects, map(_is_owned, map(reference_count, objects)))]
+    found = []
+    for thing in objects:
+        if reference_count(thing) > _alone:
+            found.append(thing)
+    return found
+
+
+while owned_elsewhere([object(), object()]):  # measured by the very code that compares with it
+    _alone += 1
 
 
 @contextmanager

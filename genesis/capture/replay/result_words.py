@@ -43,7 +43,8 @@ class ResultWords:
         run, owned = self.run, self.owned
         owned[0], owned[1], owned[2] = 1, *_OWNED  # in case this raises
         self.release()  # left by a call that failed
-        self._pool.provide(run, self._program.reused())
+        reused = self._program.reused()
+        self._pool.provide(run, [*map(reference_count, run.kept)], reused)
         _write(self.addresses, run.addresses)
         _write(self.arrays, map(id, run.arrays))
         kept = [*run.kept]
