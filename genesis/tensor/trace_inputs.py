@@ -16,9 +16,11 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
     leaf = tensor if tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled else None
     if array.trace is trace:
         return trace.enter_array(array, leaf)
-    if array.memory is None:
+    memory = array.memory
+    if memory is None:
         array = readable(array)
-    buffer = array.memory.buffer  # type: ignore[union-attr]
+        memory = array.memory
+    buffer = memory.buffer  # type: ignore[union-attr]
     if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
         thread_state.multi_device = trace.closed = True
     if (buffer._owner is not None or buffer._flat is not None) and buffer.shared:

@@ -105,4 +105,6 @@ class Memory:
         size, at = dtype.itemsize, self.layout
         if 0 in at.shape:
             return self.buffer.numpy(dtype.numpy, at.shape)
+        if self.strides is None:
+            return self.buffer.numpy(dtype.numpy, at.shape, None, at.offset * size)
         return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)

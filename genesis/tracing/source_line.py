@@ -26,13 +26,14 @@ class _Inside(dict[str, bool]):
 _inside = _Inside()
 
 
-def user_line(depth: int = 2) -> tuple[CodeType | None, int]:
-    """The code object and instruction of the nearest caller outside genesis."""
-    frame, inside = sys._getframe(depth), _inside
+def user_line(depth: int = 3) -> tuple[CodeType | None, int]:
+    """The code object and instruction of the nearest caller outside genesis, from the caller's caller's caller on."""
+    inside = _inside
     try:
+        frame = sys._getframe(depth)
         while inside[frame.f_code.co_filename]:
             frame = frame.f_back  # type: ignore[assignment]
-    except AttributeError:  # there are none but ours
+    except (AttributeError, ValueError):  # there are none but ours
         return None, 0
     return frame.f_code, frame.f_lasti
 

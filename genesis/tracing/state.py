@@ -37,7 +37,7 @@ class _ThreadState(threading.local):
 
 
 thread_state = _ThreadState()
-_begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed
+_begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed, and some that died
 
 
 class recording:
@@ -103,7 +103,7 @@ def open_trace(device: Device = CPU) -> Trace:
         if device is META and state["recorder"] is not None:
             state["recorder"].refuse("tensors have no values")
         trace = state["traces"][device.name] = Trace(device, state["eager"] or device is META, state["weight"])
-        _begun.add(weakref.ref(trace, _begun.discard))
+        _begun.add(trace.reference)
     if device is not CPU:
         state["multi_device"] = True
     if trace.closed:  # by a signal handler
@@ -166,4 +166,8 @@ def readers_of(buffer: Buffer) -> list[Trace]:
 
 def _unflushed_anywhere() -> list[Trace]:
     """The traces of all threads that have not been flushed; the caller holds LOCK."""
-    return [trace for reference in [*_begun] if (trace := reference()) is not None]
+    references = [*_begun]
+    found = [trace for reference in references if (trace := reference()) is not None]
+    if len(found) < len(references):
+        _begun.difference_update([reference for reference in references if reference() is None])
+    return found

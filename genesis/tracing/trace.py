@@ -88,33 +88,34 @@ class Array:
 
 _new = object.__new__
 _numbers = itertools.count()
+_OPEN = math.inf  # the number of a trace that has not ended
 _NO_POSITIONS: frozenset[int] = frozenset()
+_NOT_RUN: Mapping[int, Array] = MappingProxyType({})
 
 
 class Trace:
     """A path in the trie and the data of its placeholders: one thread's calls on one device."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "arrays", "backward", "changed", "closed", "device", "done", "eager", "entered", "input_at",
-        "lines", "nodes", "number", "reference", "run", "scalars", "step", "variables", "versions", "weight", "written",
+        "__weakref__", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done", "eager",
+        "entered", "failure", "input_at", "is_interrupting", "lines", "lost", "nodes", "number", "ran", "read_while_busy",
+        "reference", "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
     )
-
-    # Defaults for attributes that most traces never set.
-    is_interrupting = False  # belongs to an interrupting signal handler or finalizer
-    backward_done = False  # the next forward begins another trace
-    backwards = 0  # that have run into it: the second flushes it
-    failure: BaseException | None = None
-    lost: frozenset[int] = _NO_POSITIONS  # positions lost by the failure
-    released: frozenset[int] = _NO_POSITIONS  # positions whose graph an earlier backward freed
-    ran: Mapping[int, Array] = MappingProxyType({})  # position -> result, of collectives that ran before the failure
-    read_while_busy: dict[int, Any] | None = None  # position -> memory, of values that interrupting code has read
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
         self.closed: int = False  # True or BUSY: it takes no more calls
         self.done = False  # flushed: every live handle has memory
-        self.number = math.inf  # traces are numbered as they end: other traces read a value only after that
+        self.number = _OPEN  # traces are numbered as they end: other traces read a value only after that
         self.backward = NOTHING  # for reading; `backward_state()` for writing
+        self.backward_done = False  # the next forward begins another trace
+        self.backwards = 0  # that have run into it: the second flushes it
+        self.released = _NO_POSITIONS  # positions whose graph an earlier backward freed
         self.run: Any = None  # the flush under way, if one was interrupted
+        self.is_interrupting = False  # belongs to an interrupting signal handler or finalizer
+        self.read_while_busy: dict[int, Any] | None = None  # position -> memory, of values that interrupting code has read
+        self.failure: BaseException | None = None
+        self.lost = _NO_POSITIONS  # positions lost by the failure
+        self.ran = _NOT_RUN  # position -> result, of collectives that ran before the failure
         self.device = device
         self.eager = eager  # compute its nodes by their references
         self.reference = weakref.ref(self)
@@ -131,7 +132,8 @@ class Trace:
         # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
         self.weight = weight
-        self.step = roots.get(get_default_dtype()) or new_root(get_default_dtype())
+        dtype = get_default_dtype()
+        self.step = roots.get(dtype) or new_root(dtype)
 
     def backward_state(self) -> BackwardState:
         """`backward`, for writing."""
@@ -163,7 +165,7 @@ class Trace:
                     custom.end()
                 self.backward_state().custom_calls = customs
         if self.ran or self.read_while_busy:
-            self.ran, self.read_while_busy = {}, None
+            self.ran, self.read_while_busy = _NOT_RUN, None
 
     def without_data(self) -> Trace:
         """A copy with only the calls, for reports, without references to values, tensors and modules."""
