@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from typing import Any, TypedDict, Unpack
 
@@ -22,12 +21,13 @@ from genesis.tensor.out import takes_out
 
 def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     """The shape given as `f(2, 3)` or `f((2, 3))`; raises for extents that are not nonnegative ints."""
-    extents: Sequence[Any] = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
+    is_one = len(size) == 1 and size[0].__class__ is not int and isinstance(size[0], Sequence)
+    extents: Sequence[Any] = size[0] if is_one else size  # type: ignore[assignment]
     try:
         shape = tuple([extent.__index__() for extent in extents])  # on traced numbers, `operator.index` fails
     except AttributeError:
         raise TypeError(f"{name}: extents must be ints, got {tuple(extents)}") from None
-    if builtins.any(extent < 0 for extent in shape):
+    if min(shape, default=0) < 0:
         raise ArgumentError(f"{name}: extents must not be negative, got {shape}")
     return shape
 

@@ -89,10 +89,20 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
 
 def _parsed(tensor: Tensor, index: Index) -> Subscript:
     """The index with ellipsis and missing axes filled in; raises IndexError if it does not fit."""
-    parts = [_as_int(part) for part in _by_axis(index)]
-    literal = [isinstance(part, list | tuple | range | np.ndarray | bool | np.bool_) for part in parts]
-    parts = [_as_tensor(part) if known else part for part, known in zip(parts, literal, strict=True)]
-    used = sum(_axes_of(part) for part in parts)
+    parts: list[Part] = []
+    literal: list[bool] = []
+    used = 0
+    for part in _by_axis(index):
+        known = False
+        if part.__class__ is slice or part.__class__ is int:
+            used += 1
+        else:
+            part = _as_int(part)
+            known = isinstance(part, _LITERALS)
+            part = _as_tensor(part) if known else part
+            used += _axes_of(part)
+        parts.append(part)
+        literal.append(known)
     if used > tensor.ndim:
         raise IndexError(f"index: {used} indices for a {tensor.ndim}-d tensor of shape {tensor.shape}")
     dots = [i for i, part in enumerate(parts) if part is Ellipsis]
@@ -127,10 +137,12 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
         else:
             items.append(_integer(part, tensor, axis))
             axis += 1
-    trivial = all(item == (None, None, None) for item in items)
-    return Subscript(() if trivial and tensors else tuple(items), tuple(tensors))
+    trivial = bool(tensors) and all(item == (None, None, None) for item in items)
+    return Subscript(() if trivial else tuple(items), tuple(tensors))
 
 
+_LITERALS = (list, tuple, range, np.ndarray, bool, np.bool_)
+_BOUNDS = frozenset({int, type(None)})
 _INDICES = (slice, EllipsisType, Tensor, list, tuple, np.ndarray)  # types that a list of plain numbers does not contain
 
 
@@ -167,10 +179,12 @@ def _axes_of(part: Part) -> int:
 
 
 def _sliced(part: slice) -> Item:
-    start, stop, step = (None if v is None else operator.index(v) for v in (part.start, part.stop, part.step))
-    if step == 0:
+    bounds: Any = part.start, part.stop, part.step
+    if not _BOUNDS.issuperset(map(type, bounds)):
+        bounds = tuple([None if bound is None else operator.index(bound) for bound in bounds])
+    if bounds[2] == 0:
         raise ArgumentError("index: a slice's step must not be zero")
-    return start, stop, step
+    return bounds  # type: ignore[no-any-return]
 
 
 def _integer(part: Part, tensor: Tensor, axis: int) -> int:
@@ -238,7 +252,8 @@ def flat_nonzero_of(tensor: Tensor) -> Tensor:
 
 def _beside(tensor: Tensor, index: Tensor) -> Tensor:
     """An index on the tensor's device, if it comes from the CPU."""
-    return index.to(tensor.device) if index.device is CPU else index
+    device = tensor.device
+    return index.to(device) if device is not CPU and index.device is CPU else index
 
 
 replayable_module(__name__)

@@ -30,23 +30,20 @@ class DType:
     NumPy's of those that NumPy lacks is of ml_dtypes, which is loaded when it is first asked for.
     """
 
-    __slots__ = ("category", "itemsize", "name", "numpy", "rank")
-
-    numpy: np.dtype[Any]
+    __slots__ = ("_numpy", "category", "itemsize", "name", "rank")
 
     def __init__(self, name: str, itemsize: int, category: int, rank: int, in_numpy: bool = True) -> None:
         self.name = name
         self.itemsize = itemsize
         self.category = category
         self.rank = rank
-        if in_numpy:
-            self.numpy = np.dtype(name)
+        self._numpy = np.dtype(name) if in_numpy else None
 
-    def __getattr__(self, name: str) -> Any:
-        if name != "numpy":
-            raise AttributeError(f"{self!r} has no attribute {name!r}")
-        self.numpy = found = np.dtype(getattr(import_module("ml_dtypes"), self.name))
-        return found
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        if self._numpy is None:
+            self._numpy = np.dtype(getattr(import_module("ml_dtypes"), self.name))
+        return self._numpy
 
     @property
     def is_floating_point(self) -> bool:
@@ -171,6 +168,8 @@ def float_limits(dtype: DType) -> np.finfo[Any]:
 
 def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
     """bool -> bool, int -> int64, float -> the default floating dtype, complex -> its complex dtype."""
+    if value.__class__ is float:
+        return default_dtype[0]
     if isinstance(value, bool | np.bool_):
         return bool_
     if isinstance(value, complex | np.complexfloating):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
+
 from genesis.execution.realize import realize
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, also_runtime_error
@@ -25,10 +28,12 @@ _SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", 
 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
-    rule = LAYOUT_RULES[name]
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
-    if attributes or any([argument.__class__ is not int for argument in arguments]):
+    if name == "subscript" or (not attributes and _are_plain(arguments)):
+        rule = _remembered(name)
+    else:
+        rule = LAYOUT_RULES[name]
         wanted = attributes.get("dtype", arguments[0] if arguments else None) if name == "view" else None
         if isinstance(wanted, DType | str):
             dtype = as_dtype("view", wanted)
@@ -64,6 +69,21 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         if tensor._untracked:
             result._untracked = True
         return result
+
+
+def _are_plain(arguments: Iterable[object]) -> bool:
+    """Whether arguments are ints, None and tuples of these: what is equal among them means the same."""
+    for argument in arguments:
+        kind = argument.__class__
+        if kind is not int and argument is not None and not (kind is tuple and _are_plain(argument)):  # type: ignore[arg-type]
+            return False
+    return True
+
+
+@cache
+def _remembered(name: str) -> Callable[..., Layout | None]:
+    """A layout rule that remembers what it has returned."""
+    return lru_cache(maxsize=1024)(LAYOUT_RULES[name])
 
 
 def _reshaped_copy(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:

@@ -18,6 +18,7 @@ from genesis.runtime import dlpack
 from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import META
 from genesis.runtime.shared_file import SharedFile
+from genesis.tensor.dispatch import array_of
 from genesis.tensor.from_python import from_memory
 from genesis.tensor.handle import LAZY, Tensor, attribute, method, root_of
 from genesis.tensor.views import memory_of
@@ -51,9 +52,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         if not force:
             raise RuntimeError(f"numpy: {LAZY[self._element_map]} has no memory of its own; use clone().numpy()")
         return values_of(self).copy()
-    if self.requires_grad and not force and thread_state.grad_enabled:
+    if self._requires_grad and not force and thread_state.grad_enabled:
         raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
-    if not self.device.memory.is_host:
+    if not array_of(self).device.memory.is_host:
         if not force:
             raise TypeError(
                 f"numpy: can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "

@@ -22,6 +22,7 @@ from genesis.tensor.out import into
 from genesis.tensor.views import view
 
 _UNDERSTOOD = (Tensor, int, float, complex, str)  # operand types that never override a tensor's operator
+_COMPARED = (Tensor, int, float, complex, np.generic, np.ndarray)  # types of what a tensor may equal
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # -> the reflected comparison
 
 
@@ -177,7 +178,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
 
 def _equality_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, Tensor | int | float | complex | np.generic | np.ndarray):
+        if not isinstance(other, _COMPARED):
             return NotImplemented  # so that `tensor == None` and `tensor == "text"` are False
         return (route if OVERRIDES else call)(operation, (self, other))
 
