@@ -225,7 +225,7 @@ def _tiled(
     accesses = {
         axis: [n for n, (i, at) in enumerate(zip(instructions, maps, strict=True))
                if at is not None and i.name in ("load", "store", "scan") and i.level == FULL
-               and at.strides[axis] == 1 and at.strides[lane] not in (0, 1)
+               and at.strides[axis] in (1, -1) and at.strides[lane] not in (0, 1, -1)
                and (axes[axis][1] or not any(at.strides[a] for a in inner))]  # a tile has two axes
         for axis, (extent, reduced) in enumerate(axes)
         if axis != lane and extent >= LEAST_TILE and (not reduced or axis == inner[-1])}

@@ -20,6 +20,8 @@ MOST_SINGLES = 8  # inputs of a single number recomputed before each loop that r
 # How much more an element costs that is computed as a scalar, once for a row of products: attention of one query takes 36 us
 # with its weights in memory, and 75 with each exponential recomputed beside 64 products.
 LANES = 12
+# How much more an element costs that many rows read, each of which would compute it again.
+ROWS = 8
 Recipe = tuple[int, set[int]]  # of a value: its operations, and the values it is computed from
 TRAFFIC = 8  # bytes to write and read an element of float32
 
@@ -33,7 +35,7 @@ def materialize(
     An elementwise value is recomputed if that is cheap and reads no more than it saves. The other groups then read its inputs
     instead, which need memory in turn.
     """
-    found, outside, alone, put_parts = _must(nodes, outputs, group_of, bases)
+    found, outside, alone, repeated, put_parts = _must(nodes, outputs, group_of, bases)
     recipe: dict[int, Recipe] = {}  # of elementwise values
     for index, node in enumerate(nodes):
         if index not in group_of:
@@ -49,7 +51,7 @@ def materialize(
             # A broadcast source is smaller at any batch size, so no choice depends on that size.
             size = node.numel
             large = sum([nodes[s].numel >= size for s in sources])
-            each = cost * LANES if cost * LANES >= alone.get(index, inf) else cost
+            each = cost * (LANES if cost * LANES >= alone.get(index, inf) else ROWS if index in repeated else 1)
             # A single number is recomputed before a loop, which takes less than a launch; not a draw or a sum of many.
             # What may fail is computed once: after it nothing fails, so updates may follow in place.
             kept = (row.fault is not None and len(outside[index]) > 1) or (
@@ -81,13 +83,14 @@ def _recipe(
 
 def _must(
     nodes: Sequence[Node], outputs: Sequence[int], group_of: Mapping[int, Group], bases: Sequence[int]
-) -> tuple[set[int], dict[int, set[int]], dict[int, int], set[int]]:
-    """Four results: the values that must have memory (outputs, and what products, host calls and gathers read); values that
-    groups other than their own read, with these groups; for those read once a row, the shortest row's length; and values
-    that the kernel computes which puts them into a part of another."""
+) -> tuple[set[int], dict[int, set[int]], dict[int, int], set[int], set[int]]:
+    """Five results: the values that must have memory (outputs, and what products, host calls and gathers read); values that
+    groups other than their own read, with these groups; for those read once a row, the shortest row's length; values of which
+    several rows read the same elements; and values that the kernel computes which puts them into a part of another."""
     found = {bases[o] for o in outputs if bases[o] in group_of}
     outside: dict[int, set[int]] = {}
     alone: dict[int, int] = {}
+    repeated: set[int] = set()
     put_parts: set[int] = set()
     counts = Counter(bases[i] for node in nodes if node.op != "view" for i in node.inputs)
     for index, node in enumerate(nodes):
@@ -110,9 +113,11 @@ def _must(
                     outside.setdefault(base, set()).add(id(here))
                     if (row := _spread(nodes[i])) > 1:
                         alone[base] = min(row, alone.get(base, row))
+                    elif nodes[i].numel > nodes[base].numel:
+                        repeated.add(base)
         if kind == "gather" and bases[node.inputs[0]] in group_of:
             found.add(bases[node.inputs[0]])
-    return found, outside, alone, put_parts
+    return found, outside, alone, repeated, put_parts
 
 
 def _is_elementwise(node: Node) -> bool:

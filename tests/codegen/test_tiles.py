@@ -37,6 +37,10 @@ def _neither_gathers_nor_scatters(kernel):
 CLAIMS = {
     "a copy": lambda f, x, y, row: x.T + 0,
     "several turned operands, and what lies straight": lambda f, x, y, row: (x.T * 2 + y) * x.T + row,
+    "a rotated copy": lambda f, x, y, row: f.rot90(x),
+    "rotated the other way, beside what lies straight": lambda f, x, y, row: f.rot90(x, 3) * y + row,
+    "sums of rotated rows": lambda f, x, y, row: f.rot90(x).sum(1),
+    "sums of rotated columns": lambda f, x, y, row: (f.rot90(x, 3) * y).sum(0),
     "a turned result": lambda f, x, y, row: (x * x + 1).T + 0,
     "two results": lambda f, x, y, row: f.stack([x.T + y, y - x.T]),
     "sums of rows": lambda f, x, y, row: (x.T + y).sum(1),

@@ -156,3 +156,12 @@ def test_weights_of_a_single_query_are_computed_once_each():
     kernels = [k for stage in stages(genesis.scaled_dot_product_attention(query, keys, keys)) for k in stage]
     with_exponentials = [kernel for kernel in kernels if "exp" in [i.name for i in kernel.instructions]]
     assert len(with_exponentials) == 1, "not again in the sum over keys"
+
+
+def test_what_many_rows_read_is_computed_once():
+    x, row = normal(40, 30), normal(30)
+    kernels = [k for stage in stages(x * row.sin()) for k in stage]
+    (computed,) = [kernel for kernel in kernels if "sin" in [i.name for i in kernel.instructions]]
+    assert len(computed.axes) == 1, "not again for each of 40 rows"
+    (kernel,) = [k for stage in stages(x * (row + 1)) for k in stage]
+    assert "add" in [i.name for i in kernel.instructions], "a sum is cheaper than a pass over memory"

@@ -17,6 +17,8 @@ from genesis.codegen.cpu.tiling import tile_pitch, tile_rows, tile_side
 from genesis.codegen.cpu.transpose import FUNCTION
 from genesis.lower.kernel import Instruction
 
+_Matrix = tuple[ir.Value, ir.Value]  # an address, and a pitch in elements
+
 
 def through_tiles(
     nest: Nest, first: ir.Value, last: ir.Value, accesses: Iterable[Instruction], body: Callable[[], None]
@@ -33,17 +35,32 @@ def through_tiles(
     nest.block_origin = first, start
     lanes, rows = nest.builder.sub(end, start), nest.builder.sub(last, first)
     pitch = _pitch(nest)
-    memory = {}
+    sides = {}
     for i in transposed:
         assert i.access is not None
-        memory[id(i)] = address(nest, i.access), nest.named(i.access.strides[lane])
+        memory = address(nest, i.access), nest.named(i.access.strides[lane])
+        outer, inner = sides[id(i)] = _upwards(nest, i, memory, (_base(nest, i), pitch), rows)
         if i.name == "load":
-            _transpose(nest, i, memory[id(i)], (_base(nest, i), pitch), (lanes, rows))
+            _transpose(nest, i, outer, inner, (lanes, rows))
     with nest.loop(first, last) as position, nest.bind(tiled, position):
         body()
     for i in transposed:
         if i.name in ("store", "scan"):
-            _transpose(nest, i, (_base(nest, i), pitch), memory[id(i)], (rows, lanes))
+            outer, inner = sides[id(i)]
+            _transpose(nest, i, inner, outer, (rows, lanes))
+
+
+def _upwards(nest: Nest, i: Instruction, memory: _Matrix, tile: _Matrix, rows: ir.Value) -> tuple[_Matrix, _Matrix]:
+    """Memory and tile of an access, both from their last row on if the access goes backwards along the tiled axis."""
+    assert i.access is not None and nest.kernel.tiled is not None
+    stride, b = i.access.strides[nest.kernel.tiled], nest.builder
+    if stride == 1:
+        return memory, tile
+    step = nest.named(stride)
+    back = b.select(b.icmp_signed("<", step, I64(0)), b.sub(rows, I64(1)), I64(0))
+    (start, distance), (base, pitch), name = memory, tile, i.dtype.name
+    first = nest.lanes.element_pointer(start, b.sub(I64(0), back), name)
+    return (first, distance), (nest.lanes.element_pointer(base, b.mul(back, pitch), name), b.mul(pitch, step))
 
 
 def tile_address(nest: Nest, i: Instruction) -> ir.Value:
@@ -92,10 +109,9 @@ def _base(nest: Nest, i: Instruction) -> ir.Value:
 
 
 def _transpose(
-    nest: Nest, i: Instruction, source: tuple[ir.Value, ir.Value], target: tuple[ir.Value, ir.Value],
-    extents: tuple[ir.Value, ir.Value],
+    nest: Nest, i: Instruction, source: _Matrix, target: _Matrix, extents: tuple[ir.Value, ir.Value],
 ) -> None:
-    """Transpose `source` to `target`, each an address and a pitch in elements; `extents` are the source's."""
+    """Transpose `source` to `target`; `extents` are the source's."""
     assert i.access is not None
     streams = nest.streams.get(i.access.pointer, I64(0)) if i.name == "store" else I64(0)
     _, function = nest.extra_words(i, "tile")
