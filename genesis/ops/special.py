@@ -123,7 +123,7 @@ zeta: Operation = two(
 # ---- the normal distribution ----
 erfinv = _one(
     "erfinv", "erfinv", "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (pi**0.5 / 2), method=True,
-    autocast="float32",
+    autocast="float32", vector="error_function", cuda="libdevice.erfinv{f}({0})", cost=40,
 )
 erfcx = _one("erfcx", "erfcx", "exp(x^2) erfc(x).", lambda g, y, x: g * (2 * x * y - 2 / pi**0.5))
 ndtri = _one("ndtri", "ndtri", "The inverse of `ndtr`.", lambda g, y, x: g * exp(y * y / 2) * (2 * pi) ** 0.5)

@@ -26,7 +26,7 @@ binding.initialize_native_target()
 binding.initialize_native_asmprinter()
 
 WIDTH = {"float32": 16, "float64": 8}
-BOUND = {"pow": 4.0, "lgamma": 6.0, "digamma": 8.0}
+BOUND = {"pow": 4.0, "erfinv": 4.0, "lgamma": 6.0, "digamma": 8.0}
 # Where errors are in ulp of this at least: near zeros that no formula has exactly.
 LEAST = {
     "lgamma": lambda x: np.where(x < 0, np.clip(scipy.special.gammaln(1 - x.astype(float)), 1, 1e300), 0),
@@ -108,7 +108,8 @@ NUMPY = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
     "sigmoid": scipy.special.expit, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "log1pexp": lambda x: np.logaddexp(0, x), "pow": np.power, "atan2": np.arctan2, "erfinv": scipy.special.erfinv,
+    "log1pexp": lambda x: np.logaddexp(0, x), "pow": np.power, "atan2": np.arctan2,
+    "erfinv": lambda x: np.where(x == 0, x, scipy.special.erfinv(x)),  # SciPy's has no -0.0
     # of subnormal numbers SciPy has infinity, and of -inf the same
     "lgamma": lambda x: np.where(
         (abs(x) < 1e-300) & (x != 0), -np.log(abs(x)), np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))),

@@ -21,6 +21,7 @@ from numba import cuda, types
 from genesis.codegen.cuda.signature import Machine
 from genesis.codegen.cuda.target import SIMULATED
 from genesis.ir.annotations import AnyFunction
+from genesis.ops.rows import from_scipy
 
 if not SIMULATED:
     from cuda.bindings import nvjitlink
@@ -95,6 +96,7 @@ math: ModuleType | SimpleNamespace = python_math if not SIMULATED else SimpleNam
 libdevice: ModuleType | SimpleNamespace = functions_of_nvvm if not SIMULATED else SimpleNamespace(
     rint=np.rint, rintf=np.rint, exp2=np.exp2, exp2f=np.exp2,
     int_as_float=lambda x: np.int32(x).view(np.float32), float_as_int=lambda x: np.float32(x).view(np.int32),
+    erfinv=from_scipy("erfinv"), erfinvf=from_scipy("erfinv"),
 )
 
 

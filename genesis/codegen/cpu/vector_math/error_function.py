@@ -1,15 +1,21 @@
-"""erf, erfc and the reciprocal square root.
+"""erf, erfc, the inverse of erf, and the reciprocal square root.
 
 For x >= 0, (1 + 2x) e^(x^2) erfc(x) is smooth to infinity and a polynomial in t = (x - 4) / (x + 4), the form of M.
 Shepherd, J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (Math. Comp. 36, 1981). The
-polynomials are minimax fits of this project (Remez exchange, 60 digits).
+polynomials are minimax fits of this project (Remez exchange, 60 digits). The inverse is that of the normal distribution by
+M. Wichura, "Algorithm AS 241: The percentage points of the normal distribution" (Applied Statistics 37, 1988).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import sqrt
+
 from genesis.codegen.cpu.vector_math.exponential import exp_of_sum
+from genesis.codegen.cpu.vector_math.logarithm import log
 from genesis.codegen.cpu.vector_math.number import (
-    DoubleWord, Number, copy_sign, fast_two_sum, fma, in_float64, polynomial, square_root, two_product, two_sum, where,
+    INFINITY, NAN, DoubleWord, Number, by_precision, copy_sign, fast_two_sum, fma, in_float64, polynomial, square_root,
+    two_product, two_sum, where,
 )
 
 # erf(x) = x + x p(x^2) for |x| <= 1: error 2^-62.7.
@@ -32,6 +38,23 @@ ERFC_FAR = (
     -0.0007577734037237416, -0.00019925557357453974, 0.0001506224700299972, -2.440290280326725e-05, -1.122528299650509e-05,
     5.7172131707593475e-06, 3.019543926138588e-07, -8.341265210009123e-07, 6.240563627185034e-08, 1.14468050732285e-07,
     -7.807709849464657e-09, -1.3352312611049561e-08, -1.7015090451088446e-09,
+)  # fmt: skip
+
+# Wichura's quotients of polynomials: of 0.425^2 - (y / 2)^2 for |y| < 0.85; of r - 1.6, r = sqrt(-log((1 - |y|) / 2)), up to 5;
+# of r - 5 beyond.
+QUANTILES = (
+    ((3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125, 45921.953931549871457,
+      67265.770927008700853, 33430.575583588128105, 2509.0809287301226727),
+     (1.0, 42.313330701600911252, 687.18700749205790830, 5394.1960214247511077, 21213.794301586595867, 39307.895800092710610,
+      28729.085735721942674, 5226.4952788528545610)),
+    ((1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550, 3.64784832476320460504, 1.27045825245236838258,
+      0.241780725177450611770, 0.0227238449892691845833, 7.74545014278341407640e-4),
+     (1.0, 2.05319162663775882187, 1.67638483018380384940, 0.689767334985100004550, 0.148103976427480074590,
+      0.0151986665636164571966, 5.47593808499534494600e-4, 1.05075007164441684324e-9)),
+    ((6.65790464350110377720, 5.46378491116411436990, 1.78482653991729133580, 0.296560571828504891230, 0.0265321895265761230930,
+      1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7),
+     (1.0, 0.599832206555887937690, 0.136929880922735805310, 0.0148753612908506148525, 7.86869131145613259100e-4,
+      1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15)),
 )  # fmt: skip
 
 
@@ -71,6 +94,36 @@ def erfc_of_positive(x: Number) -> Number:
     quotient = top / two_sum(bounded + bounded, 1.0)
     square = two_product(bounded, -bounded)
     return exp_of_sum(DoubleWord(square.high, square.low + quotient.low / quotient.high), quotient.high)
+
+
+def quick_erfinv(x: Number) -> Number:
+    return inverse_of_erf(x, QUANTILES[:2])  # a float32 below 1 is in the middle range
+
+
+@by_precision(quick=quick_erfinv)
+def erfinv(x: Number) -> Number:
+    """Within 4 ulp; NaN beyond 1."""
+    return inverse_of_erf(x, QUANTILES)
+
+
+def inverse_of_erf(x: Number, quantiles: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Number:
+    """One quotient serves all ranges, each lane with its own coefficients."""
+    size = abs(x)
+    is_near = size < 0.85
+    root = square_root(-log((1.0 - size) * 0.5))
+    argument = where(is_near, fma(x * -0.25, x, 0.180625), root - 1.6)
+    if len(quantiles) > 2:
+        is_far = root > 5.0
+        argument = where(is_far, root - 5.0, argument)
+    parts = []
+    for near, middle, *far in zip(*quantiles, strict=True):
+        coefficients = [where(is_near, x.constant(a), b) for a, b in zip(near, middle, strict=True)]
+        if far:
+            coefficients = [where(is_far, c, a) for c, a in zip(far[0], coefficients, strict=True)]
+        parts.append(polynomial(argument, coefficients))
+    result = parts[0] / parts[1] * where(is_near, size * sqrt(0.125), sqrt(0.5))
+    end = where(size.equals(1.0), x.constant(INFINITY), NAN)
+    return copy_sign(where(size < 1.0, result, end), x)
 
 
 def rsqrt(x: Number) -> Number:
