@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from genesis.ir.annotations import Key
-from genesis.ir.dtypes import float32, int64
+from genesis.ir.dtypes import float32
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.convolve import sum_of_products
@@ -69,7 +69,7 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
             result.put(result.append(node.renumbered(tuple([ready(result, i) for i in node.inputs]))))
         elif kind == "reduce" and all(result.nodes[node.inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
             arg = node.op.startswith("arg")
-            value = result.constant(0, int64) if arg else result.value(node.inputs[0])
+            value = result.constant(0, node.dtype) if arg else result.value(node.inputs[0])
             result.put((expand if arg else reshape_value)(value, node.shape).index)
         else:
             result.put(result.append(node))

@@ -9,10 +9,11 @@ from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.elementwise import maximum, minimum, pow, relu, sign, where
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.reduction import argmax, first_greatest, mean, sum
-from genesis.ops.registry import Operation, cast, composite, expand, widened
+from genesis.ops.registry import Operation, cast, composite, widened
 from genesis.ops.source import iota
-from genesis.ops.views import permute_value, reshape_value
+from genesis.ops.views import permute_value, reshape_value, view_node
 from genesis.ops.window import PerAxis, pad_value, per_axis, windows
 
 Result = TypeVar("Result")
@@ -185,22 +186,21 @@ def _lp_pool(axes: int) -> Operation:
 
 
 # ---- to a given size ----
-def _edges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
-    """The begin and end of each of `count` parts of an axis; parts overlap if `count` does not divide the extent."""
-    part = reshape_value(iota(x.graph, count), (count, 1))
-    return part * extent // count, ((part + 1) * extent + count - 1) // count
-
-
 def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | None], Result]) -> Result:
-    """`reduce` over each of `count` parts of an axis: it gets the parts along a new last axis and a mask (None: all)."""
+    """`reduce` over each of `count` parts of an axis: it gets windows that hold the parts, along a new last axis, and a mask
+    (None: all). Window k begins at element k * (extent // count).
+
+    Parts overlap if `count` does not divide the extent: part k is [floor(k extent / count), ceil((k + 1) extent / count)).
+    """
     order = [*(a for a in range(x.ndim) if a != axis), axis]
-    last, extent = permute_value(x, order), x.shape[axis]
-    if extent % count == 0:
-        return reduce(reshape_value(last, (*last.shape[:-1], count, extent // count)), None)
-    position = iota(x.graph, extent)
-    start, end = _edges(x, extent, count)
-    rows = expand(reshape_value(last, (*last.shape[:-1], 1, extent)), (*last.shape[:-1], count, extent))
-    return reduce(rows, (position >= start) & (position < end))
+    last, (step, rest) = permute_value(x, order), divmod(x.shape[axis], count)
+    if not rest:
+        return reduce(reshape_value(last, (*last.shape[:-1], count, step)), None)
+    shape, strides = (*last.shape[:-1], count, step + rest), contiguous_layout(last.shape).strides
+    rows = view_node(last, Layout(shape, (*strides[:-1], step, 1), 0), "parts")
+    part, position = reshape_value(iota(x.graph, count), (count, 1)), iota(x.graph, step + rest)
+    end = step + ((part + 1) * rest + count - 1) // count
+    return reduce(rows, (position >= part * rest // count) & (position < end))
 
 
 def _back(y: Value, axis: int) -> Value:
@@ -244,9 +244,8 @@ def _adaptive_max_pool(axes: int) -> Operation:
         for axis, count in reversed([*enumerate(_counts(name, input, output_size, axes), input.ndim - axes)]):
             extent, plane = y.shape[axis], numel(input.shape[axis + 1 :])
             y, at = (_back(v, axis) for v in _parted(y, axis, count, greatest))
-            if extent % count == 0:
-                shape = (count,) + (1,) * (input.ndim - axis - 1)
-                at = at + reshape_value(iota(y.graph, count) * (extent // count), shape)
+            shape = (count,) + (1,) * (input.ndim - axis - 1)
+            at = at + reshape_value(iota(y.graph, count) * (extent // count), shape)
             if position is not None:
                 position = y.graph.add("gather", (position, at), at.shape, int64, {"dim": axis})
             position = at * plane if position is None else at * plane + position

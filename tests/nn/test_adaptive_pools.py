@@ -1,0 +1,25 @@
+"""Pools to a given size, of parts that overlap or are single elements: values, places and gradients as torch's."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from tests.tolerances import assert_close
+
+RANDOM = np.random.default_rng(0)
+
+@pytest.mark.parametrize("name", ["adaptive_avg_pool", "adaptive_max_pool"])
+@pytest.mark.parametrize(("shape", "sizes"), [((2, 3, 13, 7), (1, 3, 5, 7, 15)), ((3, 12), (4, 5, 12))])
+def test_pools_to_any_size_are_torchs(name, shape, sizes):
+    x = np.minimum(RANDOM.normal(size=shape), 1).astype(np.float32)  # some maxima occur twice
+    name = f"{name}{len(shape) // 2}d"
+    for size in sizes:
+        found = []
+        for library in (genesis, torch):
+            t = library.tensor(x, requires_grad=True)
+            y = getattr(library.nn.functional, name)(t, size, **({"return_indices": True} if "max" in name else {}))
+            values, *places = y if "max" in name else (y,)
+            (values * library.arange(values.numel()).reshape(values.shape)).sum().backward()
+            found.append([values.detach().numpy(), t.grad.numpy(), *(p.numpy() for p in places)])
+        assert_close(*found)
