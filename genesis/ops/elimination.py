@@ -37,13 +37,14 @@ def _permutation_reference(node: Node, pivots: np.ndarray) -> np.ndarray:
     pivots = pivots.real  # packed with complex factors they are complex numbers
     if ((pivots < 1) | (pivots > node.shape[-1])).any():
         raise IndexError(f"pivots of {node.shape[-1]} rows must be 1 to {node.shape[-1]}, got {pivots.min()} to {pivots.max()}")
-    order = np.broadcast_to(np.arange(node.shape[-1]), node.shape).copy()
-    for row in range(pivots.shape[-1]):
-        other = pivots[..., row, None].astype(np.int64) - 1
-        found = np.take_along_axis(order, other, -1)
-        np.put_along_axis(order, other, order[..., row, None], -1)
-        order[..., row, None] = found
-    return order.argsort(-1) if node.attrs["inverse"] else order
+    others = pivots.reshape(numel(node.shape[:-1]), pivots.shape[-1]).T.astype(np.int64) - 1
+    matrix = np.arange(others.shape[1])
+    order = np.arange(node.shape[-1])[:, None] + np.zeros_like(matrix)  # a column for each matrix
+    for row, other in enumerate(others):
+        found = order[other, matrix]
+        order[other, matrix] = order[row]
+        order[row] = found
+    return (order.argsort(0) if node.attrs["inverse"] else order).T.reshape(node.shape)
 
 
 primitive("permutation", "host", reference=_permutation_reference)
