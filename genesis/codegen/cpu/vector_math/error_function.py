@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
-from genesis.codegen.cpu.vector_math.exponential import exp_of_sum
+from genesis.codegen.cpu.vector_math.exponential import exp, exp_of_sum
 from genesis.codegen.cpu.vector_math.logarithm import log
 from genesis.codegen.cpu.vector_math.number import (
-    INFINITY, NAN, DoubleWord, Number, by_precision, copy_sign, fast_two_sum, fma, in_float64, polynomial, square_root,
+    INFINITY, NAN, DoubleWord, Number, by_precision, copy_sign, fast_two_sum, fma, polynomial, square_root,
     two_product, two_sum, where,
 )
 
@@ -77,7 +77,13 @@ def erf_of_positive_float32(x: Number) -> Number:
     return where(far, fma(-square, square, 1.0), fma(x, p, x))
 
 
-@in_float64
+def quick_erfc(x: Number) -> Number:
+    bounded = where(abs(x) > 28.0, 28.0, abs(x))
+    tail = exp(-bounded * bounded) * polynomial((bounded - 4.0) / (bounded + 4.0), ERFC_FAR) / fma(bounded, 2.0, 1.0)
+    return where(x < 0.0, 2.0 - tail, tail)
+
+
+@by_precision(quick=quick_erfc)
 def erfc(x: Number) -> Number:
     """1 - erf(x), within 2 ulp."""
     tail = erfc_of_positive(abs(x))
