@@ -87,7 +87,8 @@ def _forward(lattice: _Lattice) -> tuple[np.ndarray, np.ndarray]:
         found = lattice.emitted[:, t] + _added(found, _later(found, 1), skipped)
         leads[t] = found
         here = lattice.input_lengths == t + 1
-        losses[here] = -_added(*np.moveaxis(found[here] + ends[here], -1, 0))
+        if here.any():
+            losses[here] = -_added(*np.moveaxis(found[here] + ends[here], -1, 0))
     return losses, leads
 
 
