@@ -2,7 +2,9 @@
 
 import gc
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 from checks import all_given, equal, mine, raises, run
@@ -226,12 +228,27 @@ class Stopped(Exception):
     """What the handler of a signal raises."""
 
 
-def stop(number, frame):
-    raise Stopped
+def stopping():
+    """A handler of signals for rank 0, which raises; and what the other rank calls to wait for that."""
+    named = [tempfile.mktemp() if rank() == 0 else ""]
+    dist.broadcast_object_list(named, 0)
+    mark = Path(named[0])
+
+    def stop(number, frame):
+        mark.touch()
+        raise Stopped
+
+    def until_stopped():
+        while not mark.exists():
+            time.sleep(0.01)
+        mark.unlink()
+
+    return stop, until_stopped
 
 
 def check_what_an_interrupt_has_left_comes_before_the_next_collective():
     """Though nobody holds anything of it: other ranks wait for its second collective."""
+    stop, until_stopped = stopping()
     step = genesis.compile(lambda x: functional.all_reduce(functional.all_reduce(x) * 1.5 + x, "max"))
     for turn in range(7):
         x = mine((4,), seed=turn)
@@ -243,14 +260,15 @@ def check_what_an_interrupt_has_left_comes_before_the_next_collective():
             signal.signal(signal.SIGALRM, former)
             gc.collect()
             continue
-        if turn == 5:
-            time.sleep(0.4)
+        if turn == 5 and rank() == 1:
+            until_stopped()
         equal(step(x), np.max([sums * 1.5 + each for each in all_given((4,), np.float64, turn)], axis=0))
 
 
 def trained(interrupted_at):
     """Weights after 12 compiled steps of averaged gradients, on rank 0 with an interrupt in one; how many were native."""
     genesis.manual_seed(0)
+    stop, until_stopped = stopping()
     model = dist.DistributedDataParallel(nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)))
     optimizer = genesis.optim.Adam(model.parameters(), lr=0.1)
 
@@ -271,8 +289,8 @@ def trained(interrupted_at):
             signal.signal(signal.SIGALRM, former)
             assert optimizer.state[model.module[0].weight]["step"] == turn + 1  # the step has been taken
             continue
-        if turn == interrupted_at:
-            time.sleep(0.4)
+        if turn == interrupted_at and rank() == 1:
+            until_stopped()
         step(x, labels)
     natively = sum(entry.native.replays for entry in step.entries if entry.native is not None)
     return [p.detach().numpy() for p in model.parameters()], natively, step, model

