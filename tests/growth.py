@@ -29,7 +29,7 @@ class Growth(NamedTuple):
         return self.resident < 256 * self.steps and self.buffers <= 0 and self.objects < self.steps // 2
 
 
-def growth(step: Callable[[], object], warm: int = 200, steps: int = 2000) -> Growth:
+def growth(step: Callable[[], object], warm: int = 200, steps: int = 800) -> Growth:
     """What `steps` steps add, in windows, without the collector: reference counts alone must free everything."""
     with without_collector():
         _fill_the_free_lists()

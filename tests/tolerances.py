@@ -1,8 +1,12 @@
-"""How far results may lie from another library's, per dtype, and the comparison itself."""
+"""How far results may lie from another library's, per dtype, and the comparison itself.
+
+PyTorch is imported by who compares with it: that takes longer than many a process that tests start.
+"""
+
+import sys
 
 import ml_dtypes
 import numpy as np
-import torch
 
 import genesis
 
@@ -20,7 +24,7 @@ def to_numpy(values):
     """An ndarray of a genesis or torch tensor; bfloat16 as ml_dtypes'."""
     if isinstance(values, genesis.Tensor):
         return values.cpu().numpy(force=True).copy()
-    if isinstance(values, torch.Tensor):
+    if (torch := sys.modules.get("torch")) is not None and isinstance(values, torch.Tensor):
         if values.dtype is torch.bfloat16:
             return values.float().numpy(force=True).astype(ml_dtypes.bfloat16)
         if values.dtype is torch.complex32:
@@ -31,6 +35,8 @@ def to_numpy(values):
 
 def to_torch(array, requires_grad=False):
     """A torch tensor with a copy of an ndarray."""
+    import torch
+
     array = np.asarray(array)
     if array.dtype == ml_dtypes.complex32:
         return torch.from_numpy(array.astype(np.complex64)).to(torch.complex32).requires_grad_(requires_grad)
@@ -41,6 +47,8 @@ def to_torch(array, requires_grad=False):
 
 def torch_dtype(dtype):
     """torch's dtype of the same name."""
+    import torch
+
     return getattr(torch, dtype.name)
 
 

@@ -78,6 +78,7 @@ class _Search:
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> None:
         self.nodes, self.stages, self.outputs, self.target = nodes, stages, frozenset(outputs), target
         calls = [call for stage in stages for call in stage]
+        self.patterns = {id(call): access_pattern(call) for call in calls}
         self.readers = Counter(value for call in calls for value in call.reads)
         self.writers = Counter(value for call in calls for value in call.writes)
 
@@ -148,7 +149,7 @@ class _Search:
 
     def _stays(self, call: KernelCall | Product, writes: Sequence[int], written: set[int], points: int) -> bool:
         """Whether a call can run point by point, within its own tiles of `writes` and of what was `written` before it."""
-        pattern = access_pattern(call)
+        pattern = self.patterns[id(call)] if id(call) in self.patterns else access_pattern(call)
         return pattern is not None and stays_in_tiles(self.nodes, pattern, writes, written, points)
 
     def _adds_up(self, call: KernelCall | Product, written: set[int], points: int) -> bool:

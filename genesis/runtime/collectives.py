@@ -330,6 +330,7 @@ def _kernel() -> Callable[[int, int, int, int], None]:
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)(address)
 
 
+@functools.cache
 def collective_source() -> KernelSource:
     """The kernel of all collectives."""
     return KernelSource(SYMBOL, ir.collective_ir(), ir.collective_ir)
