@@ -5,6 +5,7 @@ import gc
 import sys
 
 import hypothesis
+import hypothesis.internal.conjecture.providers
 import numpy as np
 import pytest
 
@@ -22,6 +23,8 @@ collect_ignore = ["array_api/libraries.py"]  # a script, which imports SciPy's a
 
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=25, derandomize=True)
 hypothesis.settings.load_profile("suite")
+# Examples hang on no number that the sources of genesis happen to have: to collect these takes 2.8 s with an empty cache.
+hypothesis.internal.conjecture.providers._get_local_constants = hypothesis.internal.constants_ast.Constants
 
 target.speeds = lambda: ROUND  # whatever was measured here: tests look at plans
 plan.read_or_lower = lower  # whatever was lowered here: they change what lowering looks at

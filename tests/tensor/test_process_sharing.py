@@ -8,26 +8,10 @@ import pytest
 import torch
 
 import genesis
+from tests.tensor.other_process import change, fill
 
 LIBRARIES = {"genesis": genesis, "torch": torch}
 context = multiprocessing.get_context("spawn")
-
-
-def change(name, tensors, model, back, forth):
-    """What the other process does: writes to each, answers with what it found, and reads what is written meanwhile."""
-    lib = LIBRARIES[name]
-    x, columns, bits, p = tensors
-    found = [t.tolist() for t in (x, columns, bits, p)], [t.is_shared() for t in tensors], p.requires_grad, type(p).__name__
-    x.add_(1)
-    columns.mul_(10)
-    bits.bitwise_xor_(1)
-    optimizer = lib.optim.SGD([p, *model.parameters()], lr=0.5)
-    (p * 2).sum().backward()
-    model(lib.ones(1, 2)).sum().backward()
-    optimizer.step()
-    back.put((*found, x))
-    forth.get()
-    back.put(x.tolist())
 
 
 def shared(name):
@@ -58,10 +42,6 @@ def test_processes_see_each_others_writes():
     found = shared("genesis")
     assert found == shared("torch")
     assert found[-1] == 0
-
-
-def fill(x):
-    x.fill_(5)
 
 
 def test_what_is_not_shared_comes_as_a_copy():
