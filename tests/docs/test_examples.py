@@ -47,20 +47,14 @@ for name, settings in json.loads(examples).items():
 """
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Where the pictures are, and what each example printed."""
-    folder = tmp_path_factory.mktemp("examples")
-    command = [sys.executable, "-c", TWICE, json.dumps(SMALL), str(ROOT / "examples"), str(folder)]
+def test_compiled_or_not_examples_train_alike(tmp_path):
+    """What is printed last is the score on what was held out, of the same random numbers."""
+    command = [sys.executable, "-c", TWICE, json.dumps(SMALL), str(ROOT / "examples"), str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 0, run.stdout[-1000:] + run.stderr
-    return folder, dict(text.split("\n", 1) for text in run.stdout.split(">>> ")[1:])
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_compiled_or_not_an_example_trains_alike(name, trained):
-    """What is printed last is the score on what was held out, of the same random numbers."""
-    folder, printed = trained
-    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    first, second = (float(score) for score in re.findall(r"(?:accuracy|loss)  ([\d.]+)", printed[name]))
-    assert first == pytest.approx(second, abs=0.01)
+    printed = dict(text.split("\n", 1) for text in run.stdout.split(">>> ")[1:])
+    assert printed.keys() == SMALL.keys()
+    for name, text in printed.items():
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG"), name
+        first, second = (float(score) for score in re.findall(r"(?:accuracy|loss)  ([\d.]+)", text))
+        assert first == pytest.approx(second, abs=0.01), name
