@@ -27,9 +27,9 @@ from genesis.as_torch import fx
 from genesis.as_torch.names import modules, names_of
 from genesis.as_torch.stand_ins import (
     accelerators, boards, checkpoints, compilers, decorating, detected, engine, environment, exporting, files, flops, foreach,
-    gpus, hub, launching, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators, overriding,
-    pipes, precision, privates, processes, processor, raw, repositories, spawning, tables_of_times, top, tree_nodes, tree_text,
-    trees, types,
+    gpus, hub, launching, libraries, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators,
+    overriding, pipes, precision, privates, processes, processor, raw, repositories, spawning, tables_of_times, top,
+    tree_nodes, tree_text, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -39,7 +39,6 @@ from genesis.nn import parameter as nn_parameter
 from genesis.nn import state
 from genesis.runtime import dlpack
 from genesis.serialization.names import Builder, functions_of
-from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.sparse import products
 from genesis.tensor import return_types
 from genesis.tensor.handle import Tensor
@@ -47,25 +46,7 @@ from genesis.tensor.size import Size
 from genesis.tracing.state import thread_state
 from genesis.utils import checkpoint
 
-BACKENDS = (
-    "cpu", "mha", "mkl", "mkldnn", "nnpack", "openmp", "opt_einsum", "quantized", "xeon", "xnnpack", "kleidiai", "cusparselt",
-)
-CAPABILITIES = {32: "AVX2", 64: "AVX512"}  # by the bytes per vector
 Source = Any  # a module, a class or any object with attributes
-
-class Backend:
-    """Settings of PyTorch's backend libraries, which genesis does not use."""
-
-    enabled = deterministic = False
-    is_available = staticmethod(no)
-    flags = verbose = staticmethod(no_effect)
-    set_flags = staticmethod(nothing)
-    engine, supported_engines = "none", ("none",)
-
-    @staticmethod
-    def get_cpu_capability() -> str:
-        """The vector instructions of kernels, by PyTorch's names."""
-        return CAPABILITIES.get(vector_bytes(), "DEFAULT")
 
 
 MODULES: dict[str, tuple[Source, ...]] = {
@@ -181,7 +162,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.backends.cuda": (backends.cuda,),
     "torch.backends.cudnn": (backends.cudnn,),
     "torch.backends.mps": (backends.mps,),
-    **{f"torch.backends.{name}": (Backend,) for name in BACKENDS},
+    "torch.backends.mha": (backends.mha,),
+    **{f"torch.backends.{name}": (libraries.Library,) for name in libraries.LIBRARIES},
     "torch.accelerator": (accelerators,),
     "torch.multiprocessing": (spawning, multiprocessing),
     "torch.multiprocessing.spawn": (spawning,),
@@ -223,7 +205,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
 
 EVERYTHING = {  # modules that export all names of their sources
     "torch.multiprocessing", "torch.backends.cudnn", "torch.backends.cuda", "torch.backends.mps",
-    *[f"torch.backends.{name}" for name in BACKENDS],
+    *[f"torch.backends.{name}" for name in libraries.LIBRARIES],
     *[f"torch.distributions.{name}" for name in ("constraints", "kl", "transforms", "utils")],
 }
 
@@ -329,7 +311,6 @@ NAMES: dict[str, Any] = {
     "torch.optim.lr_scheduler._LRScheduler": scheduler.LRScheduler,
     "torch.nn.attention.SDPBackend": SDPBackend,
     "torch.nn.attention.sdpa_kernel": no_effect,
-    "torch.backends.cuda.sdp_kernel": no_effect,
     "torch.backends.cuda.SDPBackend": SDPBackend,
     "torch.autograd.Variable": types.Variable,
     **{f"{path}.{name}": getattr(environment, name) for name in ("manual_seed", "get_rng_state") for path in (
@@ -382,7 +363,7 @@ NAMES: dict[str, Any] = {
     "torch._functorch.config": _functorch_settings,
     "torch.compiler.config": compilers.config,
     "torch.cuda.default_generators": (),
-    "torch.backends.cudnn.flags": no_effect,
+    **libraries.NAMES,
     "torch.cuda._initialized": False,  # read for the state of GPU generators: there is one for all devices
     "torch.cuda.nvtx.range_push": nothing,
     "torch.cuda.nvtx.range_pop": nothing,

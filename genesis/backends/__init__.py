@@ -1,6 +1,6 @@
 """Settings of what computes, by PyTorch's names."""
 
-from genesis.backends import cuda, cudnn, mps
+from genesis.backends import cuda, cudnn, mha, mps
 
-__all__ = ["cuda", "cudnn", "mps"]
+__all__ = ["cuda", "cudnn", "mha", "mps"]
 __dir__ = __all__.copy

@@ -94,13 +94,15 @@ class TransformerEncoder(Module):
 
     Where PyTorch computes nested tensors, results at padding are 0, as there: without gradients, in evaluation, of a batch with
     `src_key_padding_mask` alone, whose sequences are padded at their ends (not looked at without `mask_check`). Other results
-    are the same without `enable_nested_tensor`.
+    are the same without `enable_nested_tensor`, or `backends.mha.set_fastpath_enabled(False)`.
 
     >>> from genesis import nn
     >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), num_layers=3)
     >>> len(encoder.layers), len(list(encoder.parameters()))
     (3, 36)
     """
+
+    has_fast_path: ClassVar[bool] = True  # set by `backends.mha`
 
     def __init__(
         self, encoder_layer: Module, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True,
@@ -127,7 +129,8 @@ class TransformerEncoder(Module):
     def _zeros(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
         """Where the last layer's results are 0; None if nowhere."""
         layer = self.layers[0]
-        if not self.use_nested_tensor or padding is None or mask is not None or layer.training or src.ndim != 3 or (
+        may = self.use_nested_tensor and self.has_fast_path
+        if not may or padding is None or mask is not None or layer.training or src.ndim != 3 or (
             isinstance(src, CompositeTensor) or thread_state.autocast is not None
             or (thread_state.grad_enabled and any([x.requires_grad for x in (src, *layer.parameters())]))
         ):

@@ -138,3 +138,54 @@ def test_weights_are_fetched_once(tmp_path):
         assert not (tmp_path / "other").exists()
     finally:
         look_up("torch.hub", "get_dir").__globals__["_directory"].clear()
+
+
+@pytest.mark.parametrize("name", [
+    "flash_sdp_enabled", "mem_efficient_sdp_enabled", "math_sdp_enabled", "cudnn_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed", "is_flash_attention_available",
+])
+def test_settings_of_attention_on_gpus_are_pytorchs_at_first(name):
+    assert of(f"torch.backends.cuda.{name}")() is getattr(torch.backends.cuda, name)()
+
+
+def test_settings_of_attention_on_gpus_are_stored():
+    sets, enabled = of("torch.backends.cuda.enable_flash_sdp"), of("torch.backends.cuda.flash_sdp_enabled")
+    sets(False)
+    assert enabled() is False and of("torch.backends.cuda.math_sdp_enabled")() is True
+    sets(True)
+    assert of("torch.backends.cuda.preferred_linalg_library")("magma") == "magma"
+    assert of("torch.backends.cuda.preferred_linalg_library")() == "magma"
+
+
+def test_precision_of_products_on_gpus_is_one_setting():
+    products = of("torch.backends.cuda.matmul")
+    assert products.fp32_precision == torch.backends.cuda.matmul.fp32_precision == "none"
+    products.fp32_precision = "tf32"
+    assert products.allow_tf32 and genesis.backends.cuda.matmul.allow_tf32
+    products.allow_tf32 = False
+    assert genesis.get_float32_matmul_precision() == "highest"
+    products.allow_bf16_reduced_precision_reduction = False
+    assert not products.allow_bf16_reduced_precision_reduction
+
+
+def test_padding_has_zeros_unless_the_fast_path_is_disabled():
+    def results(library, x, padding):
+        encoder = library.nn.TransformerEncoder(library.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 1).eval()
+        for parameter in encoder.parameters():
+            library.nn.init.constant_(parameter, 0.1)
+        run = genesis.compile(encoder) if library is genesis else encoder
+        mha, found = library.backends.mha, []
+        for enabled in (True, False, True):
+            mha.set_fastpath_enabled(enabled)
+            assert mha.get_fastpath_enabled() is enabled
+            with library.no_grad():
+                found.append(run(x, src_key_padding_mask=padding).numpy())
+        return found
+
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4) ** 3
+    padding = np.array([[False, False, True]])
+    ours = results(genesis, genesis.from_numpy(x), genesis.from_numpy(padding))
+    theirs = results(torch, torch.from_numpy(x), torch.from_numpy(padding))
+    assert np.all(theirs[0][0, 2] == 0) and np.any(theirs[1][0, 2] != 0)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-6)
