@@ -24,6 +24,7 @@ from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
+from genesis.tensor.in_memory import set_in_memory
 from genesis.tensor.in_place import write
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import is_recording
@@ -62,6 +63,8 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
 
 @routed_access_method
 def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
+    if set_in_memory(self, index, value):
+        return
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self
     if not isinstance(value, Tensor):

@@ -26,7 +26,9 @@ def _cat_grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
 primitive("cat", "cat", grad=_cat_grad, reference=lambda node, *arrays: np.concatenate(arrays, axis=node.attrs["dim"]))
 
 
-@composite("cat", 1, variadic=True, method=False, autocast="widest", aliases=("concat", "concatenate"), takes_complex=True)
+@composite(
+    "cat", 1, ref=np.concatenate, variadic=True, method=False, autocast="widest", aliases=("concat", "concatenate"),
+    takes_complex=True)
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors one after the other along `dim`.
 
@@ -55,7 +57,7 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     return first.graph.add("cat", values, shape, first.dtype, {"dim": axis})
 
 
-@composite("stack", 1, variadic=True, method=False, autocast="widest", takes_complex=True)
+@composite("stack", 1, ref=np.stack, variadic=True, method=False, autocast="widest", takes_complex=True)
 def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors of one shape along a new axis `dim`.
 
@@ -121,7 +123,7 @@ def _ranked(x: Value, rank: int) -> Value:
     return reshape_value(x, ranked(x.shape, rank))
 
 
-@composite("hstack", 1, variadic=True, method=False, takes_complex=True)
+@composite("hstack", 1, ref=np.hstack, variadic=True, method=False, takes_complex=True)
 def hstack(tensors: Sequence[Value]) -> Value:
     """The tensors side by side: vectors one after the other, others along axis 1.
 
@@ -133,7 +135,7 @@ def hstack(tensors: Sequence[Value]) -> Value:
     return cat(values, 1 if values and values[0].ndim > 1 else 0)
 
 
-@composite("vstack", 1, variadic=True, method=False, aliases=("row_stack",), takes_complex=True)
+@composite("vstack", 1, ref=np.vstack, variadic=True, method=False, aliases=("row_stack",), takes_complex=True)
 def vstack(tensors: Sequence[Value]) -> Value:
     """The tensors one below the other; a vector is a row.
 
@@ -144,13 +146,13 @@ def vstack(tensors: Sequence[Value]) -> Value:
     return cat([_ranked(x, 2) for x in tensors], 0)
 
 
-@composite("dstack", 1, variadic=True, method=False, takes_complex=True)
+@composite("dstack", 1, ref=np.dstack, variadic=True, method=False, takes_complex=True)
 def dstack(tensors: Sequence[Value]) -> Value:
     """The tensors one behind the other, along axis 2."""
     return cat([_ranked(x, 3) for x in tensors], 2)
 
 
-@composite("column_stack", 1, variadic=True, method=False, takes_complex=True)
+@composite("column_stack", 1, ref=np.column_stack, variadic=True, method=False, takes_complex=True)
 def column_stack(tensors: Sequence[Value]) -> Value:
     """The tensors side by side; a vector is a column."""
     return cat([reshape_value(x, (numel(x.shape), 1)) if x.ndim < 2 else x for x in tensors], 1)

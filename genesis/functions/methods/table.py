@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from genesis.ops.registry import OPERATIONS, Operation, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
+from genesis.tensor.in_memory import joined_in_memory
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import view
@@ -33,7 +34,8 @@ def function_of(operation: Operation) -> AnyFunction:
     The result of a view operation shares the input's storage.
     """
 
-    public: Any = _viewing(operation) if operation.is_view else _with_numbers_between(operation, _computing(operation))
+    computing = _viewing if operation.is_view else _joining if operation.variadic and operation.reference else _computing
+    public: Any = _with_numbers_between(operation, computing(operation))
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
     public.__doc__ = documented(operation)
@@ -50,6 +52,18 @@ def _computing(operation: Operation) -> Any:
         return (route if OVERRIDES else call)(operation, args, kwargs)
 
     return function
+
+
+def _joining(operation: Operation) -> Any:
+    function, join = _computing(operation), cast(AnyFunction, operation.reference)
+
+    def joining(*args: Any, **kwargs: Any) -> Any:
+        settings = (*args[1:], *kwargs.values())
+        here = bool(args) and not OVERRIDES and kwargs.keys() <= {"dim"}
+        joined = joined_in_memory(join, args[0], *settings) if here else None
+        return function(*args, **kwargs) if joined is None else joined
+
+    return joining
 
 
 def _viewing(operation: Operation) -> Any:

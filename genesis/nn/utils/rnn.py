@@ -10,12 +10,13 @@ import numpy as np
 from genesis.functions.creation import full
 from genesis.functions.from_data import tensor
 from genesis.functions.selection import where
-from genesis.ir.dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
+from genesis.ir.dtypes import DType, float16, float32, float64, int8, int16, int32, int64, uint8
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, from_values
+from genesis.tensor.in_memory import values_in_memory
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -122,12 +123,25 @@ def pad_sequence(
         shapes = ", ".join(str(s.shape) for s in sequences)
         raise ArgumentError(f"pad_sequence: shapes {shapes}; want (l, ..), l alone different")
     longest, rows = max(s.shape[0] for s in sequences), []
+    values = values_in_memory(sequences)
+    if values is not None:
+        return _padded_in_memory(values, longest, sequences[0].dtype, batch_first, padding_value, padding_side)
     for s in sequences:
         missing = (longest - s.shape[0], *s.shape[1:])
         filler = full(missing, padding_value, dtype=s.dtype, device=s.device)
         joined = [s, filler] if padding_side == "right" else [filler, s]
         rows.append(call(OPERATIONS["cat"], (joined,)) if missing[0] else s)
     return call(OPERATIONS["stack"], (rows, 0 if batch_first else 1))
+
+
+def _padded_in_memory(
+    values: list[np.ndarray], longest: int, dtype: DType, batch_first: bool, padding_value: float, padding_side: str
+) -> Tensor:
+    grid = np.full((len(values), longest, *values[0].shape[1:]), padding_value, dtype.numpy)
+    for row, each in zip(grid, values, strict=True):
+        start = 0 if padding_side == "right" else longest - len(each)
+        row[start : start + len(each)] = each
+    return from_values(grid if batch_first else grid.swapaxes(0, 1), dtype)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:

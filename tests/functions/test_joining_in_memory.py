@@ -1,0 +1,104 @@
+"""Lists of tensors in memory are joined at once: the same numbers, and no new program for another choice of tensors."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.nn.utils.rnn import pad_sequence
+
+SHAPES = [(1, 3)] * 9, [(k % 4, 3) for k in range(9)], [(3,)] * 10, [()] * 8, [(2, 0)] * 8, [(2, 1, 3)] * 8
+NAMES = "cat", "stack", "hstack", "vstack", "dstack", "column_stack"
+
+
+def lists_of(shapes, dtype="float32"):
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-9, 9, shape).astype(dtype) for shape in shapes]
+    return [genesis.from_numpy(a).clone() for a in arrays], [torch.from_numpy(a) for a in arrays]
+
+
+def computed(tensors):
+    genesis.synchronize()
+    return tensors
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_joined_tensors_are_pytorchs(name, shapes):
+    ours, theirs = lists_of(shapes)
+    for settings in ((), (1,), (-1,)) if name in ("cat", "stack") else ((),):
+        outcomes = []
+        for library, tensors in ((genesis, computed(ours)), (torch, theirs)):
+            try:
+                found = getattr(library, name)(tensors, *settings)
+                outcomes.append((tuple(found.shape), found.numpy().tolist()))
+            except (RuntimeError, ValueError, IndexError):
+                outcomes.append("refused")
+        assert outcomes[0] == outcomes[1]
+
+
+def test_sequences_are_padded_as_pytorch_pads_them():
+    ours, theirs = lists_of([(1 + k % 4, 2) for k in range(9)], "int64")
+    for settings in ({}, {"batch_first": True}, {"padding_value": 7}, {"padding_side": "left"}):
+        mine = pad_sequence(computed(ours), **settings)
+        assert mine.numpy().tolist() == torch.nn.utils.rnn.pad_sequence(theirs, **settings).tolist()
+        assert mine.dtype is genesis.int64
+
+
+def test_another_choice_of_tensors_needs_no_new_program():
+    tensors, choose = [genesis.randn(1, 4) for _ in range(200)], random.Random(0)
+
+    def loss():
+        chosen = choose.sample(range(199), 16)
+        before, after = (genesis.cat([tensors[k + step] for k in chosen]) for step in (0, 1))
+        return ((before - after) ** 2).mean().item()
+
+    genesis.synchronize()
+    loss()
+    built = genesis.debug.stats()["plans_built"]
+    for _ in range(5):
+        loss()
+    assert genesis.debug.stats()["plans_built"] == built
+
+
+@pytest.mark.parametrize("dtype", [genesis.bfloat16, genesis.float16, genesis.bool, genesis.complex64, genesis.float8_e5m2])
+def test_dtypes_are_kept(dtype):
+    tensors = computed([genesis.tensor([0.0, 1.0]).to(dtype) for _ in range(8)])
+    joined = genesis.cat(tensors)
+    assert joined.dtype is dtype and joined.to(genesis.float32).tolist() == [0.0, 1.0] * 8
+
+
+def test_dtypes_of_a_list_promote():
+    tensors = computed([genesis.ones(1, dtype=genesis.int64 if k else genesis.float32) for k in range(8)])
+    assert genesis.cat(tensors).dtype is genesis.float32
+
+
+def test_gradients_flow_through_joined_leaves():
+    leaves = [genesis.tensor([float(k)], requires_grad=True) for k in range(8)]
+    (genesis.cat(computed(leaves)) ** 2).sum().backward()
+    assert [leaf.grad.item() for leaf in leaves] == [2.0 * k for k in range(8)]
+    with genesis.no_grad():
+        assert not genesis.cat(leaves).requires_grad
+
+
+def test_joined_values_are_those_of_the_call():
+    tensors = computed([genesis.full((2,), float(k)) for k in range(8)])
+    joined = genesis.stack(tensors)
+    tensors[0].add_(100)
+    assert joined[0].tolist() == [0.0, 0.0] and genesis.stack(tensors)[0].tolist() == [100.0, 100.0]
+
+
+def test_a_recorded_call_replays_with_other_values():
+    tensors = computed([genesis.full((2,), float(k)) for k in range(8)])
+    total = genesis.compile(lambda: genesis.cat(tensors).sum())
+    found = [total().item() for _ in range(3)]
+    tensors[0].fill_(5.0)
+    assert [*found, total().item()] == [56.0, 56.0, 56.0, 66.0]
+
+
+def test_inference_tensors_are_marked():
+    with genesis.inference_mode():
+        tensors = computed([genesis.ones(1) for _ in range(8)])
+        assert genesis.cat(tensors).is_inference()

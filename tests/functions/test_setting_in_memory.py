@@ -1,0 +1,152 @@
+"""Elements of small tensors in memory are set at once: as PyTorch sets them, for all who see the tensor."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+
+INDICES = [
+    0, -1, (1, 2), (slice(1, None), 0), slice(None, None, 2), ..., (..., -1), (0, slice(0, 0)), (slice(None), slice(1, 3)), 7,
+    (0, 0, 0), [0, 2], (None, 0), np.int64(1), True,
+]
+VALUES = [5, -1.5, True, 300, float("nan"), 1 + 2j]
+DTYPES = ["float32", "int64", "uint8", "bool", "bfloat16", "complex64"]
+
+
+def outcome(library, dtype, start, change):
+    x = start(library, getattr(library, dtype))
+    genesis.synchronize()
+    try:
+        change(library, x)
+        return x.to(library.complex64).tolist()
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        return "refused"
+
+
+STARTS = {
+    "zeros": lambda library, dtype: library.zeros(3, 4, dtype=dtype),
+    "full": lambda library, dtype: library.full((3, 4), 1, dtype=dtype),
+    "memory": lambda library, dtype: library.arange(12).reshape(3, 4).to(dtype).clone(),
+    "columns": lambda library, dtype: library.arange(12).to(dtype).clone().reshape(4, 3).t(),
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_are_set_as_pytorch_sets_them(start, dtype):
+    for index in INDICES:
+        for value in VALUES if index == 0 else VALUES[:2]:
+            ours, theirs = (
+                outcome(library, dtype, STARTS[start], lambda library, x, i=index, v=value: x.__setitem__(i, v))
+                for library in (genesis, torch))
+            assert str(ours) == str(theirs), (index, value)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tensors_are_written_and_index_as_in_pytorch(dtype):
+    def changes(library):
+        own = getattr(library, dtype)
+        yield 0, library.ones(4, dtype=own).clone()
+        yield (slice(None), 1), library.tensor([1, 0, 1]).to(own)
+        yield 1, library.tensor([[1, 0, 1, 0]]).to(own)  # leading axes of one element are dropped
+        yield 1, library.ones(3).to(own)  # does not fit
+        yield 2, library.ones(4, dtype=library.float64)
+        yield library.tensor([0, 2]), library.zeros(4).to(own)
+        yield library.tensor([0, 0, -1]), 1
+        yield library.tensor([True, False, True]), library.ones(2, 4).to(own)
+        yield library.tensor([True, False]), 1
+
+    for at, _ in enumerate(changes(torch)):
+        ours, theirs = (
+            outcome(library, dtype, STARTS["memory"], lambda library, x, k=at: x.__setitem__(*computed([*changes(library)][k])))
+            for library in (genesis, torch))
+        assert str(ours) == str(theirs), at
+
+
+def computed(pair):
+    genesis.synchronize()
+    return pair
+
+
+def test_views_and_what_was_computed_before():
+    for library in (genesis, torch):
+        x = library.zeros(3, 4)
+        row, before, detached = x[1], x + 1, x.detach()
+        x[1, 2] = 5
+        row[0] = 7
+        assert row.tolist() == [7.0, 0.0, 5.0, 0.0] == x[1].tolist() == detached[1].tolist()
+        assert before.tolist() == [[1.0] * 4] * 3
+        copy = x.clone()
+        x[...] = 0
+        assert copy[1].tolist() == [7.0, 0.0, 5.0, 0.0] and row.sum().item() == 0
+
+
+def test_memory_that_numpy_shares():
+    x = computed(genesis.zeros(4))
+    shared = x.numpy()
+    x[1] = 3
+    address = x.data_ptr()
+    x[2] = 4
+    assert shared.tolist() == [0, 3, 4, 0] and x.data_ptr() == address
+    array = np.zeros(3)
+    genesis.from_numpy(array)[0] = 2
+    assert array.tolist() == [2, 0, 0]
+
+
+def test_what_backward_needs_may_not_be_changed():
+    for library in (genesis, torch):
+        x, w = library.zeros(3).clone(), library.ones(3, requires_grad=True)
+        loss = (x * w).sum()
+        loss.item()
+        x[0] = 1
+        with pytest.raises(RuntimeError, match=r"modified|changed"):
+            loss.backward()
+        loss = (x * w).sum()
+        loss.backward()
+        assert w.grad.tolist() == [1.0, 0.0, 0.0] and x._version > 0
+
+
+def test_gradients_flow_through_what_is_written():
+    for library in (genesis, torch):
+        x, w = library.zeros(3), library.tensor([2.0], requires_grad=True)
+        x[0] = 1
+        x[1:2] = w * 3
+        (x * x).sum().backward()
+        assert w.grad.tolist() == [36.0]
+        leaf = library.zeros(3, requires_grad=True)
+        with pytest.raises(RuntimeError):
+            leaf[0] = 1
+
+
+def test_a_recorded_call_sees_and_makes_such_writes():
+    table = genesis.zeros(4)
+
+    @genesis.compile
+    def step(x):
+        table[0] = 2
+        return (table * x).sum()
+
+    for number in range(4):
+        table[1] = number
+        assert step(genesis.ones(4)).item() == 2 + number
+
+
+def test_other_elements_need_no_new_program():
+    choose = random.Random(0)
+
+    def padded():
+        x, mask = genesis.full((8, 9), -1), genesis.zeros(8, 9, dtype=genesis.bool)
+        for row in range(8):
+            length = choose.randrange(1, 10)
+            x[row, :length] = genesis.tensor([choose.randrange(5) for _ in range(length)])
+            mask[row, :length] = True
+        return (x * mask).sum().item()
+
+    padded()
+    built = genesis.debug.stats()["plans_built"]
+    for _ in range(5):
+        padded()
+    assert genesis.debug.stats()["plans_built"] == built
