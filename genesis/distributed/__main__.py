@@ -41,11 +41,11 @@ def main(arguments: list[str]) -> None:
         else:
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
-        if is_distributed and end.code:
+        if is_distributed and end.code and not mpi.is_fork():
             end_job(SystemExit, end, None)
         raise
     except BaseException as problem:
-        if is_distributed:
+        if is_distributed and not mpi.is_fork():
             end_job(type(problem), problem, problem.__traceback__)
         raise
 

@@ -27,8 +27,13 @@ def abort(code: int) -> NoReturn:
     _exit(code)
 
 
-def end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> NoReturn:
-    """End the job after an uncaught exception or a nonzero status: other ranks would wait for this one forever."""
+def end_job(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+    """End the job after an uncaught exception or a nonzero status: other ranks would wait for this one forever.
+
+    A fork of a rank's process only shows the exception.
+    """
+    if mpi.is_fork():
+        return sys.__excepthook__(kind, problem, trace)
     own = mpi.library().COMM_WORLD.rank
     text = "".join(traceback.format_exception(kind, problem, trace))
     sys.stderr.write("".join(f"[rank {own}] {line}" for line in text.splitlines(True)))

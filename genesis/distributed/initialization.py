@@ -136,7 +136,7 @@ def destroy_process_group(group: Any = None) -> None:
 def _leave() -> None:
     """At the end of the script: run pending work, and tell ranks that are still elsewhere."""
     group = JOB.group
-    if group is None:
+    if group is None or mpi.is_fork():
         return
     problem = sys.exc_info()[1]
     has_failed = problem.code if isinstance(problem, SystemExit) else problem

@@ -5,10 +5,12 @@ mpi4py is imported only when a job of several ranks begins, because the import s
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import importlib.util
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -32,6 +34,7 @@ _DTYPES = {
     "complex128": "C_DOUBLE_COMPLEX",
 }
 _REDUCTIONS = {"sum": "SUM", "prod": "PROD", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
+_PROCESS: list[int] = []  # the one that started MPI
 _REPORT = 77  # the tag of ranks' failure reports
 
 
@@ -45,6 +48,10 @@ def library() -> Any:
     """`mpi4py.MPI`; starts MPI. Raises RuntimeError if it is missing or does not match the launcher."""
     check_launcher()
     try:
+        from mpi4py import rc
+        if "mpi4py.MPI" not in sys.modules and rc.finalize is not False:
+            rc.finalize = False  # mpi4py would end MPI in forks as well, for their parents
+            atexit.register(_finalize)
         from mpi4py import MPI
     except (ImportError, RuntimeError) as problem:
         raise RuntimeError(
@@ -54,7 +61,18 @@ def library() -> Any:
         raise RuntimeError(
             f"init_process_group: {launched_ranks()} ranks were launched, but MPI is alone: mpiexec is of another MPI than "
             f"the one that mpi4py loads, {MPI.Get_library_version().splitlines()[0].strip()!r}; want that one's mpiexec")
+    _PROCESS.append(os.getpid())
     return MPI
+
+
+def _finalize() -> None:
+    if not is_fork() and not library().Is_finalized():
+        library().Finalize()
+
+
+def is_fork() -> bool:
+    """Whether this process is a fork of a rank's: it takes no part in the job, and its end is its own."""
+    return bool(_PROCESS) and _PROCESS[-1] != os.getpid()
 
 
 def neighbours_of(comm: Any) -> tuple[int, int]:

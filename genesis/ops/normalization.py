@@ -111,7 +111,7 @@ def batch_statistics(input: Value, running_mean: Value, running_var: Value, mome
     centred = x - centre
     variance = reshape_value(mean(centred * centred, axes, True), shape) * (count / (count - 1))
     return tuple(  # type: ignore[return-value]
-        cast(widened(old) + (new - widened(old)) * momentum, old.dtype)
+        cast(widened(old) * (1 - momentum) + new * momentum, old.dtype)  # infinite ones stay so
         for old, new in ((running_mean, reshape_value(centre, shape)), (running_var, variance))
     )
 

@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -18,8 +19,8 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` at the context's end, unless an exception ends it.
 
     It has the former file's permissions, group and, where the system allows it, owner. Tensors mapped from the former file keep
-    their values, and so do its hard links. Pipes and devices are written directly.
-    Raises PermissionError if the former file or its folder may not be written.
+    their values, and so do its hard links. Pipes and devices are written directly. A file in a folder that may not be written
+    is overwritten at the end. Raises PermissionError if the former file, or the folder of a new one, may not be written.
     """
     former = os.stat(path) if os.path.exists(path) else None
     if former is not None and not stat.S_ISREG(former.st_mode):
@@ -30,12 +31,22 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    try:  # never readable by more than the former file
-        descriptor = os.open(temporary, flags, 0o666 if former is None else stat.S_IMODE(former.st_mode) | stat.S_IWUSR)
+    # never readable by more than the former file
+    mode = 0o666 if former is None else stat.S_IMODE(former.st_mode) | stat.S_IWUSR
+    try:
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode)
     except OSError as problem:
-        problem.filename = os.fspath(path)
-        raise
+        if former is None or not isinstance(problem, PermissionError):
+            problem.filename = os.fspath(path)
+            raise
+        descriptor = -1
+    if descriptor < 0:
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            with open(target, "wb") as present:
+                shutil.copyfileobj(file, present)
+        return
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

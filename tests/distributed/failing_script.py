@@ -23,6 +23,10 @@ def main(way):
             os.kill(os.getpid(), signal.SIGKILL)
         if way.startswith("exits"):
             sys.exit(0)
+        if way.startswith("forks"):
+            if not (child := os.fork()):
+                sys.exit(3 if way == "forks one that fails" else [][0])
+            print("the child's status:", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         if way == "leaves":
             os._exit(0)
         if way == "fails":

@@ -47,6 +47,15 @@ def test_a_job_whose_rank(way):
 
 
 @needs_mpi
+@pytest.mark.parametrize(("way", "wanted"), [
+    ("forks one that fails", "the child's status: 3"), ("forks one that raises", "IndexError.*the child's status: 1")])
+def test_a_fork_of_a_rank_ends_alone(way, wanted):
+    ended = run_ranks(2, "failing_script.py", way)
+    assert ended.status == 0 and ended.printed.count("[2.0, 2.0, 2.0, 2.0]") == 2, ended.printed
+    assert re.search(wanted, ended.printed, re.DOTALL), ended.printed
+
+
+@needs_mpi
 def test_ranks_wait_at_the_end_for_one_that_comes_later():
     ended = run_ranks(3, "failing_script.py", "ends later", deadline=50)  # two of them know of each other that they are there
     assert ended.status == 0, ended.printed

@@ -80,3 +80,13 @@ def test_the_gradient_of_batch_norm_does_not_depend_on_how_that_of_its_result_li
         found.append(np.array(x.grad.tolist()))
     np.testing.assert_allclose(found[0], found[1], atol=1e-12)
     np.testing.assert_allclose(found[0], found[2], atol=1e-12)
+
+
+def test_running_statistics_that_are_infinite_stay_so():
+    found = []
+    for library in (genesis, torch):
+        mean, var = library.tensor([np.inf, 1.0]), library.tensor([1.0, np.inf])
+        library.nn.functional.batch_norm(library.arange(6.0).reshape(3, 2), mean, var, training=True)
+        found.append((mean.tolist(), var.tolist()))
+    assert found[0][0][0] == found[0][1][1] == np.inf
+    np.testing.assert_allclose(found[0], found[1])

@@ -60,3 +60,22 @@ def test_a_pipe_is_written_directly():
     os.close(writing)
     with open(reading, "rb") as file:
         assert genesis.load(io.BytesIO(file.read()))["a"].tolist() == [1.0, 1.0]
+
+
+def test_a_file_in_a_folder_that_may_not_be_written_is_overwritten(tmp_path, monkeypatch):
+    path, create = tmp_path / "state.pt", os.open
+
+    def refused(name, *args, **kwargs):  # root, as whom tests may run, is never refused
+        if os.path.dirname(name) == str(tmp_path):
+            raise PermissionError(13, "Permission denied", name)
+        return create(name, *args, **kwargs)
+
+    genesis.save(genesis.ones(1000), path)
+    monkeypatch.setattr(os, "open", refused)
+    genesis.save(genesis.arange(3), path)
+    assert genesis.load(path).tolist() == [0, 1, 2] and os.listdir(tmp_path) == ["state.pt"]
+    with pytest.raises(pickle.PicklingError):
+        genesis.save(lambda: 0, path)
+    assert genesis.load(path).tolist() == [0, 1, 2]
+    with pytest.raises(PermissionError, match=r"new\.pt"):
+        genesis.save(genesis.ones(1), tmp_path / "new.pt")
