@@ -75,14 +75,14 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
 def all_reduce_coalesced(
     tensors: Tensor | Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """As `all_reduce` of each of several tensors of one dtype, in one collective. Deprecated."""
+    """`all_reduce` of each of several tensors of one dtype. Deprecated."""
     _warn_of_coalesced("all_reduce_coalesced")
     given = [tensors] if isinstance(tensors, Tensor) else tensors
     _check_of_one_dtype("all_reduce_coalesced", given)
     if group is NON_GROUP_MEMBER:
         return None
-    with recording(False) as again, again:
-        put(given, collective(rows.all_reduce, joined(given), str(op), group_of(group).number))
+    for tensor in given:  # in one collective, tensors of other shapes on another rank would be taken for these
+        all_reduce(tensor, op, group)
     return Work(given) if async_op else None
 
 

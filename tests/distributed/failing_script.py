@@ -35,10 +35,14 @@ def main(way):
             time.sleep(60)
         if way == "has another shape":
             x = genesis.ones(5)
+        if way == "has another list":
+            dist.all_reduce_coalesced([genesis.ones(1), genesis.ones(3)])
         if way == "has another dtype":
             x = x.double()
         if way == "has another order":
             dist.broadcast(x, 0)
+    elif way == "has another list":
+        dist.all_reduce_coalesced([genesis.ones(3), genesis.ones(1)])
     if way == "has other parts":
         sizes = ([1, 2], [1, 2]) if rank == 0 else ([2, 2], [1, 2])  # rank 0 waits for 2 rows of rank 1, which sends 1
         dist.all_to_all_single(genesis.zeros(sum(sizes[0])), genesis.ones(3), *sizes)

@@ -24,6 +24,7 @@ WAYS = {
     "fails": r"\[rank 1\] SystemExit: 7",
     "sleeps": r"rank 0: all_reduce sum of float32\[4\] at \S*failing_script.py:\d+ waited 1 s, and rank 1 did not come",
     "has another shape": r"rank 0: all_reduce sum of float32\[4\] at \S*script.py:\d+.*rank 1: .* float32\[5\] at \S*py:\d+",
+    "has another list": r"rank 0: all_reduce sum of float32\[3\].*rank 1: all_reduce sum of float32\[1\]",
     "has another dtype": r"rank 0: all_reduce sum of float32\[4\].*rank 1: all_reduce sum of float64\[4\]",
     "has another order": r"rank 0: all_reduce sum of float32\[4\].*rank 1: broadcast_from from 0 of float32\[4\]",
     "has other parts": r"do not agree.*rank 0: all_to_all of float32 rows of \[\].*rank 1: all_to_all of float32 rows of \[\]",
