@@ -32,6 +32,7 @@ from genesis.tensor.handle import (
     tensor_of,
     tensors_in,
 )
+from genesis.tensor.long_traces import is_time_to_flush
 from genesis.tensor.size import Size
 from genesis.tensor.trace_inputs import enter
 from genesis.tensor.traced_number import Number, plain
@@ -44,7 +45,6 @@ from genesis.tracing.state import current_trace, open_trace, recording, thread_s
 from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.token import Token, of_complex, of_float
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
-from genesis.tracing.trie import BYTE_LIMIT
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 _new = object.__new__
@@ -250,7 +250,7 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
             finally:
                 if trace.closed is BUSY:
                     trace.closed = False
-            if trace.weight > BYTE_LIMIT:
+            if trace.weight > trace.limit and is_time_to_flush(trace, operation, code, offset):
                 flush(trace)
             return result
     except NotDenseError as problem:  # no cost if all are dense

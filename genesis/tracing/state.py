@@ -33,6 +33,7 @@ class _ThreadState(threading.local):
         self.eager = False
         self.deferred = False  # nothing recorded may run yet: a transform will rewrite it
         self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
+        self.loop: Any = (None, None, 0), None  # the call at which a long loop is flushed, and the trace that has chosen it
         self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
 
 

@@ -28,7 +28,7 @@ from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import Scope, ScopeNames, innermost
 from genesis.tracing.source_line import line_name, resolve_line, user_line
-from genesis.tracing.trie import Key, TrieNode, new_root, roots, variable_of
+from genesis.tracing.trie import LOOP_LIMIT, Key, TrieNode, new_root, roots, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
 ENTERED = frozenset({"input", "scalar", "variable"})  # nodes entered before the call that reads them
@@ -98,8 +98,8 @@ class Trace:
 
     __slots__ = (
         "__weakref__", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done", "eager",
-        "entered", "failure", "input_at", "is_interrupting", "lines", "lost", "nodes", "number", "ran", "read_while_busy",
-        "reference", "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
+        "entered", "failure", "input_at", "is_interrupting", "limit", "lines", "lost", "nodes", "number", "ran",
+        "read_while_busy", "reference", "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
     )
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
@@ -131,7 +131,7 @@ class Trace:
         # (tensor, its array, and changes before): restored if the flush fails; of what was pending here, a weak reference and
         # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
-        self.weight = weight
+        self.weight, self.limit = weight, LOOP_LIMIT  # above which a flush is considered
         dtype = get_default_dtype()
         self.step = roots.get(dtype) or new_root(dtype)
 
