@@ -38,7 +38,8 @@ def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence
     result: list[Stage] = []
     at = 0
     while at < len(stages):
-        found = [loop for points in _points(stages[at : at + 3]) if (loop := search.loop(at, points)) is not None]
+        candidates = _points(stages[at : at + 3]) if search.may_pay(at) else ()
+        found = [loop for points in candidates if (loop := search.loop(at, points)) is not None]
         if found:
             best = max(reversed(found), key=lambda each: each.gain)  # of equal gains the last, which has the finest points
             result.append([best.loop])
@@ -81,6 +82,16 @@ class _Search:
         self.patterns = {id(call): access_pattern(call) for call in calls}
         self.readers = Counter(value for call in calls for value in call.reads)
         self.writers = Counter(value for call in calls for value in call.writes)
+        # Of bytes that the stages before each write.
+        self.written = [*accumulate((sum(nodes[value].nbytes for call in stage for value in call.writes) for stage in stages),
+                                    initial=0)]
+
+    def may_pay(self, at: int) -> bool:
+        """Whether a chain that begins with stage `at` may save enough: at most what its calls write, and a reading of it."""
+        if self.target.sequential_tiles is not None:
+            return True
+        end = min(at + LONGEST, len(self.stages))
+        return 2 * (self.written[end] - self.written[at]) >= LEAST_SAVED
 
     def loop(self, at: int, points: int) -> _Found | None:
         """The loop over the chain that begins with stage `at`; None if it saves nothing."""
