@@ -20,7 +20,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array
 
-_MANY = 8  # of fewer, a script meets each choice soon
+MANY = 8  # of fewer, a script meets each choice soon
 _SMALL = 1 << 20  # bytes of one: larger ones are read by the kernels that use them
 
 
@@ -31,7 +31,7 @@ def values_in_memory(tensors: object) -> list[np.ndarray] | None:
     numbers of a program anyway.
     """
     state = thread_state
-    if not isinstance(tensors, list | tuple) or len(tensors) < _MANY or state.recorder is not None or state.deferred:
+    if not isinstance(tensors, list | tuple) or len(tensors) < MANY or state.recorder is not None or state.deferred:
         return None
     found = []
     with LOCK:  # a compiled call in another thread may write them

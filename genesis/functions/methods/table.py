@@ -17,7 +17,7 @@ from genesis.ops.registry import OPERATIONS, Operation, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_memory import joined_in_memory
+from genesis.tensor.in_memory import MANY, joined_in_memory
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import view
@@ -58,10 +58,11 @@ def _joining(operation: Operation) -> Any:
     function, join = _computing(operation), cast(AnyFunction, operation.reference)
 
     def joining(*args: Any, **kwargs: Any) -> Any:
-        settings = (*args[1:], *kwargs.values())
-        here = bool(args) and not OVERRIDES and kwargs.keys() <= {"dim"}
-        joined = joined_in_memory(join, args[0], *settings) if here else None
-        return function(*args, **kwargs) if joined is None else joined
+        if args and args[0].__class__ in (list, tuple) and len(args[0]) >= MANY and not OVERRIDES and kwargs.keys() <= {"dim"}:
+            joined = joined_in_memory(join, args[0], *args[1:], *kwargs.values())
+            if joined is not None:
+                return joined
+        return function(*args, **kwargs) if kwargs or OVERRIDES else call(operation, args, kwargs)
 
     return joining
 
