@@ -202,7 +202,7 @@ def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
 def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
     """The value that `node` forwards, if it computes nothing."""
     op, inputs = node.op, node.inputs
-    if op in FORWARDED and "materialize" not in node.attrs:
+    if op in FORWARDED and "materialize" not in node.attrs and "operands" not in node.attrs:
         return inputs[FORWARDED[op]]
     if op == "cast" and kept[inputs[0]].dtype is node.dtype:
         return inputs[0]

@@ -249,7 +249,8 @@ def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: N
     left = stacked(both(kernel, transform_kernel), 0, times=images)
     image, channel, row, column = windows.strides
     shape = (images, depth + taps - 1, channels, rows, columns)
-    here = _TileOrigins(_in_memory(source), windows.offset, (image, windows.plane, channel, 2 * row, 2 * column), row, column)
+    strides = image, windows.plane, channel, 2 * row, 2 * column
+    here = _TileOrigins(_in_memory(source, "result"), windows.offset, strides, row, column)
     planes = stacked(both(here.parts(shape, 4), transform_tile), 2)
     image, plane, matrix, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
     right = part(planes, (images, 16, taps, channels, depth, rows * columns), (image, matrix, plane, channel, plane, tile), 0)
@@ -312,7 +313,7 @@ def _tile_origins(
     image, channel, row, column = strides
     outer, inner = groups.strides(image, 2 * row, 2 * column)
     if groups.is_wide:
-        return _TileOrigins(_in_memory(x), offset, (*outer, channel, *inner), row, column)
+        return _TileOrigins(_in_memory(x, reader), offset, (*outer, channel, *inner), row, column)
     rows, columns, images = groups.inner(beyond)
     shape = (*groups.outer, channels, 2 * rows, 2 * columns, images)
     apart = part(x, shape, (*outer, channel, row, column, image), offset)
@@ -321,6 +322,9 @@ def _tile_origins(
     return _TileOrigins(apart, 0, (*lie, 2 * row, 2 * column, image), row, column)
 
 
-def _in_memory(x: Value) -> Value:
-    """`x` in memory, so that readers do not recompute it."""
-    return x.graph.add("clone", (x,), x.shape, x.dtype, {"operands": "materialize"})
+def _in_memory(x: Value, reader: str) -> Value:
+    """`x` in memory, so that readers do not recompute it.
+
+    Each `reader` transforms its own tiles: kept for backward, they are four times as many numbers as the image.
+    """
+    return x.graph.add("clone", (x,), x.shape, x.dtype, {"operands": "materialize", "reader": reader})

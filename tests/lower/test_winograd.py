@@ -108,6 +108,16 @@ def test_transforms_of_tiles_load_and_store_vectors():
     assert not any(way in emit_kernel(k, width_of(k)) for k in kernels for way in ("gathered", "masked.scatter"))
 
 
+def test_backward_transforms_its_own_tiles():
+    x, w = (genesis.ones(*shape, requires_grad=True) for shape in ((16, C, 32, 32), (C, C, 3, 3)))
+    narrow = F.conv2d(genesis.ones(16, 64, 4, 4), genesis.ones(64, 64, 1, 1))  # images that `join_batches` joins
+    (F.conv2d(x, w, padding=1).square().sum() + narrow.sum()).backward()
+    lowered = plan_for(current_trace()).lowered
+    calls = [call for stage in lowered.schedule.stages for call in stage]
+    written = [value for call in calls for value in call.writes if value not in getattr(call, "private", ())]
+    assert max(lowered.nodes[value].numel for value in written) < 2 * x.numel()  # tiles have four times as many
+
+
 @pytest.mark.parametrize(("images", "inside", "options", "share"), [
     (16, C, {"padding": 1}, 4 / 9), (15, C, {"padding": 1}, 1), (16, C - 1, {"padding": 1}, 1),
     (16, C, {"padding": 2, "dilation": 2}, 1)])
