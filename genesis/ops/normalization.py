@@ -110,10 +110,13 @@ def batch_statistics(input: Value, running_mean: Value, running_var: Value, mome
     centre = mean(x, axes, True)
     centred = x - centre
     variance = reshape_value(mean(centred * centred, axes, True), shape) * (count / (count - 1))
-    return tuple(  # type: ignore[return-value]
-        cast(widened(old) * (1 - momentum) + new * momentum, old.dtype)  # infinite ones stay so
-        for old, new in ((running_mean, reshape_value(centre, shape)), (running_var, variance))
-    )
+
+    def moved(old: Value, new: Value) -> Value:
+        wide = widened(old)
+        one = expand(wide.graph.constant(1, wide.dtype), shape)  # beside a number alone, `momentum` is rounded to float32
+        return cast(wide * (one - momentum) + new * momentum, old.dtype)  # infinite ones stay so
+
+    return moved(running_mean, reshape_value(centre, shape)), moved(running_var, variance)
 
 
 @composite("group_norm", (), method=False, autocast="float32", namespace="nn.functional")
