@@ -11,6 +11,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, float32, float64, int8, int16, int32, int64, refuse_number, uint8
+from genesis.ir.graph import Node
 from genesis.ir.replayable import replayable_module
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
@@ -27,8 +28,8 @@ _SMALL = 1 << 20  # bytes of one: larger ones are read by the kernels that use t
 def values_in_memory(tensors: object) -> list[np.ndarray] | None:
     """Copies of the values of many small tensors of one dtype; None unless all have been computed, on the host.
 
-    None too if a gradient, a recorded call or a transform may ask where the values came from; and for views, whose offsets are
-    numbers of a program anyway.
+    None too if a gradient, a recorded call or a transform may ask where the values came from; and for views of a part, whose
+    offsets are numbers of a program anyway.
     """
     state = thread_state
     if not isinstance(tensors, list | tuple) or len(tensors) < MANY or state.recorder is not None or state.deferred:
@@ -37,14 +38,24 @@ def values_in_memory(tensors: object) -> list[np.ndarray] | None:
     with LOCK:  # a compiled call in another thread may write them
         dtype = None
         for tensor in tensors:
-            if tensor.__class__ is not Tensor or tensor._base is not None or (tensor._requires_grad and state.grad_enabled):
+            if tensor.__class__ is not Tensor or (tensor._requires_grad and state.grad_enabled):
                 return None
-            node, memory = tensor._array.node, tensor._array.memory
+            root = tensor if tensor._base is None else root_of(tensor)
+            node, memory = root._array.node, root._array.memory
             dtype = dtype or node.dtype
             if memory is None or memory.buffer.device is not CPU or node.nbytes > _SMALL or node.dtype is not dtype:
                 return None
-            found.append(np.frombuffer(memory.values_as_bytes(dtype), dtype.numpy).reshape(node.shape))
+            if root is not tensor and not _is_whole(tensor, node):
+                return None
+            found.append(np.frombuffer(memory.values_as_bytes(dtype), dtype.numpy).reshape(tensor._array.node.shape))
     return found
+
+
+def _is_whole(view: Tensor, root: Node) -> bool:
+    """Whether a view has its root's elements, in order: it differs in its shape alone."""
+    layout = view.layout
+    same = view._element_map is None and view._array.node.dtype is root.dtype
+    return same and layout.is_contiguous and not layout.offset and view._array.node.numel == root.numel
 
 
 def joined_in_memory(join: AnyFunction, tensors: Sequence[Tensor], *settings: Any) -> Tensor | None:

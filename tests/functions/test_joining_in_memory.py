@@ -48,7 +48,7 @@ def test_sequences_are_padded_as_pytorch_pads_them():
 
 
 def test_another_choice_of_tensors_needs_no_new_program():
-    tensors, choose = [genesis.randn(1, 4) for _ in range(200)], random.Random(0)
+    tensors, choose = [genesis.tensor([float(k)] * 4).unsqueeze(0) for k in range(200)], random.Random(0)
 
     def loss():
         chosen = choose.sample(range(199), 16)
@@ -61,6 +61,18 @@ def test_another_choice_of_tensors_needs_no_new_program():
     for _ in range(5):
         loss()
     assert genesis.debug.stats()["plans_built"] == built
+
+
+def test_views_are_joined_as_they_are_now():
+    for library in (genesis, torch):
+        roots = [library.tensor([[1.0, 2.0], [3.0, 4.0]]) * k for k in range(8)]
+        views = [roots[0].t(), roots[1].reshape(4)[:2].unsqueeze(0), *[root.reshape(4).unsqueeze(0) for root in roots[2:]]]
+        [root.sum().item() for root in roots]
+        roots[2][0, 1] = 9
+        assert library.cat([view.reshape(-1) for view in views])[6:10].tolist() == [2.0, 9.0, 6.0, 8.0]
+        assert library.cat(views[2:], 1).tolist() == [[number for root in roots[2:] for number in root.reshape(-1).tolist()]]
+        whole = library.stack([root.t() for root in roots])
+        assert whole[3].tolist() == [[3.0, 9.0], [6.0, 12.0]]
 
 
 @pytest.mark.parametrize("dtype", [genesis.bfloat16, genesis.float16, genesis.bool, genesis.complex64, genesis.float8_e5m2])
