@@ -63,9 +63,16 @@ def full(
     tensor([[7, 7],
             [7, 7]])
     """
+    shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
+    return _full(shape, fill_value, dtype, device, requires_grad, options)
+
+
+def _full(
+    shape: tuple[int, ...], fill_value: Operand, dtype: DType | None, device: DeviceLike, requires_grad: bool, options: Options,
+) -> Tensor:
+    """`full` of a checked shape."""
     if options:
         check_layout_options("full", options)
-    shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
     if isinstance(fill_value, Tensor):
         result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
     else:
@@ -85,7 +92,7 @@ def zeros(
             [0., 0., 0.]])
     """
     shape = as_shape("zeros", extents if size is None else (size,))
-    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **options)
+    return _full(shape, 0, dtype or get_default_dtype(), device, requires_grad, options)
 
 
 @takes_out
@@ -99,7 +106,7 @@ def ones(
     tensor([1., 1.])
     """
     shape = as_shape("ones", extents if size is None else (size,))
-    return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **options)
+    return _full(shape, 1, dtype or get_default_dtype(), device, requires_grad, options)
 
 
 @takes_out
@@ -113,7 +120,7 @@ def empty(
     (2, 3)
     """
     shape = as_shape("empty", extents if size is None else (size,))
-    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **options)
+    return _full(shape, 0, dtype or get_default_dtype(), device, requires_grad, options)
 
 
 def full_like(

@@ -107,7 +107,7 @@ def routed_access(builtin: F) -> F:
     def public(*args: Any, **kwargs: Any) -> Any:
         if OVERRIDES and (running.modes[-1].sees_methods if running.modes else overriding_classes):
             return routed(name, builtin, args, kwargs)
-        return builtin(*args, **kwargs)
+        return builtin(*args, **kwargs) if kwargs else builtin(*args)
 
     return public  # type: ignore[return-value]
 

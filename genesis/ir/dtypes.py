@@ -168,8 +168,8 @@ def float_limits(dtype: DType) -> np.finfo[Any]:
 
 def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
     """bool -> bool, int -> int64, float -> the default floating dtype, complex -> its complex dtype."""
-    if value.__class__ is float:
-        return default_dtype[0]
+    if value.__class__ is float or value.__class__ is int:
+        return int64 if value.__class__ is int else default_dtype[0]
     if isinstance(value, bool | np.bool_):
         return bool_
     if isinstance(value, complex | np.complexfloating):

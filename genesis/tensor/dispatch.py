@@ -151,8 +151,10 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         if argument and isinstance(argument[0], Tensor):
             return "tensors", *_member_tokens(trace, argument)
         kinds = {*map(type, argument)}
-        if _PLAIN.issuperset(kinds):
-            return tuple(argument) if kinds <= _DISTINCT else tuple([_token(trace, member, False, True) for member in argument])
+        if kinds <= _DISTINCT:
+            return tuple(argument)
+        if kinds <= _PLAIN:
+            return tuple([_token(trace, member, False, True) for member in argument])
         if any([isinstance(a, Tensor) for a in argument]):
             return "tensors", *_member_tokens(trace, argument)
         if thread_state.recorder is not None:

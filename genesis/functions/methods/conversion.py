@@ -38,6 +38,7 @@ from genesis.ir.dtypes import (
 )
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import numel as product
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.rng import Generator
@@ -62,7 +63,7 @@ def values_of(tensor: Tensor) -> np.ndarray:
 # ---- to Python ----
 _READERS: dict[DType, AnyFunction] = {
     float32: ctypes.c_float.from_address, float64: ctypes.c_double.from_address, int64: ctypes.c_int64.from_address,
-    int32: ctypes.c_int32.from_address,
+    int32: ctypes.c_int32.from_address, uint8: ctypes.c_uint8.from_address, bool_: ctypes.c_bool.from_address,
 }
 
 
@@ -76,8 +77,8 @@ def item(self: Tensor) -> bool | int | float:
     if thread_state.recorder is not None:
         return item_read(self)
     array = self._array if self._base is None else array_of(self)
-    read = _READERS.get(array.node.dtype)
-    if read is not None and not array.node.shape:
+    read, shape = _READERS.get(array.node.dtype), array.node.shape
+    if read is not None and (not shape or product(shape) == 1):
         with LOCK:
             memory = realize(array)
             if memory.buffer.device.memory.is_host:

@@ -99,6 +99,8 @@ def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFun
     tensors = parameters[: len(parameters) - len(names)]
 
     def older(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == len(tensors):
+            return function(*args)
         count = len(args) + len([name for name in kwargs if name in tensors]) - len(tensors)
         if count <= 0:
             return function(*args, **kwargs)
