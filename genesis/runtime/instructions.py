@@ -115,13 +115,23 @@ class Instructions:
         return register
 
     def call(self, function: Callable[..., object], *arguments: Register) -> Register:
-        """Call a function; returns the register of its result. Arguments are moved to consecutive registers."""
-        consecutive = [self.register() for _ in arguments] or [Register(0)]
-        for register, argument in zip(consecutive, arguments, strict=False):
-            self.emit("MOVE", register, argument)
-        result = self.register()
-        self.emit("CALL", result, Constant(function), consecutive[0], len(arguments))
+        """Call a function; returns the register of its result."""
+        first, result = self._consecutive(arguments), self.register()
+        self.emit("CALL", result, Constant(function), first, len(arguments))
         return result
+
+    def tuple(self, *members: Register) -> Register:
+        """Make a tuple; returns its register."""
+        first, result = self._consecutive(members), self.register()
+        self.emit("TUPLE", result, 0, first, len(members))
+        return result
+
+    def _consecutive(self, registers: Sequence[Register]) -> Register:
+        """Move registers to consecutive ones; returns the first."""
+        consecutive = [self.register() for _ in registers] or [Register(0)]
+        for register, moved in zip(consecutive, registers, strict=False):
+            self.emit("MOVE", register, moved)
+        return consecutive[0]
 
     # ---- guards of objects that are the same in all calls: they compare words instead of looking up ----
 

@@ -27,6 +27,7 @@ OPERATIONS = """
     MOVE        a = what register b holds
     OBJECT      a = the object that the word at b points to
     CALL        a = object b(registers c, c + 1, .. of which there are d)
+    TUPLE       a = (registers c, c + 1, .. of which there are d)
     NEW         a = object.__new__(b)
     IS          a is object b
     IS_NOT      a is not object b
@@ -154,9 +155,24 @@ NEW:
 CALL:
   %called = call ptr @PyObject_Vectorcall(ptr %b.object, ptr %c.register, i64 %d, ptr null)
   br label %put
+TUPLE:
+  %tuple = call ptr @PyTuple_New(i64 %d)
+  %no.tuple = icmp eq ptr %tuple, null
+  br i1 %no.tuple, label %problem, label %fill
+fill:
+  %m = phi i64 [ 0, %TUPLE ], [ %m.next, %fill.one ]
+  %filling = icmp ult i64 %m, %d
+  br i1 %filling, label %fill.one, label %put
+fill.one:
+  %member.at = getelementptr ptr, ptr %c.register, i64 %m
+  %member = load ptr, ptr %member.at
+  call void @own(ptr %member)
+  call i32 @PyTuple_SetItem(ptr %tuple, i64 %m, ptr %member)
+  %m.next = add i64 %m, 1
+  br label %fill
 put:
   %value = phi ptr [ %attribute, %attribute.any ], [ %slot.value, %attribute.take ], [ %item, %ITEM ], [ %moved, %MOVE ],
-                  [ %pointed, %OBJECT ], [ %called, %CALL ], [ %new, %NEW ]
+                  [ %pointed, %OBJECT ], [ %called, %CALL ], [ %tuple, %fill ], [ %new, %NEW ]
   %nothing = icmp eq ptr %value, null
   br i1 %nothing, label %problem, label %put.value
 put.value:
@@ -372,6 +388,8 @@ OWNING
 
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyObject_GetItem(ptr, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)

@@ -52,6 +52,20 @@ def test_two_arguments_are_one_object_or_two(operation):
     assert (function(THING, Thing()) is True) == (operation == "APART")
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_tuple_owns_its_members_and_is_new_in_each_call(count):
+    code, member = Instructions(1), Thing()
+    code.emit("RETURN", code.tuple(*[Register(0)] * count))
+    function = code.function()
+    before = sys.getrefcount(member)
+    made = [function(member) for _ in range(4)]
+    assert sys.getrefcount(member) == before + 4 * count
+    assert all(type(one) is tuple and one == (member,) * count for one in made)
+    assert not count or len({id(one) for one in made}) == 4
+    del made
+    assert sys.getrefcount(member) == before
+
+
 def test_values_are_looked_up_as_python_looks_them_up():
     code = Instructions(2)
     total = code.call(operator.add, code.attribute(Register(0), "value"), code.item(Register(1), "key"))

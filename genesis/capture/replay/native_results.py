@@ -35,8 +35,8 @@ class NativeResults:
         if how == "same":
             return code.constant(what)
         kind, items = what
-        built = [self.build(item) for item in items]
-        return code.call(lambda *parts: kind(parts), *built)
+        built = code.tuple(*[self.build(item) for item in items])
+        return built if kind is tuple else code.call(kind, built)
 
     def _made(self, recipe: Recipe) -> Register:
         """The register of a recipe's tensor, which is built once a call."""
