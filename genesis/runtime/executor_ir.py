@@ -4,7 +4,8 @@ All structures consist of 8-byte words, laid out by `native.py` (those of a laun
 
     relocation  {address of a word, slot, byte offset}
     program     {number of launches, launches, number of relocations, relocations, slots, fault, team, clock}
-    clock       {time at the start, after the first launch, ..}  seconds and nanoseconds, of the latest run
+    clock       {time at the start, after the first launch, ..}  seconds and nanoseconds, of the latest run but for those by
+                instructions: each reading takes 25 ns
     slots       {address of the outcome word, values...}
     outcome     1 once all have run; twice the number of launches that have, if the run was left between two
 
@@ -69,6 +70,7 @@ entry:
   %outcome = load ptr, ptr %slots
   %before = load i64, ptr %outcome
   %begin = lshr i64 %before, 1
+  %is.timed = icmp ne ptr %thread, null             ; else it is not left, and nobody asks for the time
   br label %relocate
 
 RELOCATE
@@ -77,7 +79,11 @@ launch.next:
   %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ %deadline.now, %waiting ], [ 0, %return ]
   %patience = phi i64 [ PATIENCE, %relocate ], [ %patience, %launched ], [ %patience, %waiting ], [ %patience.next, %return ]
   %time.at = getelementptr [2 x i64], ptr %clock, i64 %l
+  br i1 %is.timed, label %time, label %launch.or.end
+time:
   call void @read_clock(ptr %time.at)
+  br label %launch.or.end
+launch.or.end:
   %launching = icmp ult i64 %l, %launches.count
   br i1 %launching, label %mind.time, label %finished
 mind.time:

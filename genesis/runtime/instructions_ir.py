@@ -28,7 +28,7 @@ OPERATIONS = """
     OBJECT      a = the object that the word at b points to
     CALL        a = object b(registers c, c + 1, .. of which there are d)
     TUPLE       a = (registers c, c + 1, .. of which there are d)
-    NEW         a = object.__new__(b)
+    NEW         a = object.__new__(b); c is that function, d the tuple ()
     IS          a is object b
     IS_NOT      a is not object b
     SAME        a is what register b holds
@@ -150,7 +150,8 @@ OBJECT:
   br label %put
 NEW:
   %new.class = load ptr, ptr %b.register
-  %new = call ptr @PyType_GenericAlloc(ptr %new.class, i64 0)
+  %no.arguments = inttoptr i64 %d to ptr
+  %new = call ptr %c.object(ptr %new.class, ptr %no.arguments, ptr null)
   br label %put
 CALL:
   %called = call ptr @PyObject_Vectorcall(ptr %b.object, ptr %c.register, i64 %d, ptr null)
@@ -386,7 +387,6 @@ end:
 
 OWNING
 
-declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)

@@ -111,9 +111,7 @@ def test_attributes_are_read_from_slots_by_class():
 
 def test_new_objects_belong_to_the_caller():
     code = Instructions()
-    made = code.register()
-    code.emit("NEW", made, code.constant(Plain))
-    code.emit("RETURN", made)
+    code.emit("RETURN", code.new(Plain))
     function = code.function()
     before = sys.getrefcount(Plain)
     one, other = function(), function()

@@ -190,8 +190,7 @@ class NativeReplay:
 
     def _note_nothing(self) -> None:
         """Release the arrays that the last call, or this one, overwrote."""
-        code, noted = self._code, self._code.register()
-        code.emit("NEW", noted, code.constant(list))
+        code, noted = self._code, self._code.new(list)
         code.emit("SET", code.constant(self._calls), "noted", noted)
 
     def _temporaries(self) -> Register:

@@ -61,8 +61,7 @@ class NativeResults:
         code, base = self._code, recipe.base
         storage = self._storages.get(id(base))
         if storage is None:
-            storage = self._storages[id(base)] = code.register()
-            code.emit("NEW", storage, code.constant(Storage))
+            storage = self._storages[id(base)] = code.new(Storage)
             code.emit("SET", storage, "root", code.constant(None))
             code.emit("SET", root, "_storage", storage)
         seen = dict(base.flags).get("_changes", Tensor._changes) - recipe.lag
@@ -73,8 +72,7 @@ class NativeResults:
     def tensor(self, kind: type[Tensor], array: Register, flags: Sequence[tuple[str, object]]) -> Register:
         """The register of a new tensor."""
         code = self._code
-        made = code.register()
-        code.emit("NEW", made, code.constant(kind))
+        made = code.new(kind)
         code.emit("SET", made, "_requires_grad", code.constant(False))
         code.emit("SET", made, "_array", array)
         for name, flag in flags:
