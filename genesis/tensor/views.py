@@ -30,7 +30,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
-    if name == "subscript" or (not attributes and _are_plain(arguments)):
+    if not attributes and _are_plain(arguments):
         rule = _remembered(name)
     else:
         rule = LAYOUT_RULES[name]
@@ -72,9 +72,9 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
 
 
 def _are_plain(arguments: Iterable[object]) -> bool:
-    """Whether arguments are ints, None and tuples of these: what is equal among them means the same."""
+    """Whether arguments are ints (no traced ones), None and tuples of these: what is equal among them means the same."""
     for argument in arguments:
-        kind = argument.__class__
+        kind = type(argument)
         if kind is not int and argument is not None and not (kind is tuple and _are_plain(argument)):  # type: ignore[arg-type]
             return False
     return True
