@@ -3,9 +3,9 @@
 Before: a simplified graph. After: matmuls have dtypes and operands that products take, operands have memory, and outputs
 have row-major memory of their own (except saved values, which may share it).
 
-Products take float32 and float64 matrices with one unit stride. Other operands are copied or cast; other dtypes, and
-products with vectors, become elementwise products and sums. A value without memory (a literal, a range, a
-broadcast) is copied where it must be in memory.
+Products take float32 and float64 matrices with one unit stride. Other operands are copied or cast; other dtypes, products with
+vectors, and those of few terms and rows or columns become elementwise products and sums. A value without memory (a literal,
+a range, a broadcast) is copied where it must be in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from genesis.ir.annotations import Key
 from genesis.ir.dtypes import float32
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.convolve import sum_of_products
+from genesis.lower.convolve import is_thin, sum_of_products
 from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, Digits, digits_of, grouped_layout, memory_layout, run_of
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.ops.contraction import swapped
@@ -148,8 +148,7 @@ def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
 
 def _matmul(graph: _Legal, node: Node) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
-    # Products with a vector, and outer products, fuse as sums of products; a product would pad the vector to a tile.
-    thin = min(*a.shape[-2:], b.shape[-1]) <= 1
+    thin = is_thin(a.shape, b.shape)
     if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
         if graph.strided and not thin:  # the device's product rounds its result
             return cast(_matmul(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype)), node.dtype)

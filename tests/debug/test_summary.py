@@ -53,9 +53,9 @@ def test_the_stages_that_lose_most_come_first_with_a_reason():
 
 
 def test_a_graph_and_its_program_begin_with_what_is_in_them():
-    layers = genesis.nn.Sequential(*[genesis.nn.Linear(4, 4) for _ in range(12)])
+    layers = genesis.nn.Sequential(*[genesis.nn.Linear(5, 5) for _ in range(12)])
     genesis.synchronize()
-    y = layers(genesis.ones(2, 4))
+    y = layers(genesis.ones(2, 5))
     graph, program = genesis.debug.graph(y), genesis.debug.program(y)
     lines = repr(graph).splitlines()
     assert lines[0].startswith(f"{len(graph)} values: ") and "24 inputs of " in lines[0] and len(lines) <= 12
@@ -66,5 +66,5 @@ def test_a_graph_and_its_program_begin_with_what_is_in_them():
     counts = program.text(detail=False).splitlines()[:2]
     assert counts[0].startswith(f"{len(program.launches)} instructions: 13 kernels, 12 products; arena of ")
     assert counts[1].startswith(f"{len(program.kernels)} kernel")
-    few = genesis.debug.graph(layers[0](genesis.ones(2, 4)))
+    few = genesis.debug.graph(layers[0](genesis.ones(2, 5)))
     assert few.text() == few.text(detail=True) != few.text(detail=False)

@@ -120,19 +120,19 @@ becomes
 return %4
 
 # a view of a view is copied
-%0 = input() : float32[2, 3]
-%1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-%2 = reshape(%1, shape=(2, 3), strides=(3, 1), offset=0) : float32[2, 3]
-%3 = input() : float32[3, 5]
-%4 = matmul(%2, %3) : float32[2, 5]
+%0 = input() : float32[6, 5]
+%1 = transpose(%0, shape=(5, 6), strides=(1, 5), offset=0) : float32[5, 6]
+%2 = reshape(%1, shape=(6, 5), strides=(5, 1), offset=0) : float32[6, 5]
+%3 = input() : float32[5, 7]
+%4 = matmul(%2, %3) : float32[6, 7]
 return %4
 becomes
-%0 = input() : float32[2, 3]
-%1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-%2 = reshape(%1, shape=(2, 3), strides=(3, 1), offset=0) : float32[2, 3]
-%3 = input() : float32[3, 5]
-%4 = clone(%2) : float32[2, 3]
-%5 = matmul(%4, %3) : float32[2, 5]
+%0 = input() : float32[6, 5]
+%1 = transpose(%0, shape=(5, 6), strides=(1, 5), offset=0) : float32[5, 6]
+%2 = reshape(%1, shape=(6, 5), strides=(5, 1), offset=0) : float32[6, 5]
+%3 = input() : float32[5, 7]
+%4 = clone(%2) : float32[6, 5]
+%5 = matmul(%4, %3) : float32[6, 7]
 return %5
 
 # windows are not copied, read as they lie or turned

@@ -182,13 +182,13 @@ def test_a_parameter_is_not_offered_before_an_index_is_checked():
 
 def test_a_parameter_is_offered_once_all_indices_are_checked():
     assert offered("""
-        %0 = input() : float32[4, 4]
-        %1 = input() : int64[4, 4]
-        %2 = check_index(%1, extent=4, wrap=True, name='gather') : int64[4, 4]
-        %3 = input() : float32[4, 4]
-        %4 = gather(%3, %2, dim=0) : float32[4, 4]
-        %5 = matmul(%4, %4) : float32[4, 4]
-        %6 = sub(%0, %5) : float32[4, 4]
+        %0 = input() : float32[5, 5]
+        %1 = input() : int64[5, 5]
+        %2 = check_index(%1, extent=5, wrap=True, name='gather') : int64[5, 5]
+        %3 = input() : float32[5, 5]
+        %4 = gather(%3, %2, dim=0) : float32[5, 5]
+        %5 = matmul(%4, %4) : float32[5, 5]
+        %6 = sub(%0, %5) : float32[5, 5]
         return %6
     """) == [(0, 0)]
 

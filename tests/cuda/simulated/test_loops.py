@@ -69,13 +69,13 @@ def test_sums_of_sixteen_bits_are_added_up_in_thirty_two(room):
     room(60)
 
     def computed(device):
-        x = genesis.tensor(np.ones((24, 3)), device=device, dtype=genesis.float16)
+        x = genesis.tensor(np.ones((24, 5)), device=device, dtype=genesis.float16)
         first = genesis.tensor([2048.0] + [1.0] * 23, device=device, dtype=genesis.float16).reshape(24, 1)
-        w = genesis.tensor(np.eye(3), device=device, dtype=genesis.float16)
+        w = genesis.tensor(np.eye(5), device=device, dtype=genesis.float16)
         return ((((x * first) @ w).abs() * 1).t() @ x, )
 
     assert_as_on_the_cpu(computed)
-    assert computed("cuda")[0].tolist() == [[2072.0] * 3] * 3
+    assert computed("cuda")[0].tolist() == [[2072.0] * 5] * 5
 
 
 @pytest.mark.parametrize("dtype", [genesis.float32, genesis.bfloat16, genesis.float64])
