@@ -4,22 +4,25 @@ tensors, and which elements, a script has picked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, bool_, float32, float64, int8, int16, int32, int64, refuse_number, uint8
+from genesis.ir.dtypes import DType, bool_, float32, float64, int8, int16, int32, int64, uint8
 from genesis.ir.graph import Node
 from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, from_values, root_of
 from genesis.tensor.in_place import note
 from genesis.tracing.memory import Memory
+from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK, Array
+from genesis.tracing.trace import LOCK, Array, Change, nowhere
 
 MANY = 8  # of fewer, a script meets each choice soon
 _SMALL = 1 << 20  # bytes of one: larger ones are read by the kernels that use them
@@ -73,6 +76,7 @@ def joined_in_memory(join: AnyFunction, tensors: Sequence[Tensor], *settings: An
 # ---- elements ----
 _FEW = 1 << 16  # bytes: a write copies the tensor, as arrays are immutable
 _EXACT = frozenset((float32, float64, bool_, uint8, int8, int16, int32, int64))  # NumPy rounds numbers as kernels do
+_LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
 
 
 def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
@@ -90,20 +94,23 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
         if before.node.nbytes > _FEW or not _is_plain(tensor, root) or tensor.dtype is not dtype:
             return False
         at, given = _index(index), _given(value, dtype)
-        whole = None if at is None or given is None else _whole(before)
-        if whole is None:
+        if at is None or given is None:
             return False
-        part, layout = whole, tensor._layout
-        if layout is not None:
-            size = dtype.itemsize
-            part = np.ndarray(layout.shape, whole.dtype, whole, layout.offset * size, [s * size for s in layout.strides])
         try:
+            whole = _whole(before)
+            if whole is None:
+                return False
+            part, layout = whole, tensor._layout
+            if layout is not None:
+                size = dtype.itemsize
+                part = np.ndarray(layout.shape, whole.dtype, whole, layout.offset * size, [s * size for s in layout.strides])
             part[at] = given
-        except (IndexError, ValueError):  # the row says what would be right
+        except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
             return False
-        note(before, None)
+        change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
+        note(before, change)
         if tensor is not root:
-            note(tensor._array, None)
+            note(tensor._array, change)
         memory = Memory.of(whole, dtype, CPU)
         root._array = Array.realized(memory.buffer, memory.layout, dtype)
         root._changes += 1
@@ -135,10 +142,19 @@ def _given(value: object, dtype: DType) -> Any:
     """The value as NumPy writes it; None for what is not in memory, or needs a conversion that NumPy does otherwise."""
     if isinstance(value, Tensor):
         return _values(value) if value.dtype is dtype and not (value._requires_grad and thread_state.grad_enabled) else None
-    if value.__class__ not in (bool, int, float) or dtype not in _EXACT:
+    return number_for(value, dtype)
+
+
+def number_for(value: object, dtype: DType) -> Any:
+    """The number, if NumPy writes it into arrays of `dtype` as kernels do; None for others."""
+    if not isinstance(value, int | float) or value.__class__ not in (bool, int, float):
         return None
-    refuse_number("index", value, dtype)
-    return value
+    if value in (0, 1):
+        return value
+    if dtype.category == 1:
+        info = np.iinfo(dtype.numpy)
+        return value if value.__class__ is int and info.min <= value <= info.max else None
+    return value if dtype in _EXACT and not _LEAST_LARGE <= abs(value) < math.inf else None
 
 
 def _values(tensor: Tensor) -> np.ndarray | None:
@@ -162,8 +178,8 @@ def _whole(array: Array) -> np.ndarray | None:
     source = trace.nodes[node.inputs[0]]
     if source.shape or source.op not in ("constant", "scalar"):
         return None
-    value = source.attrs["value"] if source.op == "constant" else trace.scalars[source.attrs["slot"]]
-    return np.full(node.shape, value, node.dtype.numpy) if node.dtype in _EXACT or value in (0, 1) else None
+    value = number_for(source.attrs["value"] if source.op == "constant" else trace.scalars[source.attrs["slot"]], node.dtype)
+    return None if value is None else np.full(node.shape, value, node.dtype.numpy)
 
 
 replayable_module(__name__)

@@ -44,11 +44,11 @@ class Change(NamedTuple):
 
     def again(self) -> Change:
         """The same write by a replay of the call, without the trace that it was recorded in."""
-        return self._replace(trace=_nowhere)
+        return self._replace(trace=nowhere)
 
 
-def _nowhere() -> None:
-    """The trace of a write by a replay."""
+def nowhere() -> None:
+    """The trace of a write that none has recorded, as one by a replay."""
 
 
 class _Critical:

@@ -47,6 +47,15 @@ def test_sequences_are_padded_as_pytorch_pads_them():
         assert mine.dtype is genesis.int64
 
 
+@pytest.mark.parametrize("dtype, number", [("uint8", 256.5), ("uint8", 300), ("int64", float("nan")), ("int8", 1e20)])
+def test_sequences_are_not_padded_with_numbers_that_they_cannot_hold(dtype, number):
+    ours, theirs = lists_of([(1 + k % 4, 2) for k in range(9)], dtype)
+    with pytest.raises(RuntimeError, match="overflow"):
+        torch.nn.utils.rnn.pad_sequence(theirs, padding_value=number)
+    with pytest.raises(ValueError, match="overflow"):
+        pad_sequence(computed(ours), padding_value=number)
+
+
 def test_another_choice_of_tensors_needs_no_new_program():
     tensors, choose = [genesis.tensor([float(k)] * 4).unsqueeze(0) for k in range(200)], random.Random(0)
 

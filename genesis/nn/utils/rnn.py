@@ -16,7 +16,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, from_values
-from genesis.tensor.in_memory import values_in_memory
+from genesis.tensor.in_memory import number_for, values_in_memory
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -122,10 +122,11 @@ def pad_sequence(
     if any(s.shape[1:] != sequences[0].shape[1:] for s in sequences):
         shapes = ", ".join(str(s.shape) for s in sequences)
         raise ArgumentError(f"pad_sequence: shapes {shapes}; want (l, ..), l alone different")
-    longest, rows = max(s.shape[0] for s in sequences), []
-    values = values_in_memory(sequences)
+    longest, rows, dtype = max(s.shape[0] for s in sequences), [], sequences[0].dtype
+    number = number_for(padding_value, dtype)
+    values = None if number is None else values_in_memory(sequences)
     if values is not None:
-        return _padded_in_memory(values, longest, sequences[0].dtype, batch_first, padding_value, padding_side)
+        return _padded_in_memory(values, longest, dtype, batch_first, number, padding_side)
     for s in sequences:
         missing = (longest - s.shape[0], *s.shape[1:])
         filler = full(missing, padding_value, dtype=s.dtype, device=s.device)
