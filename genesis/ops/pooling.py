@@ -116,7 +116,8 @@ def _flat_indices(at: Value, settings: _Settings) -> Value:
         if axis:
             rest = rest // settings.sizes[axis]
             tap = tap - rest * settings.sizes[axis]
-        offset = reshape_value(start, (count,) + (1,) * (axes - axis - 1)) + cast(tap, int64) * settings.taps[axis]
+        start, first = (reshape_value(v, (count,) + (1,) * (axes - axis - 1)) for v in (start, start % settings.taps[axis]))
+        offset = maximum(start + cast(tap, int64) * settings.taps[axis], first)  # padding comes first where all is -infinity
         position = position + offset * plane
     return position  # type: ignore[return-value]
 
@@ -237,7 +238,9 @@ def _adaptive_avg_pool(axes: int) -> Operation:
 def _adaptive_max_pool(axes: int) -> Operation:
     def greatest(rows: Value, mask: Value | None) -> tuple[Value, Value]:
         rows = rows if mask is None else where(mask, rows, _least(rows))
-        return first_greatest(rows), argmax(rows, -1)
+        at = argmax(rows, -1)
+        # Where all is -infinity the greatest is the first, which the mask may hide.
+        return first_greatest(rows), at if mask is None else maximum(at, argmax(mask, -1))
 
     def define(input: Value, output_size: PerAxis | None, return_indices: bool = False) -> Value | tuple[Value, Value]:
         y, position = input, None

@@ -1,4 +1,4 @@
-"""Pools to a given size, of parts that overlap or are single elements: values, places and gradients as torch's."""
+"""Pools to a given size, of parts that overlap or are single elements, and places of maxima: as torch's."""
 
 import numpy as np
 import pytest
@@ -23,3 +23,14 @@ def test_pools_to_any_size_are_torchs(name, shape, sizes):
             (values * library.arange(values.numel()).reshape(values.shape)).sum().backward()
             found.append([values.detach().numpy(), t.grad.numpy(), *(p.numpy() for p in places)])
         assert_close(*found)
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
+    ("adaptive_max_pool2d", (5,)), ("max_pool2d", (3, 2, 1)), ("max_pool2d", (4, 3, 2, 3)), ("max_pool2d", (3, 2, 1, 1, True)),
+])
+def test_places_of_maxima_are_elements_of_their_windows_though_all_are_minus_infinity(name, arguments):
+    x = np.full((2, 13, 14), -np.inf, np.float32)
+    x[1, 5:, 5:] = RANDOM.normal(size=(8, 9))
+    found = [getattr(library.nn.functional, name)(library.tensor(x), *arguments, return_indices=True)
+             for library in (genesis, torch)]
+    assert_close(*([each.numpy() for each in pair] for pair in found))
