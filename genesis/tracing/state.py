@@ -17,6 +17,8 @@ from genesis.tracing.trace import BUSY, LOCK, Trace, critical
 
 T = TypeVar("T")
 
+_begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed, and some that died
+
 
 class _ThreadState(threading.local):
     autocast: DType | None = None  # the class's value holds outside of autocast contexts, in every thread
@@ -35,10 +37,15 @@ class _ThreadState(threading.local):
         self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
         self.loop: Any = (None, None, 0), None  # the call at which a long loop is flushed, and the trace that has chosen it
         self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
+        _forget_dead()
+
+
+def _forget_dead() -> None:
+    """Forget the traces that died, as threads ended before a flush."""
+    _begun.difference_update([reference for reference in [*_begun] if reference() is None])
 
 
 thread_state = _ThreadState()
-_begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed, and some that died
 
 
 class recording:
@@ -167,8 +174,4 @@ def readers_of(buffer: Buffer) -> list[Trace]:
 
 def _unflushed_anywhere() -> list[Trace]:
     """The traces of all threads that have not been flushed; the caller holds LOCK."""
-    references = [*_begun]
-    found = [trace for reference in references if (trace := reference()) is not None]
-    if len(found) < len(references):
-        _begun.difference_update([reference for reference in references if reference() is None])
-    return found
+    return [trace for reference in [*_begun] if (trace := reference()) is not None]

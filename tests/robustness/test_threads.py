@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import genesis
+from genesis.tracing import state
 
 from .training import losses
 
@@ -126,3 +128,11 @@ def test_results_of_one_compiled_function_stay_their_threads_own():
 def bounds(x: genesis.Tensor) -> tuple[float, float]:
     values = x.numpy()
     return values.min(), values.max()
+
+
+def test_threads_that_end_before_a_flush_leave_no_trace():
+    for _ in range(50):
+        in_threads([lambda: genesis.ones(3) + 1])
+    gc.collect()
+    in_threads([lambda: genesis.ones(3) + 1])
+    assert len(state._begun) < 10
